@@ -1,0 +1,42 @@
+#include "base/arena.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace holdfast {
+
+void* Arena::allocate_slow(size_t bytes, size_t alignment) {
+  const size_t needed = bytes + alignment + sizeof(Block);
+  const bool own_block = needed > next_block_bytes_ / 2 && needed > kFirstBlockBytes;
+  const size_t block_bytes = own_block ? needed : std::max(next_block_bytes_, needed);
+  auto* block = static_cast<Block*>(std::malloc(block_bytes));
+  if (block == nullptr) throw std::bad_alloc();
+  reserved_bytes_ += block_bytes;
+  const uintptr_t start = reinterpret_cast<uintptr_t>(block) + sizeof(Block);
+  const uintptr_t aligned = (start + alignment - 1) & ~(uintptr_t{alignment} - 1);
+  if (own_block && blocks_ != nullptr) {
+    // The current block keeps its room: a single large text must not waste it.
+    block->previous = blocks_->previous;
+    blocks_->previous = block;
+    return reinterpret_cast<void*>(aligned);
+  }
+  block->previous = blocks_;
+  blocks_ = block;
+  cursor_ = aligned + bytes;
+  end_ = reinterpret_cast<uintptr_t>(block) + block_bytes;
+  next_block_bytes_ = std::min(next_block_bytes_ * 2, kMaxBlockBytes);
+  return reinterpret_cast<void*>(aligned);
+}
+
+void Arena::release() {
+  for (Block* block = blocks_; block != nullptr;) {
+    Block* previous = block->previous;
+    std::free(block);
+    block = previous;
+  }
+  blocks_ = nullptr;
+  cursor_ = end_ = 0;
+  reserved_bytes_ = 0;
+}
+
+}  // namespace holdfast

@@ -1,0 +1,98 @@
+// A bump allocator: many small pieces, freed all at once. Trees, texts and sets of one request live in one.
+//
+// Threading: one owner at a time. Nothing put into it has its destructor run, so it takes trivial types only.
+#pragma once
+
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace holdfast {
+
+class Arena {
+ public:
+  // Blocks start at this size and double up to kMaxBlockBytes; a larger request gets a block of its own.
+  explicit Arena(size_t first_block_bytes = kFirstBlockBytes) : next_block_bytes_(first_block_bytes) {}
+  ~Arena() { release(); }
+  Arena(Arena&& other) noexcept { swap(other); }
+  Arena& operator=(Arena&& other) noexcept {
+    if (this != &other) {
+      release();
+      swap(other);
+    }
+    return *this;
+  }
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+
+  void* allocate(size_t bytes, size_t alignment = alignof(std::max_align_t)) {
+    const uintptr_t aligned = (cursor_ + alignment - 1) & ~(uintptr_t{alignment} - 1);
+    if (aligned + bytes > end_ || cursor_ == 0) [[unlikely]]
+      return allocate_slow(bytes, alignment);
+    cursor_ = aligned + bytes;
+    return reinterpret_cast<void*>(aligned);
+  }
+
+  // Uninitialised room for `count` values.
+  template <class T>
+  T* allocate_array(size_t count) {
+    static_assert(std::is_trivially_destructible_v<T>);
+    return static_cast<T*>(allocate(count * sizeof(T), alignof(T)));
+  }
+
+  template <class T, class... Args>
+  T* make(Args&&... args) {
+    static_assert(std::is_trivially_destructible_v<T>);
+    return new (allocate(sizeof(T), alignof(T))) T(std::forward<Args>(args)...);
+  }
+
+  template <class T>
+  std::span<T> copy(std::span<const T> from) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    T* to = allocate_array<T>(from.size());
+    if (!from.empty()) std::memcpy(static_cast<void*>(to), from.data(), from.size_bytes());
+    return {to, from.size()};
+  }
+
+  std::string_view copy(std::string_view text) {
+    if (text.empty()) return {};
+    char* to = allocate_array<char>(text.size());
+    std::memcpy(to, text.data(), text.size());
+    return {to, text.size()};
+  }
+
+  // Bytes taken from the system so far.
+  size_t reserved_bytes() const { return reserved_bytes_; }
+
+ private:
+  static constexpr size_t kFirstBlockBytes = 4096;
+  static constexpr size_t kMaxBlockBytes = 1 << 20;
+  struct Block {
+    Block* previous;
+  };
+
+  void* allocate_slow(size_t bytes, size_t alignment);
+  void release();
+  void swap(Arena& other) noexcept {
+    std::swap(cursor_, other.cursor_);
+    std::swap(end_, other.end_);
+    std::swap(blocks_, other.blocks_);
+    std::swap(next_block_bytes_, other.next_block_bytes_);
+    std::swap(reserved_bytes_, other.reserved_bytes_);
+  }
+
+  uintptr_t cursor_ = 0;
+  uintptr_t end_ = 0;
+  Block* blocks_ = nullptr;
+  size_t next_block_bytes_ = kFirstBlockBytes;
+  size_t reserved_bytes_ = 0;
+};
+
+}  // namespace holdfast

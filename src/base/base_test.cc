@@ -1,0 +1,102 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/gates.h"
+#include "base/hash.h"
+#include "base/task.h"
+
+namespace holdfast {
+namespace {
+
+TEST(ArenaTest, PiecesAreAlignedAndDoNotOverlap) {
+  Arena arena(64);
+  char* previous_end = nullptr;
+  for (size_t i = 1; i < 300; ++i) {
+    auto* piece = static_cast<char*>(arena.allocate(i, 16));
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(piece) % 16, 0u);
+    std::memset(piece, static_cast<int>(i), i);
+    if (previous_end != nullptr) EXPECT_TRUE(piece != previous_end - 1);
+    previous_end = piece + i;
+  }
+}
+
+TEST(ArenaTest, ALargePieceLeavesTheCurrentBlockInUse) {
+  Arena arena;
+  (void)arena.allocate(16);
+  (void)arena.allocate(1 << 22);
+  const size_t before = arena.reserved_bytes();
+  (void)arena.allocate(16);
+  EXPECT_EQ(arena.reserved_bytes(), before);
+}
+
+TEST(ClockTest, TimesPrintAndParseAsKubernetesWritesThem) {
+  EXPECT_EQ(format_rfc3339({1767323045, 0}), "2026-01-02T03:04:05Z");
+  EXPECT_EQ(format_rfc3339_micro({1767323045, 123456789}), "2026-01-02T03:04:05.123456Z");
+  EXPECT_EQ(parse_rfc3339("2026-01-02T03:04:05Z"), (UnixTime{1767323045, 0}));
+  EXPECT_EQ(parse_rfc3339("2026-01-02T05:04:05.5+02:00"), (UnixTime{1767323045, 500000000}));
+  EXPECT_EQ(parse_rfc3339("2026-02-30T03:04:05Z"), std::nullopt);
+  EXPECT_EQ(parse_rfc3339("2026-01-02 03:04:05Z"), std::nullopt);
+  EXPECT_EQ(format_rfc3339({-62135596800, 0}), "0001-01-01T00:00:00Z");
+}
+
+TEST(GatesTest, AnUnknownNameListsTheKnownOnes) {
+  const Result<Gates> gates = Gates().parse("NoSuchGate=true");
+  ASSERT_FALSE(gates);
+  EXPECT_THAT(gates.error().message,
+              testing::AllOf(testing::HasSubstr("NoSuchGate"), testing::HasSubstr("FieldsV2AtRest")));
+}
+
+TEST(GatesTest, SettingsAddToTheDefaults) {
+  const Result<Gates> gates = Gates().parse("DropAnyField=true, FieldsV2=false");
+  ASSERT_TRUE(gates);
+  EXPECT_TRUE(gates->on(Gate::DropAnyField));
+  EXPECT_FALSE(gates->on(Gate::FieldsV2));
+  EXPECT_TRUE(gates->on(Gate::ManagedFieldsOptOut));
+}
+
+struct QueueExecutor : Executor {
+  std::vector<std::function<void()>> queue;
+  void post(std::function<void()> work) override { queue.push_back(std::move(work)); }
+  void run() {
+    for (size_t i = 0; i < queue.size(); ++i) std::exchange(queue[i], nullptr)();
+  }
+};
+
+Task<int> answer_later(Executor& executor, std::function<void(int)>& done) {
+  co_return co_await from_callback<int>(executor,
+                                        [&done](std::function<void(int)> callback) { done = std::move(callback); });
+}
+
+Task<void> store_answer(Executor& executor, std::function<void(int)>& done, int& out) {
+  out = co_await answer_later(executor, done) + 1;
+}
+
+TEST(TaskTest, ResumesOnTheExecutorWhenTheCallbackComesLater) {
+  QueueExecutor executor;
+  std::function<void(int)> done;
+  int out = 0;
+  bool ended = false;
+  spawn(store_answer(executor, done, out), [&](std::exception_ptr failure) { ended = !failure; });
+  EXPECT_EQ(out, 0);
+  done(41);
+  EXPECT_FALSE(ended);
+  executor.run();
+  EXPECT_TRUE(ended);
+  EXPECT_EQ(out, 42);
+}
+
+Task<void> throwing() {
+  throw std::runtime_error("broken");
+  co_return;
+}
+
+TEST(TaskTest, AnExceptionReachesWhoStartedTheTask) {
+  bool failed = false;
+  spawn(throwing(), [&](std::exception_ptr failure) { failed = failure != nullptr; });
+  EXPECT_TRUE(failed);
+}
+
+}  // namespace
+}  // namespace holdfast

@@ -1,0 +1,35 @@
+// Time as the server sees it, so that tests and simulations can own it, and RFC 3339 texts.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace holdfast {
+
+struct UnixTime {
+  int64_t seconds = 0;
+  int32_t nanos = 0;
+  auto operator<=>(const UnixTime&) const = default;
+};
+
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual UnixTime now() const = 0;                                     // Wall time.
+  virtual std::chrono::steady_clock::time_point monotonic() const = 0;  // For timeouts and ages.
+};
+
+// The machine's own clock.
+Clock& system_clock();
+
+// "2026-01-02T03:04:05Z", metav1.Time's form: UTC, whole seconds.
+std::string format_rfc3339(UnixTime time);
+// "2026-01-02T03:04:05.000000Z", metav1.MicroTime's form.
+std::string format_rfc3339_micro(UnixTime time);
+// Any RFC 3339 text as Go's time.Parse takes it, zone applied; nothing if it is not one.
+std::optional<UnixTime> parse_rfc3339(std::string_view text);
+
+}  // namespace holdfast

@@ -1,0 +1,100 @@
+// The error type of every room, and Result<T>, which carries either a value or such an error.
+//
+// Expected failures (the client, the network, the disk) are returned. A broken promise of our own code is an
+// assert, which stays on in release builds.
+#pragma once
+
+#include <cassert>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace holdfast {
+
+// The API's own list of reasons (metav1.StatusReason). Only api/ knows their HTTP codes.
+enum class Reason : uint8_t {
+  BadRequest,
+  Unauthorized,
+  Forbidden,
+  NotFound,
+  AlreadyExists,
+  Conflict,
+  Gone,
+  Expired,
+  Invalid,
+  ServerTimeout,
+  Timeout,
+  TooManyRequests,
+  MethodNotAllowed,
+  NotAcceptable,
+  RequestEntityTooLarge,
+  UnsupportedMediaType,
+  ServiceUnavailable,
+  InternalError,
+  Unknown,  // An error without a reason: answered as 500 with an empty reason.
+};
+
+// One field of an Invalid, or one owner of an apply Conflict.
+struct Cause {
+  std::string type;     // metav1.CauseType: FieldValueRequired, FieldManagerConflict, ...
+  std::string message;  // Without the field.
+  std::string field;    // Path as users read it: spec.containers[0].name
+  bool operator==(const Cause&) const = default;
+};
+
+struct Error {
+  Reason reason = Reason::InternalError;
+  std::string message;  // Names the thing: key, field path, byte offset, revision.
+  std::vector<Cause> causes = {};
+  int32_t retry_after_seconds = 0;
+};
+
+inline Error bad_request(std::string message) { return {Reason::BadRequest, std::move(message)}; }
+inline Error internal_error(std::string message) { return {Reason::InternalError, std::move(message)}; }
+
+// The value of a Result that says only "it worked".
+struct Unit {
+  bool operator==(const Unit&) const = default;
+};
+
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
+
+  explicit operator bool() const { return state_.index() == 0; }
+  bool ok() const { return state_.index() == 0; }
+
+  T& operator*() & {
+    assert(ok());
+    return *std::get_if<0>(&state_);
+  }
+  const T& operator*() const& {
+    assert(ok());
+    return *std::get_if<0>(&state_);
+  }
+  T&& operator*() && {
+    assert(ok());
+    return std::move(*std::get_if<0>(&state_));
+  }
+  T* operator->() { return &**this; }
+  const T* operator->() const { return &**this; }
+
+  const Error& error() const {
+    assert(!ok());
+    return *std::get_if<1>(&state_);
+  }
+  Error take_error() {
+    assert(!ok());
+    return std::move(*std::get_if<1>(&state_));
+  }
+
+ private:
+  std::variant<T, Error> state_;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,84 @@
+#include "base/gates.h"
+
+namespace holdfast {
+namespace {
+
+constexpr GateInfo kGates[] = {
+    {Gate::ManagedFieldsOptOut, "ManagedFieldsOptOut", "Beta", true, false,
+     "drop=, mf= and showManagedFields= are ignored; every response carries managedFields."},
+    {Gate::ManagedFieldsOptOutClient, "ManagedFieldsOptOutClient", "Beta", true, false,
+     "the built-in client does not ask for responses without managedFields."},
+    {Gate::DropAnyField, "DropAnyField", "Alpha", false, false,
+     "drop= takes metadata.managedFields alone; other paths are ignored."},
+    {Gate::ServerSideApplyUnsettingFields, "ServerSideApplyUnsettingFields", "Beta", true, false,
+     "{k8s_io__value: unset} in an apply configuration is ordinary data."},
+    {Gate::DeclarativeFieldManager, "DeclarativeFieldManager", "Beta", true, false,
+     "metadata.options is an unknown field."},
+    {Gate::ManagedFieldsPool, "ManagedFieldsPool", "Beta", true, false,
+     "each cached object keeps field sets of its own instead of sharing equal ones."},
+    {Gate::CompressManagedFieldsInCache, "CompressManagedFieldsInCache", "Beta", true, false,
+     "field sets that are not shared are kept uncompressed."},
+    {Gate::FieldsV2, "FieldsV2", "Beta", true, false,
+     "mf=v2 is ignored and FieldsV2 entries in writes count as undecodable."},
+    {Gate::FieldsV2AtRest, "FieldsV2AtRest", "Beta", true, false,
+     "the embedded store writes FieldsV1; both forms are still read."},
+    {Gate::RetainAllManagers, "RetainAllManagers", "Alpha", false, false,
+     "old update managers merge above ten, and managedFields are given up when an object would be too large, as in "
+     "Kubernetes."},
+};
+static_assert(std::size(kGates) == static_cast<size_t>(Gate::kCount));
+
+std::string_view trim(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+}  // namespace
+
+std::span<const GateInfo> all_gates() { return kGates; }
+
+Gates::Gates() {
+  for (const GateInfo& info : kGates) on_[static_cast<size_t>(info.gate)] = info.default_on;
+}
+
+Gates Gates::with(Gate gate, bool value) const {
+  Gates copy = *this;
+  copy.on_[static_cast<size_t>(gate)] = value;
+  return copy;
+}
+
+Result<Gates> Gates::parse(std::string_view text) const {
+  Gates result = *this;
+  while (!text.empty()) {
+    const size_t comma = text.find(',');
+    const std::string_view item = trim(text.substr(0, comma));
+    text = comma == std::string_view::npos ? std::string_view{} : text.substr(comma + 1);
+    if (item.empty()) continue;
+    const size_t equals = item.find('=');
+    if (equals == std::string_view::npos)
+      return bad_request("feature gate " + std::string(item) + ": missing =true or =false");
+    const std::string_view name = trim(item.substr(0, equals)), value = trim(item.substr(equals + 1));
+    if (value != "true" && value != "false") {
+      return bad_request("feature gate " + std::string(name) + ": \"" + std::string(value) +
+                         "\" is neither true nor false");
+    }
+    const GateInfo* found = nullptr;
+    for (const GateInfo& info : kGates) {
+      if (info.name == name) found = &info;
+    }
+    if (found == nullptr) {
+      std::string known;
+      for (const GateInfo& info : kGates) known += (known.empty() ? "" : ", ") + std::string(info.name);
+      return bad_request("unknown feature gate " + std::string(name) + "; known: " + known);
+    }
+    if (found->locked && found->default_on != (value == "true")) {
+      return bad_request("feature gate " + std::string(name) + " is locked to " +
+                         (found->default_on ? "true" : "false"));
+    }
+    result.on_[static_cast<size_t>(found->gate)] = value == "true";
+  }
+  return result;
+}
+
+}  // namespace holdfast
