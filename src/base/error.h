@@ -60,11 +60,12 @@ struct Unit {
   bool operator==(const Unit&) const = default;
 };
 
-template <class T>
+// E is Error except in rooms whose callers must tell failures apart that the API's reasons do not (store).
+template <class T, class E = Error>
 class [[nodiscard]] Result {
  public:
   Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
+  Result(E error) : state_(std::in_place_index<1>, std::move(error)) {}
 
   explicit operator bool() const { return state_.index() == 0; }
   bool ok() const { return state_.index() == 0; }
@@ -84,17 +85,17 @@ class [[nodiscard]] Result {
   T* operator->() { return &**this; }
   const T* operator->() const { return &**this; }
 
-  const Error& error() const {
+  const E& error() const {
     assert(!ok());
     return *std::get_if<1>(&state_);
   }
-  Error take_error() {
+  E take_error() {
     assert(!ok());
     return std::move(*std::get_if<1>(&state_));
   }
 
  private:
-  std::variant<T, Error> state_;
+  std::variant<T, E> state_;
 };
 
 }  // namespace holdfast

@@ -1,0 +1,40 @@
+// The store contract in memory, for tests of the rooms above: no disk, no threads, every callback on the thread that
+// caused it. Also the model that the contract suite holds the real engines against.
+#pragma once
+
+#include <memory>
+
+#include "store/store.h"
+
+namespace holdfast::store {
+
+class MemoryStore : public Store {
+ public:
+  explicit MemoryStore(const Clock& clock = system_clock());
+  ~MemoryStore() override;
+
+  void get(std::string key, Callback<Got> done) override;
+  void range(RangeRequest request, Callback<Page> done) override;
+  void current_revision(Callback<Revision> done) override;
+  void write(Transaction transaction, Callback<WriteResult> done) override;
+  void write_all(std::vector<Transaction> transactions,
+                 std::function<void(std::vector<StoreResult<WriteResult>>)> done) override;
+  std::unique_ptr<Watcher> watch(WatchRequest request) override;
+  void compact(Revision revision, Callback<Unit> done) override;
+  void status(Callback<Status> done) override;
+
+  // --- For tests ---
+  // Deletes every key whose TTL has passed; nothing else does.
+  void expire();
+  // While set, every read, write and status answers with it. Watchers go on.
+  void set_failure(std::optional<StoreError> failure);
+  // Every open watcher ends with this error, as when a connection is lost for good.
+  void break_watchers(StoreError error);
+
+ private:
+  struct State;
+  class Following;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace holdfast::store

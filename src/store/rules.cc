@@ -1,0 +1,58 @@
+#include "store/rules.h"
+
+#include <algorithm>
+
+namespace holdfast::store {
+
+std::optional<StoreError> check_transaction(const Transaction& transaction, const Limits& limits) {
+  if (transaction.empty()) return StoreError{ErrorKind::Invalid, "a transaction without operations"};
+  if (transaction.size() > limits.max_operations) {
+    return StoreError{ErrorKind::TooLarge, "a transaction of " + std::to_string(transaction.size()) +
+                                               " operations, the limit is " + std::to_string(limits.max_operations)};
+  }
+  uint64_t bytes = 0;
+  for (const Operation& operation : transaction) {
+    if (operation.key.empty()) return StoreError{ErrorKind::Invalid, "an empty key"};
+    if (operation.key.find('\0') != std::string::npos) {
+      return StoreError{ErrorKind::Invalid, "key with a NUL byte: " + operation.key};
+    }
+    bool writes_value = operation.kind == Operation::Kind::Create || operation.kind == Operation::Kind::Update;
+    if (writes_value != (operation.value != nullptr)) {
+      return StoreError{ErrorKind::Invalid, operation.key + ": a value belongs to create and update, and only there"};
+    }
+    bool names_revision = operation.kind == Operation::Kind::Update || operation.kind == Operation::Kind::Delete;
+    if (names_revision && operation.expected == Revision{}) {
+      return StoreError{ErrorKind::Invalid, operation.key + ": update and delete need the revision they expect"};
+    }
+    bytes += operation.key.size() + (operation.value ? operation.value->size() : 0);
+  }
+  if (bytes > limits.max_transaction_bytes) {
+    return StoreError{ErrorKind::TooLarge, transaction.front().key + ": a transaction of " + std::to_string(bytes) +
+                                               " bytes, the limit is " + std::to_string(limits.max_transaction_bytes)};
+  }
+  if (transaction.size() > 1) {
+    std::vector<std::string_view> keys;
+    keys.reserve(transaction.size());
+    for (const Operation& operation : transaction) keys.push_back(operation.key);
+    std::ranges::sort(keys);
+    auto twice = std::ranges::adjacent_find(keys);
+    if (twice != keys.end()) {
+      return StoreError{ErrorKind::Invalid, std::string(*twice) + ": more than once in one transaction"};
+    }
+  }
+  return std::nullopt;
+}
+
+StoreError compacted_error(Revision asked, Revision compacted) {
+  return {ErrorKind::Compacted, "revision " + std::to_string(asked.value) + " has been compacted, history begins at " +
+                                    std::to_string(compacted.value)};
+}
+
+StoreError future_error(Revision asked, Revision current) {
+  return {ErrorKind::FutureRevision, "revision " + std::to_string(asked.value) + " is in the future, the store is at " +
+                                         std::to_string(current.value)};
+}
+
+StoreError closed_error() { return {ErrorKind::Closed, "the store was closed"}; }
+
+}  // namespace holdfast::store

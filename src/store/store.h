@@ -1,0 +1,279 @@
+// A revisioned, watchable key-value store: one contract, two engines (rocks: embedded, the default; etcd: gRPC).
+//
+// Keys are kube-apiserver's (/registry/pods/ns/name), values are opaque bytes. Revisions are etcd's: one counter for
+// the whole store; every transaction that changes something takes the next one, and all of its operations share it. A
+// key's mod revision is the resourceVersion of the object. A store that was never written is at revision 1.
+//
+// Promises:
+//   * A write is answered Committed only when it is on disk (etcd: on a quorum's).
+//   * Reads are linearizable: a read that starts after a write was answered sees that write.
+//   * A watcher gets every change of its range once, in revision order, whole transactions at a time, with the values
+//     before and after; if history no longer reaches back to where it stands, it gets Compacted and nothing else.
+//
+// Threading: every method may be called from any thread and none waits for the disk or the network except where it
+// says so. Every callback is called exactly once: on a thread of the store, or on the caller's before the method
+// returns. Callbacks must not wait and must not destroy the store; hop to your own executor (from_callback does).
+//
+// Lifetime: destroying a Store or a Watcher answers everything that is still pending with Closed, then returns. A
+// Watcher may outlive its Store.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+
+namespace holdfast {
+
+struct Revision {
+  uint64_t value = 0;  // 0: none, or "the latest" where a read asks for a revision.
+  auto operator<=>(const Revision&) const = default;
+};
+
+namespace store {
+
+// Immutable bytes, shared by the writer, the store's recent history and every watcher.
+using Blob = std::shared_ptr<const std::string>;
+inline Blob make_blob(std::string bytes) { return std::make_shared<const std::string>(std::move(bytes)); }
+
+// --- Errors ---------------------------------------------------------------------------------------------------------
+
+enum class ErrorKind : uint8_t {
+  Invalid,         // The request itself: an empty key, a NUL in a key, a key twice in one transaction.
+  Compacted,       // The revision asked for is older than what is kept.
+  FutureRevision,  // The revision asked for was not reached yet.
+  TooLarge,        // One request above the engine's limit. Nothing was written.
+  Unavailable,     // Not done, and certainly not written: no connection, disk full. Try again later.
+  Timeout,         // No answer in time, or the connection broke meanwhile: a write may have happened or not.
+  Corrupt,         // Stored bytes contradict their checksums or each other.
+  Closed,          // The store or the watcher was closed. A pending write may have happened or not.
+  Internal,
+};
+
+struct StoreError {
+  ErrorKind kind = ErrorKind::Internal;
+  std::string message;  // Names the key, the revision, the file or the endpoint.
+};
+
+template <class T>
+using StoreResult = Result<T, StoreError>;
+
+template <class T>
+using Callback = std::function<void(StoreResult<T>)>;
+
+std::string_view to_string(ErrorKind kind);
+// What an API client is told when nothing better is known about the request.
+Error to_api_error(StoreError error);
+
+// --- Reads ----------------------------------------------------------------------------------------------------------
+
+struct KeyValue {
+  std::string key;
+  Blob value;         // Null when only keys were asked for.
+  Revision created;   // When the key last came into being.
+  Revision modified;  // The resourceVersion.
+};
+
+struct Got {
+  std::optional<KeyValue> item;
+  Revision revision;  // The store's revision when it was read.
+};
+
+struct RangeRequest {
+  std::string prefix;     // Every key that begins so: end it with '/' for a resource.
+  std::string from = {};  // Only keys >= from. A page that ended with key K goes on at K + '\0'.
+  uint64_t limit = 0;     // 0: all.
+  Revision at = {};       // 0: the latest.
+  bool keys_only = false;
+  bool count = false;  // Also count all keys of the range from `from` on; costs a walk over them.
+};
+
+struct Page {
+  std::vector<KeyValue> items;  // By key.
+  Revision revision;            // What was read: `at`, or the store's revision.
+  bool more = false;            // There are keys behind the last item.
+  uint64_t count = 0;           // Only if asked for.
+};
+
+// --- Writes ---------------------------------------------------------------------------------------------------------
+
+struct Operation {
+  enum class Kind : uint8_t {
+    Create,  // The key must be absent.
+    Update,  // The key must be at revision `expected`.
+    Delete,  // The same.
+    Check,   // The key must be at `expected` (0: absent); changes nothing.
+  };
+  Kind kind = Kind::Create;
+  std::string key;
+  Revision expected = {};
+  Blob value = nullptr;  // Create, Update.
+  std::chrono::seconds ttl =
+      {};  // Above 0: the key deletes itself that long after this write, or up to a minute later.
+};
+
+inline Operation create(std::string key, Blob value, std::chrono::seconds ttl = {}) {
+  return {Operation::Kind::Create, std::move(key), {}, std::move(value), ttl};
+}
+inline Operation update(std::string key, Revision expected, Blob value, std::chrono::seconds ttl = {}) {
+  return {Operation::Kind::Update, std::move(key), expected, std::move(value), ttl};
+}
+inline Operation remove(std::string key, Revision expected) {
+  return {Operation::Kind::Delete, std::move(key), expected, nullptr, {}};
+}
+inline Operation check(std::string key, Revision expected) {
+  return {Operation::Kind::Check, std::move(key), expected, nullptr, {}};
+}
+
+// All operations or none. Usually one. A key may occur once.
+using Transaction = std::vector<Operation>;
+
+struct Committed {
+  Revision revision;  // Of the transaction: the new resourceVersion, for deletes too.
+};
+
+// Nothing was written, because of this operation (the first that did not fit).
+struct Conflict {
+  size_t operation = 0;
+  std::optional<KeyValue> current;  // What is there instead; none: the key is absent.
+  Revision revision;                // The store's revision at that moment.
+};
+
+using WriteResult = std::variant<Committed, Conflict>;
+
+// --- Watches --------------------------------------------------------------------------------------------------------
+
+struct Event {
+  enum class Type : uint8_t { Created, Updated, Deleted };
+  Type type = Type::Created;
+  std::string key;
+  Revision revision;  // Of the change, the delete's for deletes.
+  Revision created;   // The key's.
+  Blob value;         // Null for Deleted.
+  Blob previous;      // Null for Created.
+  Revision previous_revision;
+};
+using EventRef = std::shared_ptr<const Event>;
+
+struct WatchRequest {
+  std::string prefix;   // "/registry/" for everything.
+  Revision after = {};  // Changes with a greater revision. 0: from now on (the first batch is progress: "now").
+};
+
+// The changes of one or more whole transactions, and how far the watcher has come.
+struct WatchBatch {
+  std::vector<EventRef> events;  // Empty: a progress notification.
+  Revision revision;             // Every change of the range up to here was delivered, this batch included.
+};
+
+class Watcher {
+ public:
+  virtual ~Watcher() = default;
+
+  // The next batch, once there is one. One call at a time. After an error every further call gives the same error;
+  // Compacted: list again and start a new watcher. Whoever is slow is not cut off: the store keeps nothing for it but
+  // what it keeps anyway, until compaction passes it.
+  virtual void next(Callback<WatchBatch> done) = 0;
+
+  // Asks for a progress notification soon: a batch without events, unless events with a newer revision come first.
+  virtual void request_progress() = 0;
+};
+
+// --- The store ------------------------------------------------------------------------------------------------------
+
+struct Status {
+  std::string engine;   // "rocks", "etcd".
+  std::string version;  // Of the engine.
+  Revision current;
+  Revision compacted;  // Reads at, and watches after, this revision still work. 0: nothing was compacted, or unknown.
+  uint64_t db_bytes = 0;
+  // Whether request_progress() can be trusted for consistent reads. False on etcd before 3.4.31 and 3.5.13, whose
+  // answers may overtake events: there, read from the store instead.
+  bool progress_is_exact = true;
+};
+
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  virtual void get(std::string key, Callback<Got> done) = 0;
+  virtual void range(RangeRequest request, Callback<Page> done) = 0;
+  // The newest revision, linearizable: what a consistent read must reach.
+  virtual void current_revision(Callback<Revision> done) = 0;
+
+  virtual void write(Transaction transaction, Callback<WriteResult> done) = 0;
+  // Independent transactions, each with a revision and an answer of its own, handed over (and on the embedded store
+  // committed) together. For bootstrap, copies and restores.
+  virtual void write_all(std::vector<Transaction> transactions,
+                         std::function<void(std::vector<StoreResult<WriteResult>>)> done) = 0;
+
+  // Never fails by itself: a watcher that cannot start says so in its first next().
+  virtual std::unique_ptr<Watcher> watch(WatchRequest request) = 0;
+
+  // Forgets history before `revision`, which itself stays readable. Engines do so by themselves, by age; this is for
+  // tests and tools. Compacted or FutureRevision when there is nothing to do at that revision.
+  virtual void compact(Revision revision, Callback<Unit> done) = 0;
+
+  virtual void status(Callback<Status> done) = 0;
+};
+
+// The smallest key behind every key that begins with `prefix`; empty: there is none.
+std::string prefix_end(std::string_view prefix);
+
+// --- Engines --------------------------------------------------------------------------------------------------------
+
+struct RocksOptions {
+  std::string directory;  // Created if missing.
+
+  // History older than this is compacted away. Kubernetes' continue tokens and watches are promised about this long.
+  std::chrono::milliseconds history_age = std::chrono::minutes(5);
+  // How often ages and expired TTLs are looked at.
+  std::chrono::milliseconds housekeeping_interval = std::chrono::seconds(1);
+
+  // One transaction, as etcd limits it (its default request limit).
+  uint64_t max_transaction_bytes = 1536 * 1024;
+  uint64_t max_operations = 128;
+
+  // Recent changes kept in memory for watchers; older ones are read from disk.
+  uint64_t recent_bytes = 4 << 20;
+  // RocksDB's own memory: two memtables of this size, and the cache of uncompressed blocks.
+  uint64_t memtable_bytes = 4 << 20;
+  uint64_t block_cache_bytes = 8 << 20;
+
+  const Clock* clock = nullptr;  // Null: the system's.
+};
+
+// Opens or creates; may wait for the disk. Unavailable, naming the directory: another process has it open. Corrupt,
+// naming the file: acknowledged data is damaged or missing. A torn tail that was never acknowledged is dropped.
+StoreResult<std::unique_ptr<Store>> open_rocks(RocksOptions options);
+
+struct EtcdOptions {
+  std::vector<std::string> endpoints;  // "http://host:2379", "https://...". Tried in turn.
+  std::string ca_file = {};            // PEM; for https. Empty: the system's roots.
+  std::string cert_file = {};          // Client certificate and key, PEM.
+  std::string key_file = {};
+
+  std::chrono::milliseconds request_timeout = std::chrono::seconds(10);
+  std::chrono::milliseconds keepalive_time = std::chrono::seconds(30);
+  std::chrono::milliseconds keepalive_timeout = std::chrono::seconds(10);
+  // Compaction shared with other API servers on the same etcd (compact_rev_key). 0: leave it to them.
+  std::chrono::milliseconds compaction_interval = std::chrono::minutes(5);
+
+  // Where the engine lies; empty: libholdfast_etcd.so beside the program, in ../lib, or in the library path.
+  std::string module_path = {};
+};
+
+// Loads the etcd engine (gRPC costs every start, so it is a module of its own) and connects; may wait for the network.
+// Unavailable when no endpoint answers within request_timeout.
+StoreResult<std::unique_ptr<Store>> open_etcd(EtcdOptions options);
+
+}  // namespace store
+}  // namespace holdfast
