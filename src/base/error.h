@@ -6,6 +6,7 @@
 
 #include <cassert>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -45,11 +46,21 @@ struct Cause {
   bool operator==(const Cause&) const = default;
 };
 
+// What the error is about (metav1.StatusDetails). `kind` is the resource's plural, or the Kind where Kubernetes says
+// so.
+struct ErrorDetails {
+  std::string name, group, kind, uid;
+  bool operator==(const ErrorDetails&) const = default;
+};
+
 struct Error {
   Reason reason = Reason::InternalError;
   std::string message;  // Names the thing: key, field path, byte offset, revision.
   std::vector<Cause> causes = {};
   int32_t retry_after_seconds = 0;
+  std::optional<ErrorDetails> details = {};  // Present but empty is visible to clients: "details": {}.
+  int32_t code = 0;                          // Above 0: this HTTP code, whatever the reason says (webhooks choose one).
+  std::string continue_token = {};           // Expired lists: where to go on at the latest revision.
 };
 
 inline Error bad_request(std::string message) { return {Reason::BadRequest, std::move(message)}; }

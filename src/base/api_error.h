@@ -1,0 +1,53 @@
+// Errors with the texts Kubernetes gives them, which clients match on (k8s.io/apimachinery/pkg/api/errors). Every room
+// that refuses something makes its error here; api/ alone turns them into codes and Status bodies.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace holdfast {
+
+// "deployments.apps", "pods": how errors name a resource, and (GroupKind) a kind.
+struct GroupResource {
+  std::string_view group, resource;
+};
+struct GroupKind {
+  std::string_view group, kind;
+};
+std::string to_string(GroupResource resource);
+std::string to_string(GroupKind kind);
+
+Error not_found(GroupResource resource, std::string_view name);
+Error already_exists(GroupResource resource, std::string_view name);
+// Operation cannot be fulfilled on <resource> "<name>": <why>.
+Error conflict(GroupResource resource, std::string_view name, std::string_view why);
+// The same for a resourceVersion that is not the newest.
+Error modified_conflict(GroupResource resource, std::string_view name);
+// <Kind> "<name>" is invalid: <causes>. Causes keep their order; the text leaves repetitions out.
+Error invalid(GroupKind kind, std::string_view name, std::vector<Cause> causes);
+// <resource> "<name>" is forbidden: <why>; without a name, as Kubernetes words that.
+Error forbidden(GroupResource resource, std::string_view name, std::string_view why);
+Error method_not_supported(GroupResource resource, std::string_view verb);
+Error expired(std::string message);
+Error internal(std::string_view why);  // Internal error occurred: <why>, with the cause.
+// An error that Go code returned without a type: 500 and no reason.
+Error untyped(std::string message);
+Error too_large_resource_version(uint64_t asked, uint64_t current, int32_t retry_after_seconds);
+
+// field.Error bodies (the message of a Cause, without the field).
+Cause field_required(std::string field, std::string_view detail = {});
+Cause field_invalid(std::string field, std::string_view shown_value, std::string_view detail);  // Value as it is shown.
+Cause field_invalid_text(std::string field, std::string_view text, std::string_view detail);    // Value quoted here.
+Cause field_forbidden(std::string field, std::string_view detail);
+Cause field_not_supported(std::string field, std::string_view text, std::span<const std::string_view> supported);
+Cause field_too_long(std::string field, int max_bytes);
+Cause field_duplicate(std::string field, std::string_view text);
+Cause field_not_found(std::string field, std::string_view text);
+
+// Go's %q: a double-quoted text with Go's escapes.
+std::string go_quote(std::string_view text);
+
+}  // namespace holdfast
