@@ -1,0 +1,112 @@
+// What is wrong with which field, in the words of Kubernetes' field.Error, gathered until somebody answers with them.
+//
+// Paths are chains of stack objects: nothing is formatted before an error is reported.
+//
+//   void validate(const Value& spec, const Path& at, FieldErrors& errors) {
+//     for (size_t i = 0; i < ports.size(); ++i) {
+//       const Path port = at.item("ports", i);
+//       if (...) errors.invalid(port.child("name"), ports[i].find("name"), "must be no more than 15 characters");
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "value/value.h"
+
+namespace holdfast::kinds {
+
+// One step of a field path. Refers to its parent, so it must not outlive it (the compiler warns).
+class Path {
+ public:
+  explicit constexpr Path(std::string_view name) : name_(name) {}
+  // "name", or several steps at once: "spec.template.spec".
+  Path child(std::string_view name) const [[clang::lifetimebound]] { return Path(this, Step::Name, name, 0); }
+  // name[index]
+  Path item(std::string_view name, size_t index) const [[clang::lifetimebound]] {
+    return Path(this, Step::Item, name, index);
+  }
+  // [index], [key]
+  Path index(size_t index) const [[clang::lifetimebound]] { return Path(this, Step::Index, {}, index); }
+  Path key(std::string_view key) const [[clang::lifetimebound]] { return Path(this, Step::Key, key, 0); }
+  std::string text() const;
+
+ private:
+  enum class Step : uint8_t { Name, Item, Index, Key };
+  constexpr Path(const Path* parent, Step step, std::string_view name, size_t index)
+      : parent_(parent), step_(step), name_(name), index_(index) {}
+  const Path* parent_ = nullptr;
+  Step step_ = Step::Name;
+  std::string_view name_;
+  size_t index_ = 0;
+};
+
+// How a value is shown in an error: strings quoted, numbers and booleans bare, everything else as JSON, absent as null.
+class Shown {
+ public:
+  Shown(std::string_view text);
+  Shown(const char* text) : Shown(std::string_view(text)) {}
+  Shown(const std::string& text) : Shown(std::string_view(text)) {}
+  Shown(int64_t number) : text_(std::to_string(number)) {}
+  Shown(int number) : Shown(int64_t{number}) {}
+  Shown(bool value) : text_(value ? "true" : "false") {}
+  Shown(const Value& value);
+  // Null pointer: a field that is absent. Strings are the exception of Go: see or_empty.
+  Shown(const Value* value) : Shown(value == nullptr ? Value::null() : *value) {}
+  // Text that is shown as it is: what Go's internal structs look like as JSON.
+  static Shown verbatim(std::string text);
+  // The string member, "" when it is absent: fields that are no pointers in Go.
+  static Shown or_empty(const Value& object, std::string_view key) { return Shown(object.text_at(key)); }
+  // The error says nothing about the value.
+  static Shown nothing();
+
+  const std::string& text() const { return text_; }
+  bool shows() const { return shows_; }
+
+ private:
+  std::string text_;
+  bool shows_ = true;
+};
+
+struct FieldError {
+  std::string_view type;  // FieldValueRequired, ...
+  std::string field;
+  std::string message;  // Without the field.
+};
+
+class FieldErrors {
+ public:
+  bool empty() const { return errors_.empty(); }
+  size_t count() const { return errors_.size(); }
+  std::span<const FieldError> all() const { return errors_; }
+
+  void required(const Path& at, std::string_view detail = {});
+  void invalid(const Path& at, const Shown& value, std::string_view detail);
+  void not_supported(const Path& at, const Shown& value, std::span<const std::string_view> supported);
+  void not_supported(const Path& at, const Shown& value, std::initializer_list<std::string_view> supported) {
+    not_supported(at, value, std::span(supported.begin(), supported.size()));
+  }
+  void duplicate(const Path& at, const Shown& value);
+  void not_found(const Path& at, const Shown& value);
+  void forbidden(const Path& at, std::string_view detail);
+  void too_long(const Path& at, int64_t max_bytes);
+  void too_many(const Path& at, int64_t actual, int64_t max_items);
+  void type_invalid(const Path& at, const Shown& value, std::string_view detail);
+  void internal(const Path& at, std::string_view detail);
+  // As invalid(), once for each message.
+  void invalid_each(const Path& at, const Shown& value, std::span<const std::string> messages);
+  void append(FieldErrors&& others);
+
+  // 422: `Deployment.apps "web" is invalid: [a, b]`, texts that repeat left out, every error a cause.
+  Error to_error(std::string_view group, std::string_view kind, std::string_view name) const;
+
+ private:
+  void add(std::string_view type, std::string_view prose, const Path& at, const Shown* value, std::string_view detail);
+  std::vector<FieldError> errors_;
+};
+
+}  // namespace holdfast::kinds
