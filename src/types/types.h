@@ -1,6 +1,6 @@
 // What an object may look like: the types and resources of the API, as constant data.
 //
-// The built-in kinds are the catalog (catalog/*.yaml), compiled into constant tables: nothing is parsed or allocated
+// The built-in kinds are the catalog (catalog/*.types), compiled into constant tables: nothing is parsed or allocated
 // at start. A CustomResourceDefinition produces the same structures at run time (schema/). Codecs, merge, defaulting,
 // validation, OpenAPI, discovery and tables all read these structures; there is no code per kind for them.
 //
@@ -14,6 +14,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/gates.h"
 #include "value/value.h"
 
 namespace holdfast::types {
@@ -56,7 +57,7 @@ struct Type;
 enum PatchStrategy : uint8_t { kPatchNone = 0, kPatchMerge = 1, kPatchRetainKeys = 2, kPatchReplace = 4 };
 
 struct Field {
-  std::string_view name;  // As in JSON. Empty for an inlined struct.
+  std::string_view name = {};  // As in JSON. Empty for an inlined struct.
   const Type* type = nullptr;
   uint32_t number = 0;      // In Protobuf; 0 when the field does not exist there.
   bool omit_empty = false;  // Go's omitempty.
@@ -72,6 +73,21 @@ struct Field {
   const Value* default_value = nullptr;  // Declared (OpenAPI) default; null when there is none.
   std::span<const std::string_view> enum_values = {};
   std::string_view description = {};
+  // A field of ours that Kubernetes does not have (metadata.options, fieldsV2): while its gate is off it does not
+  // exist. kCount: it always exists. Readers of types ask exists().
+  Gate gate = Gate::kCount;
+  bool root_only = false;  // Only in the metadata of the object itself, not of a template inside it.
+
+  bool exists(const Gates* gates) const { return gate == Gate::kCount || (gates != nullptr && gates->on(gate)); }
+};
+
+// A struct of which one member at a time has a meaning, chosen by a discriminator (x-kubernetes-unions).
+struct Union {
+  struct Field {
+    std::string_view name, value;
+  };
+  std::string_view discriminator;
+  std::span<const Field> fields;
 };
 
 // Limits that a CRD's schema states. Built-in types have none; their rules are code (api/kinds).
@@ -86,6 +102,8 @@ struct Type {
   std::span<const Field> fields = {};          // In declaration order, inlined structs as one field. Protobuf's view.
   std::span<const Field* const> members = {};  // The same with inlined structs flattened. JSON's view.
   std::span<const uint16_t> members_by_name = {};  // Positions in `members`, sorted bytewise by name.
+  std::span<const uint8_t> fields_by_number = {};  // Positions in `fields` by rising Protobuf number.
+  std::span<const uint8_t> field_at_number = {};   // Protobuf number -> position in `fields` plus one; 0: none.
 
   // List and Map; also the type of undeclared members of a Struct (additionalProperties beside properties).
   const Type* element = nullptr;
@@ -93,6 +111,10 @@ struct Type {
   std::span<const std::string_view> list_keys = {};  // Keyed lists: at least one.
   MapKind map_kind = MapKind::Granular;              // Map and Struct.
   AnyKind any_kind = AnyKind::Deduced;               // Any, and unknown members under preserve_unknown.
+
+  bool wrapped = false;           // A named list that is a message {1: items} in Protobuf (Verbs, ExtraValue).
+  std::string_view go_name = {};  // As Go's decoder names it in errors: "v1.Pod", "[]v1.Container". Built-in only.
+  std::span<const Union> unions = {};
 
   // Custom resources.
   bool preserve_unknown = false;  // Undeclared members of this Struct are kept.
@@ -156,7 +178,8 @@ struct Resource {
   const Type* type = nullptr;  // Null for resources without a stored object of their own type.
   const Type* list_type = nullptr;
   std::string_view storage_group = {}, storage_version = {};  // What lies in the store (events: core v1, HPA: v2, ...).
-  std::string_view storage_prefix = {};                       // Path below /registry/: "pods", "services/specs", ...
+  std::string_view storage_prefix = {};  // Path below /registry/: "pods", "services/specs", ...; empty: never stored.
+  bool stored_as_json = false;           // CRDs and APIServices; everything else built in is stored as Protobuf.
 };
 
 // Every built-in resource, in discovery order: groups in Kubernetes' order, resources by name.

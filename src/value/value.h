@@ -73,7 +73,7 @@ class Value {
     return v;
   }
   static Value empty_list() { return list({}); }
-  static Value empty_map() { return Value(Kind::Map); }
+  static constexpr Value empty_map() { return Value(Kind::Map); }
   // Members in the order given, keys distinct. Builds an index in `arena` when there are many.
   static Value map(Arena& arena, std::span<const Member> members);
 

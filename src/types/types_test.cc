@@ -1,0 +1,170 @@
+#include "types/types.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace holdfast::types {
+namespace {
+
+using testing::ElementsAre;
+
+std::vector<std::string_view> member_names(const Type& type) {
+  std::vector<std::string_view> names;
+  for (const Field* member : type.members) names.push_back(member->name);
+  return names;
+}
+
+TEST(Catalog, HoldsWhatKubernetesServes) {
+  std::set<std::pair<std::string_view, std::string_view>> group_versions;
+  for (const Resource& resource : builtin_resources()) group_versions.insert({resource.group, resource.version});
+  EXPECT_EQ(group_versions.size(), 22u);
+  EXPECT_EQ(builtin_resources().size(), 68u);
+  EXPECT_EQ(builtin_types().size(), 764u);
+}
+
+TEST(Catalog, FindsEveryResourceByPluralAndByKind) {
+  for (const Resource& resource : builtin_resources()) {
+    EXPECT_EQ(find_resource(resource.group, resource.version, resource.plural), &resource);
+    EXPECT_EQ(find_kind(resource.group, resource.version, resource.kind), &resource);
+    ASSERT_NE(resource.type, nullptr) << resource.plural;
+    EXPECT_FALSE(resource.verbs.empty());
+  }
+  EXPECT_EQ(find_resource("", "v1", "podz"), nullptr);
+  EXPECT_EQ(find_resource("apps", "v1", "pods"), nullptr);
+  EXPECT_EQ(find_kind("", "v2", "Pod"), nullptr);
+}
+
+TEST(Catalog, FindsEveryTypeByItsNames) {
+  for (const Type* type : builtin_types()) {
+    EXPECT_EQ(find_type(type->name), type);
+    if (!type->openapi_name.empty()) EXPECT_EQ(find_type_by_openapi_name(type->openapi_name), type);
+  }
+  EXPECT_EQ(find_type("core/v1.Podd"), nullptr);
+  EXPECT_EQ(find_type_by_openapi_name("io.k8s.api.core.v1.Podd"), nullptr);
+}
+
+void check_element(const Type& owner, const Type* type);
+
+void check_type(const Type& owner, const Type& type) {
+  switch (type.shape) {
+    case Shape::List:
+      check_element(owner, type.element);
+      EXPECT_EQ(type.list_kind == ListKind::Keyed, !type.list_keys.empty()) << owner.name;
+      for (std::string_view key : type.list_keys) {
+        EXPECT_NE(find_member(*type.element, key), nullptr) << owner.name << " " << key;
+      }
+      break;
+    case Shape::Map:
+      check_element(owner, type.element);
+      break;
+    default:
+      break;
+  }
+}
+
+void check_element(const Type& owner, const Type* type) {
+  ASSERT_NE(type, nullptr) << owner.name;
+  check_type(owner, *type);
+}
+
+TEST(Catalog, EveryTypeIsConsistent) {
+  for (const Type* type : builtin_types()) {
+    check_type(*type, *type);
+    std::set<uint32_t> numbers;
+    for (const Field& field : type->fields) {
+      ASSERT_NE(field.type, nullptr) << type->name;
+      EXPECT_EQ(field.inlined, field.name.empty()) << type->name;
+      check_type(*type, *field.type);
+      if (field.number != 0) {
+        EXPECT_TRUE(numbers.insert(field.number).second) << type->name << " " << field.number;
+        ASSERT_LT(field.number, type->field_at_number.size());
+        EXPECT_EQ(&type->fields[type->field_at_number[field.number] - 1], &field);
+      }
+      if (!field.patch_merge_key.empty()) EXPECT_EQ(field.type->shape, Shape::List) << type->name << "." << field.name;
+    }
+    EXPECT_EQ(type->fields_by_number.size(), numbers.size());
+    uint32_t previous = 0;
+    for (uint8_t position : type->fields_by_number) {
+      EXPECT_GT(type->fields[position].number, previous) << type->name;
+      previous = type->fields[position].number;
+    }
+    for (const Field* member : type->members) {
+      EXPECT_EQ(find_member(*type, member->name), member) << type->name << "." << member->name;
+    }
+    EXPECT_FALSE(type->go_name.empty()) << type->name;
+  }
+}
+
+TEST(Catalog, ListKindsHoldItemsOfTheirKind) {
+  for (const Resource& resource : builtin_resources()) {
+    if (resource.list_type == nullptr) continue;
+    const Field* items = find_member(*resource.list_type, "items");
+    ASSERT_NE(items, nullptr) << resource.kind;
+    EXPECT_EQ(items->type->element, resource.type) << resource.kind;
+  }
+}
+
+TEST(Catalog, MembersAreFlattenedInDeclarationOrder) {
+  EXPECT_THAT(member_names(*find_type("core/v1.ConfigMapKeySelector")), ElementsAre("name", "key", "optional"));
+  EXPECT_THAT(member_names(*find_type("core/v1.ConfigMap")),
+              ElementsAre("kind", "apiVersion", "metadata", "immutable", "data", "binaryData"));
+}
+
+TEST(Catalog, AFieldCarriesItsMergeRules) {
+  const Field* ports = find_member(*find_type("core/v1.Container"), "ports");
+  EXPECT_EQ(ports->type->list_kind, ListKind::Keyed);
+  EXPECT_THAT(ports->type->list_keys, ElementsAre("containerPort", "protocol"));
+  EXPECT_EQ(ports->patch_merge_key, "containerPort");
+  EXPECT_EQ(ports->patch_strategy, kPatchMerge);
+
+  const Field* claim = find_member(*find_type("core/v1.PersistentVolumeSpec"), "claimRef");
+  EXPECT_TRUE(claim->overrides_map_kind);
+  EXPECT_EQ(claim->map_kind, MapKind::Granular);
+  EXPECT_EQ(claim->type->map_kind, MapKind::Atomic);
+
+  const Field* selector = find_member(*find_type("core/v1.PodSpec"), "nodeSelector");
+  EXPECT_EQ(selector->type->map_kind, MapKind::Atomic);
+
+  const Field* protocol = find_member(*find_type("core/v1.ContainerPort"), "protocol");
+  EXPECT_EQ(protocol->default_value->as_string(), "TCP");
+  EXPECT_THAT(protocol->enum_values, ElementsAre("SCTP", "TCP", "UDP"));
+}
+
+TEST(Catalog, FieldsOfOursExistOnlyWhileTheirGateIsOn) {
+  const Field* options = find_member(*find_type("meta/v1.ObjectMeta"), "options");
+  EXPECT_EQ(options->number, 18u);
+  EXPECT_TRUE(options->root_only);
+  const Gates off = Gates().with(Gate::DeclarativeFieldManager, false);
+  const Gates on = Gates().with(Gate::DeclarativeFieldManager, true);
+  EXPECT_FALSE(options->exists(nullptr));
+  EXPECT_FALSE(options->exists(&off));
+  EXPECT_TRUE(options->exists(&on));
+}
+
+TEST(Catalog, SaysWhatLiesInTheStore) {
+  EXPECT_EQ(find_resource("", "v1", "services")->storage_prefix, "services/specs");
+  const Resource* hpa = find_resource("autoscaling", "v1", "horizontalpodautoscalers");
+  EXPECT_EQ(hpa->storage_version, "v2");
+  const Resource* events = find_resource("events.k8s.io", "v1", "events");
+  EXPECT_EQ(events->storage_group, "");
+  EXPECT_TRUE(find_resource("apiextensions.k8s.io", "v1", "customresourcedefinitions")->stored_as_json);
+  EXPECT_EQ(find_resource("", "v1", "bindings")->storage_prefix, "");
+}
+
+TEST(Catalog, SubresourcesNameTheirBodies) {
+  const Resource* deployments = find_resource("apps", "v1", "deployments");
+  const Subresource& scale = deployments->subresources[0];
+  EXPECT_EQ(scale.name, "scale");
+  EXPECT_EQ(scale.group, "autoscaling");
+  EXPECT_EQ(scale.version, "v1");
+  EXPECT_EQ(scale.kind, "Scale");
+  EXPECT_THAT(scale.verbs, ElementsAre("get", "patch", "update"));
+  const Subresource& status = deployments->subresources[1];
+  EXPECT_EQ(status.group, "");
+  EXPECT_EQ(status.kind, "Deployment");
+}
+
+}  // namespace
+}  // namespace holdfast::types
