@@ -1,7 +1,8 @@
 #include "base/api_error.h"
 
 #include <algorithm>
-#include <cstdio>
+
+#include "base/text.h"
 
 namespace holdfast {
 namespace {
@@ -22,27 +23,6 @@ Error about(Reason reason, GroupResource resource, std::string_view name, std::s
 }
 
 std::string detail_suffix(std::string_view detail) { return detail.empty() ? "" : ": " + std::string(detail); }
-
-// Reads one UTF-8 sequence at `at`; 0 length when the bytes are no valid one.
-struct Rune {
-  uint32_t value;
-  size_t length;
-};
-Rune decode_rune(std::string_view text, size_t at) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(at);
-  if (first < 0x80) return {first, 1};
-  const size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || at + length > text.size()) return {0, 0};
-  uint32_t value = first & (0xff >> (length + 1));
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(at + i) & 0xc0) != 0x80) return {0, 0};
-    value = value << 6 | (byte(at + i) & 0x3f);
-  }
-  static constexpr uint32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
-  if (value < kSmallest[length] || value > 0x10ffff || (value >= 0xd800 && value < 0xe000)) return {0, 0};
-  return {value, length};
-}
 
 }  // namespace
 
@@ -151,71 +131,6 @@ Cause field_duplicate(std::string field, std::string_view text) {
 }
 Cause field_not_found(std::string field, std::string_view text) {
   return {"FieldValueNotFound", "Not found: " + go_quote(text), std::move(field)};
-}
-
-std::string go_quote(std::string_view text) {
-  std::string out = "\"";
-  char escape[16];
-  for (size_t i = 0; i < text.size();) {
-    const Rune rune = decode_rune(text, i);
-    if (rune.length == 0) {
-      std::snprintf(escape, sizeof escape, "\\x%02x", static_cast<unsigned char>(text[i]));
-      out += escape;
-      ++i;
-      continue;
-    }
-    const std::string_view bytes = text.substr(i, rune.length);
-    i += rune.length;
-    switch (rune.value) {
-      case '"':
-        out += "\\\"";
-        continue;
-      case '\\':
-        out += "\\\\";
-        continue;
-      case '\a':
-        out += "\\a";
-        continue;
-      case '\b':
-        out += "\\b";
-        continue;
-      case '\f':
-        out += "\\f";
-        continue;
-      case '\n':
-        out += "\\n";
-        continue;
-      case '\r':
-        out += "\\r";
-        continue;
-      case '\t':
-        out += "\\t";
-        continue;
-      case '\v':
-        out += "\\v";
-        continue;
-      default:
-        break;
-    }
-    // Go prints what unicode.IsPrint accepts. Controls, format characters and separators that people meet are these;
-    // unassigned code points are printed where Go would escape them.
-    const uint32_t r = rune.value;
-    const bool unprintable = r < 0x20 || (r >= 0x7f && r <= 0xa0) || r == 0xad || (r >= 0x2000 && r <= 0x200f) ||
-                             (r >= 0x2028 && r <= 0x202f) || (r >= 0x205f && r <= 0x206f) || r == 0x3000 ||
-                             r == 0xfeff || r == 0xfffe || r == 0xffff || (r >= 0xe000 && r <= 0xf8ff) ||
-                             (r >= 0xfff0 && r <= 0xfffb);
-    if (!unprintable) {
-      out += bytes;
-    } else if (r < 0x80) {
-      std::snprintf(escape, sizeof escape, "\\x%02x", r);
-      out += escape;
-    } else {
-      std::snprintf(escape, sizeof escape, r > 0xffff ? "\\U%08x" : "\\u%04x", r);
-      out += escape;
-    }
-  }
-  out += '"';
-  return out;
 }
 
 }  // namespace holdfast

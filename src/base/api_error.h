@@ -47,7 +47,4 @@ Cause field_too_long(std::string field, int max_bytes);
 Cause field_duplicate(std::string field, std::string_view text);
 Cause field_not_found(std::string field, std::string_view text);
 
-// Go's %q: a double-quoted text with Go's escapes.
-std::string go_quote(std::string_view text);
-
 }  // namespace holdfast
