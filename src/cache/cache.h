@@ -1,0 +1,444 @@
+// The watch cache of one resource: its newest state, recent history, and everyone who follows it. Reads and watches are
+// served from here; the store is read once at start, then followed.
+//
+//   store's watch -> Codec::decode -> Entry -> index (copy-on-write tree) -> Snapshot -> lists
+//                                        \---> Event -> window -> Watcher queues -> watches
+//
+// An Entry is one object at one revision: canonical body (the response form in the storage version, resourceVersion in
+// it, managedFields not) and, beside it, its ownership. Both belong to that revision and never change; an event, a
+// snapshot and a page of revision R therefore always join the ownership as of R, and DELETED the last one.
+//
+// For any one watcher: events arrive in revision order, each once, none skipped; the revision of a bookmark is a safe
+// place to start again. Whoever falls behind is closed after what it was promised, so that it lists again; nobody else
+// notices. If the store's watch is lost for good (compacted), the cache lists again, closes every watcher, and answers
+// NotReady meanwhile: it never serves what may be stale as fresh.
+//
+// Threading: every method may be called from any thread. Nothing here waits; what takes time is a Task that resumes on
+//   the executor that was named. Decoding and dispatch run on `Executors::feed`, one batch at a time.
+// Lifetime: close() ends the feed and every watcher. Entries, snapshots, events and watchers may outlive the cache.
+// Time: the cache has no timers of its own. Call tick() about every 100 ms; simulated time works the same way.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/task.h"
+#include "store/store.h"
+
+namespace holdfast::ownership {
+class Pool;
+class Ownership;
+struct ManagedEntry;
+}  // namespace holdfast::ownership
+
+namespace holdfast::cache {
+
+using store::Blob;
+
+// --- What the resource supplies -------------------------------------------------------------------------------------
+
+// One stored value, taken apart. Views point into `body`, into the stored bytes, or into `memory`.
+struct Decoded {
+  std::string body;  // Canonical.
+  std::string uid;
+  std::vector<std::pair<std::string_view, std::string_view>> labels;  // In any order.
+  std::vector<std::string_view> fields;                               // Values, in the order of Codec::field_names().
+  std::vector<ownership::ManagedEntry> managed;                       // metadata.managedFields, in its order.
+  std::shared_ptr<void> memory;                                       // Keeps alive what the views point at.
+};
+
+// How one resource's objects lie in the store and in the cache. Built-in kinds (Protobuf) and custom resources (JSON)
+// have one each. Pure functions of their arguments, called from several threads.
+class Codec {
+ public:
+  virtual ~Codec() = default;
+
+  // Stored bytes -> canonical body and the rest, normalised: defaults run, storage version, `revision` in it. An error
+  // names the key; encrypted values (k8s:enc:) are refused as such.
+  virtual Result<Decoded> decode(std::string_view key, std::string_view stored, Revision revision) const = 0;
+
+  // A canonical body (whatever resourceVersion it has) and its managedFields -> the value for the store.
+  virtual Result<std::string> encode(std::string_view body, std::span<const ownership::ManagedEntry> managed) const = 0;
+
+  // The same body with another resourceVersion.
+  virtual std::string with_revision(std::string_view body, Revision revision) const = 0;
+
+  // The selectable fields besides metadata.name and metadata.namespace, in a fixed order.
+  virtual std::span<const std::string_view> field_names() const = 0;
+  // Which of them have an index (pods: spec.nodeName), as positions in field_names().
+  virtual std::span<const uint16_t> indexed_fields() const { return {}; }
+};
+
+// --- Entries --------------------------------------------------------------------------------------------------------
+
+class Bodies;     // Private: compression and accounting of the bodies of one cache.
+struct LabelSet;  // Private: equal label sets exist once.
+
+// One object at one revision. Immutable, counted; hold it by EntryRef.
+class Entry {
+ public:
+  std::string_view key() const;             // Below the resource's prefix: "namespace/name" or "name".
+  std::string_view namespace_name() const;  // Empty when not namespaced.
+  std::string_view name() const;
+  Revision revision() const { return revision_; }
+  std::string_view uid() const;
+
+  // The canonical body. It may lie compressed; a single reader that is likely to come again asks to keep it plain.
+  enum class Use : uint8_t { Once, Hot };
+  Blob body(Use use = Use::Once) const;
+  uint32_t body_bytes() const { return body_bytes_; }  // Plain size.
+
+  const ownership::Ownership& ownership() const { return *ownership_; }
+
+  // The value of a label; nothing when it is absent.
+  std::optional<std::string_view> label(std::string_view key) const;
+  // The value of field_names()[position].
+  std::string_view field(size_t position) const;
+
+ private:
+  friend class EntryRef;
+  friend class Bodies;
+  friend class EntryFactory;
+  Entry() = default;
+  ~Entry() = default;
+  static void destroy(Entry* entry);
+
+  mutable std::atomic<uint32_t> references_{1};
+  uint32_t body_bytes_ = 0;
+  Revision revision_;
+  const LabelSet* labels_ = nullptr;
+  const ownership::Ownership* ownership_ = nullptr;
+  Bodies* bodies_ = nullptr;
+  mutable Blob plain_;                             // Guarded by a lock of bodies_; null: only packed_.
+  mutable const struct Packed* packed_ = nullptr;  // The same; null: only plain_.
+  mutable std::atomic<bool> used_{false};          // Since the clock hand of bodies_ came by.
+  uint16_t key_bytes_ = 0;
+  uint16_t uid_bytes_ = 0;
+  uint16_t field_count_ = 0;
+  // Behind it: key, uid, field values with their ends.
+};
+
+class EntryRef {
+ public:
+  EntryRef() = default;
+  EntryRef(const EntryRef& other) : entry_(other.entry_) {
+    if (entry_ != nullptr) entry_->references_.fetch_add(1, std::memory_order_relaxed);
+  }
+  EntryRef(EntryRef&& other) noexcept : entry_(std::exchange(other.entry_, nullptr)) {}
+  EntryRef& operator=(EntryRef other) noexcept {
+    std::swap(entry_, other.entry_);
+    return *this;
+  }
+  ~EntryRef() {
+    if (entry_ != nullptr && entry_->references_.fetch_sub(1, std::memory_order_acq_rel) == 1) Entry::destroy(entry_);
+  }
+
+  explicit operator bool() const { return entry_ != nullptr; }
+  const Entry& operator*() const { return *entry_; }
+  const Entry* operator->() const { return entry_; }
+  const Entry* get() const { return entry_; }
+  bool operator==(const EntryRef& other) const { return entry_ == other.entry_; }
+
+  // Takes over one reference that the caller holds.
+  static EntryRef adopt(Entry* entry) {
+    EntryRef ref;
+    ref.entry_ = entry;
+    return ref;
+  }
+  Entry* release() { return std::exchange(entry_, nullptr); }
+
+ private:
+  Entry* entry_ = nullptr;
+};
+
+// --- Selectors ------------------------------------------------------------------------------------------------------
+
+struct LabelRequirement {
+  enum class Operator : uint8_t { Exists, Absent, In, NotIn, Greater, Less };  // In: =, ==, in. NotIn: !=, notin.
+  std::string key;
+  Operator op = Operator::Exists;
+  std::vector<std::string> values;  // Greater, Less: one, a decimal integer.
+};
+
+struct FieldRequirement {
+  static constexpr int kName = -1, kNamespace = -2;  // metadata.name, metadata.namespace.
+  int field = kName;                                 // Else a position in Codec::field_names().
+  bool equal = true;
+  std::string value;
+};
+
+// All requirements must hold. Empty: everything.
+struct Selector {
+  std::vector<LabelRequirement> labels;
+  std::vector<FieldRequirement> fields;
+
+  bool empty() const { return labels.empty() && fields.empty(); }
+  bool matches(const Entry& entry) const;
+};
+
+// --- Snapshots ------------------------------------------------------------------------------------------------------
+
+class Tree;  // Private: the copy-on-write ordered index.
+
+struct ListRequest {
+  std::string scope;  // "": all; "namespace/": one namespace.
+  Selector selector = {};
+  std::string from = {};  // Only keys >= from (whole keys, scope included). Empty: from the start.
+  uint64_t limit = 0;     // Matching entries; 0: all.
+};
+
+struct ListPage {
+  std::vector<EntryRef> entries;  // By key, bytewise.
+  bool more = false;              // There are keys in scope behind the last one looked at ...
+  std::string next = {};          // ... and this is where to go on (`from`).
+  // Entries in scope from `next` on. Meant for answers without selectors; always right.
+  uint64_t remaining = 0;
+};
+
+// The whole resource as of one revision. Taking, copying and keeping one is cheap and blocks nobody.
+class Snapshot {
+ public:
+  Revision revision() const { return revision_; }
+  uint64_t count() const;
+  EntryRef find(std::string_view key) const;
+  // Uses an index when the selector asks for an indexed field's value.
+  ListPage list(const ListRequest& request) const;
+
+ private:
+  friend class Cache;
+  friend class Watcher;
+  std::shared_ptr<const Tree> tree_;
+  Revision revision_;
+};
+
+// --- Events ---------------------------------------------------------------------------------------------------------
+
+enum class EventType : uint8_t { Added, Modified, Deleted, Bookmark };
+
+class Event;  // Private: one change, shared by all watchers, with what was rendered of it.
+
+// One event as one watcher gets it.
+class Delivery {
+ public:
+  EventType type = EventType::Bookmark;
+  Revision revision;  // Of the change; of the object for initial events; bookmarks: a safe place to start again.
+  // Null for bookmarks. Deleted: the last state that the watcher saw, with the resourceVersion of the change.
+  EntryRef object;
+  bool initial_events_end = false;  // Bookmark: the initial state is complete.
+
+  // The event's bytes in one form. `form` names everything that the bytes depend on besides event and type (format,
+  // version, drop set, table options ...): the first watcher that asks renders, all others share. Initial events
+  // belong to one watcher and are rendered each time.
+  Blob render(std::string_view form, const std::function<std::string(const Delivery&)>& make) const;
+
+ private:
+  friend class Cache;
+  friend class Watcher;
+  friend struct WatcherState;
+  std::shared_ptr<const Event> event_;
+};
+
+struct WatchRequest {
+  std::string scope;  // "": all; "namespace/": one namespace.
+  Selector selector = {};
+
+  enum class Start : uint8_t {
+    After,    // Changes after `revision`. May lie in the future: then nothing up to it is delivered.
+    Now,      // Changes after the cache's revision at this moment.
+    Initial,  // Added for everything there is, then changes.
+  };
+  Start start = Start::Now;
+  Revision revision = {};
+
+  bool bookmarks = false;
+  // Initial, bookmarks: a bookmark with initial_events_end follows the initial state.
+  bool initial_events_bookmark = false;
+  // When the client will be cut off; the last bookmark comes 2 s before. Default: never.
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+};
+
+struct WatcherState;  // Private.
+
+// Follows one resource. Moved, not copied; destroying it ends it.
+class Watcher {
+ public:
+  Watcher(Watcher&&) noexcept;
+  Watcher& operator=(Watcher&&) noexcept;
+  ~Watcher();
+
+  // What there is, at most `max`, in order; waits when there is nothing. Empty: the watch has ended (cancelled, too
+  // slow, the cache listed again or was closed) and the client is to be cut off without an ERROR. One call at a time.
+  Task<std::vector<Delivery>> next(Executor& executor, size_t max = 256);
+  // Whether next() would return at once: flush before waiting.
+  bool pending() const;
+  // Ends it from any thread: next() gives what is queued no more.
+  void cancel();
+
+  enum class End : uint8_t { Open, Cancelled, TooSlow, Relisted, Closed };
+  End end() const;
+
+ private:
+  friend class Cache;
+  explicit Watcher(std::shared_ptr<WatcherState> state);
+  std::shared_ptr<WatcherState> state_;
+};
+
+// --- Accounting -----------------------------------------------------------------------------------------------------
+
+// Bytes by part, exact: what was asked of the allocator for it.
+struct Usage {
+  uint64_t entries = 0;            // Objects in the index.
+  uint64_t entry_bytes = 0;        // Keys, uids, fields and the rest of all entries alive, history included.
+  uint64_t label_bytes = 0;        // Distinct label sets.
+  uint64_t index_bytes = 0;        // Tree nodes alive, snapshots included.
+  uint64_t body_raw_bytes = 0;     // Plain size of all bodies alive.
+  uint64_t body_plain_bytes = 0;   // Kept plain ...
+  uint64_t body_packed_bytes = 0;  // ... and compressed.
+  uint64_t dictionary_bytes = 0;
+  uint64_t event_bytes = 0;  // The window, without entries and renderings.
+  uint64_t events = 0;
+  uint64_t rendered_bytes = 0;  // Kept serializations.
+  uint64_t snapshots = 0;       // Kept.
+  uint64_t watchers = 0;
+  // Ownership is the pool's to count: see ownership::Pool::usage().
+
+  uint64_t total_bytes() const {
+    return entry_bytes + label_bytes + index_bytes + body_plain_bytes + body_packed_bytes + dictionary_bytes +
+           event_bytes + rendered_bytes;
+  }
+};
+
+struct Counters {
+  uint64_t events = 0;           // Changes seen since start.
+  uint64_t renders = 0;          // Forms rendered ...
+  uint64_t render_hits = 0;      // ... and shared.
+  uint64_t decoded = 0;          // Stored values taken apart.
+  uint64_t relists = 0;          // After the first list.
+  uint64_t slow_watchers = 0;    // Closed for being slow.
+  uint64_t unpacked = 0;         // Bodies decompressed for a reader.
+  uint64_t dictionaries = 0;     // Trained.
+  uint64_t store_fallbacks = 0;  // Reads that had to go to the store.
+};
+
+// --- The cache ------------------------------------------------------------------------------------------------------
+
+struct Options {
+  std::string prefix;      // "/registry/pods/", with the slash.
+  bool namespaced = true;  // Keys below the prefix are "namespace/name".
+  // How errors name it: "pods", "widgets.example.com".
+  std::string resource;
+
+  // Changes kept: at least history_events whatever their age, and more while they are younger than history_age, up to
+  // max_history_events. kube-apiserver promises 75 s at moderate rates.
+  uint32_t history_events = 100;
+  uint32_t max_history_events = 102400;
+  std::chrono::milliseconds history_age = std::chrono::seconds(75);
+  // A state of the index is kept this often; states between are made from the next one by undoing events.
+  uint32_t events_per_snapshot = 256;
+  // States that were asked for by revision (continue, Exact), the most recently used ones.
+  uint32_t kept_exact_snapshots = 8;
+
+  // A watcher this far behind is closed. While it takes its initial state it may be a whole window behind.
+  uint32_t watcher_queue_events = 1024;
+  std::chrono::milliseconds bookmark_interval = std::chrono::minutes(1);
+
+  // How long a read waits for a revision before it is too large, or goes to the store.
+  std::chrono::milliseconds wait_timeout = std::chrono::seconds(3);
+  std::chrono::milliseconds progress_interval = std::chrono::milliseconds(100);
+  std::chrono::milliseconds compaction_poll_interval = std::chrono::seconds(15);
+  // After a failure of the feed, doubling up to the second.
+  std::chrono::milliseconds min_retry_delay = std::chrono::milliseconds(100);
+  std::chrono::milliseconds max_retry_delay = std::chrono::seconds(5);
+
+  // Bodies beyond this lie compressed; what was used or changed last stays plain. Unlimited: compression is off.
+  uint64_t plain_body_bytes = 4 << 20;
+  bool compress_bodies = true;
+  // Serializations kept with events for watchers that come later, oldest given up first.
+  uint64_t rendered_bytes = 8 << 20;
+
+  // One page of the first list. Its values are taken apart by `load_parallelism` pieces of background work.
+  uint32_t list_page = 2000;
+  uint32_t load_parallelism = 2;
+};
+
+// Where work runs. `background` takes what may last (training dictionaries, taking apart long lists) and should have
+// threads of its own; both may be the same in tests.
+struct Executors {
+  Executor* feed = nullptr;
+  Executor* background = nullptr;
+};
+
+class Cache {
+ public:
+  // All must outlive close().
+  Cache(store::Store& store, std::shared_ptr<const Codec> codec, ownership::Pool& pool, Executors executors,
+        Options options, const Clock& clock = system_clock());
+  ~Cache();  // Closes, if that was not done.
+  Cache(const Cache&) = delete;
+  Cache& operator=(const Cache&) = delete;
+
+  // Starts to list and follow the store; returns at once.
+  void start();
+  // Ends the feed and all watchers; resumes on `executor` when nothing of the cache runs any more. Call once.
+  Task<void> close(Executor& executor);
+  // What time asks for: bookmarks, timeouts, retries, ageing.
+  void tick();
+
+  bool ready() const;
+  // How far the cache has followed the store.
+  Revision revision() const;
+  // Why it is not ready, naming the key where one value is to blame; nothing when all is well.
+  std::optional<Error> trouble() const;
+  const Codec& codec() const;
+  const Options& options() const;
+
+  // --- Reads. Not ready: TooManyRequests with a growing retry_after_seconds. ---
+
+  // Whatever the cache has (resourceVersion=0).
+  Result<Snapshot> snapshot() const;
+  // At least `revision`: waits for it; after wait_timeout the Timeout error of a too large resourceVersion.
+  Task<Result<Snapshot>> at_least(Revision revision, Executor& executor);
+  // As fresh as the store at this moment (resourceVersion unset). Falls back to reading the store when the cache does
+  // not get there in time, is not ready, or the engine's progress notifications cannot be trusted.
+  Task<Result<Snapshot>> consistent(Executor& executor);
+  // Exactly `revision`: from kept state, else from the store. Expired when that is too old.
+  Task<Result<Snapshot>> exactly(Revision revision, Executor& executor);
+  // One object, as fresh as the store (GET with resourceVersion unset; the read before a write). Null: not there; the
+  // entry is the cache's own when it is at the same revision.
+  struct Latest {
+    EntryRef entry;
+    Revision revision;  // Of the store when it was read.
+  };
+  Task<Result<Latest>> latest(std::string key, Executor& executor);
+
+  // An entry of this resource that did not come from the store's watch: what a write just stored, say.
+  Result<EntryRef> make_entry(std::string_view key, std::string_view stored, Revision revision) const;
+
+  // --- Watches ---
+
+  // Start::Initial waits until the cache has reached `revision` (0: no waiting); Timeout as above. Start::After gives
+  // Expired, "too old resource version: <asked> (<oldest>)", when history does not reach back.
+  Task<Result<Watcher>> watch(WatchRequest request, Executor& executor);
+  // The revision a watch or list must reach to be consistent now.
+  Task<Result<Revision>> store_revision(Executor& executor);
+
+  Usage usage() const;
+  Counters counters() const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace holdfast::cache
