@@ -1,0 +1,48 @@
+// Bytes <-> values: JSON, YAML, CBOR and Protobuf as Kubernetes reads and writes them, and bytes -> bytes transcoders
+// for the read path, which build no tree.
+//
+// Every function is plain: bytes in, value or bytes out, no state kept. Expected failures are BadRequest errors in the
+// words of Kubernetes' own decoders. No input crashes a decoder; memory stays within a small multiple of the input.
+// Threading: share freely.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "codec/fields.h"
+#include "codec/json.h"
+#include "codec/sink.h"
+#include "codec/text.h"
+#include "value/value.h"
+
+namespace holdfast::codec {
+
+// A decoded body and the memory it lives in, moved together. Views taken from root() die with the Document.
+class Document {
+ public:
+  explicit Document(std::string source = {}) : memory_(std::make_unique<Memory>(std::move(source))) {}
+
+  const Value& root() const { return root_; }
+  std::string_view source() const { return memory_->source; }
+  // For what shall live as long as the tree does.
+  Arena& arena() { return memory_->arena; }
+  void set_root(Value root) { root_ = root; }
+
+ private:
+  struct Memory {
+    explicit Memory(std::string bytes) : source(std::move(bytes)) {}
+    std::string source;
+    Arena arena;
+  };
+  std::unique_ptr<Memory> memory_;
+  Value root_;
+};
+
+Result<Document> parse_json(std::string source, const JsonOptions& options = {});
+
+}  // namespace holdfast::codec

@@ -1,0 +1,410 @@
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "base/hash.h"
+#include "base/text.h"
+#include "codec/codec.h"
+#include "codec/json_error.h"
+#include "codec/json_parse.h"
+
+namespace holdfast::codec {
+namespace {
+
+// Maps up to this many members look for keys given twice among the members before; larger ones hash.
+constexpr size_t kFewMembers = 32;
+
+uint32_t hex_value(const char* digits) {
+  uint32_t code = 0;
+  for (int i = 0; i < 4; ++i) {
+    const char c = digits[i];
+    code = code * 16 + static_cast<uint32_t>(is_digit(c) ? c - '0' : (c | 0x20) - 'a' + 10);
+  }
+  return code;
+}
+
+// Decodes escapes; the result is never longer than the source. `to` has 16 bytes of slack behind that.
+char* unescape_to(std::string_view raw, char* to) {
+  const char* p = raw.data();
+  const char* const end = p + raw.size();
+  while (p != end) {
+    // Runs between escapes are short (keys inside FieldsV1), so whole vectors are copied and the rest overwritten.
+    if (end - p >= 16) {
+      const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to), bytes);
+      const auto stops = static_cast<unsigned>(_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'))));
+      const int run = stops == 0 ? 16 : std::countr_zero(stops);
+      p += run;
+      to += run;
+      if (stops == 0) continue;
+    } else if (*p != '\\') {
+      *to++ = *p++;
+      continue;
+    }
+    const char kind = p[1];
+    p += 2;
+    switch (kind) {
+      case 'b':
+        *to++ = '\b';
+        break;
+      case 'f':
+        *to++ = '\f';
+        break;
+      case 'n':
+        *to++ = '\n';
+        break;
+      case 'r':
+        *to++ = '\r';
+        break;
+      case 't':
+        *to++ = '\t';
+        break;
+      case 'u': {
+        uint32_t code = hex_value(p);
+        p += 4;
+        if (code >= 0xd800 && code < 0xdc00 && end - p >= 6 && p[0] == '\\' && p[1] == 'u') {
+          const uint32_t low = hex_value(p + 2);
+          if (low >= 0xdc00 && low < 0xe000) {
+            code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+            p += 6;
+          }
+        }
+        to = encode_rune(code, to);
+        break;
+      }
+      default:
+        *to++ = kind;
+    }
+  }
+  return to;
+}
+
+class TreeHandler {
+ public:
+  TreeHandler(Arena& arena, const JsonOptions& options) : arena_(arena), options_(options) {
+    members_.reserve(64);
+    items_.reserve(64);
+    frames_.reserve(32);
+  }
+
+  JsonTake key(const JsonText& text) {
+    const std::string_view key = text.escaped || !text.ascii ? unescape_json(text, arena_) : text.raw;
+    members_.push_back({key, Value()});
+    if (options_.raw == nullptr) return JsonTake::Value;
+    Frame& frame = frames_.back();
+    frame.below = options_.raw->child(frame.path, key);
+    return options_.raw->ends_at(frame.below) ? JsonTake::Raw : JsonTake::Value;
+  }
+  void string(const JsonText& text) {
+    add(Value::string(text.escaped || !text.ascii ? unescape_json(text, arena_) : text.raw));
+  }
+  void integer(int64_t number, std::string_view) { add(Value::integer(number)); }
+  bool number(std::string_view text) {
+    const std::optional<double> parsed = parse_float(text);
+    if (!parsed && !options_.keep_huge_numbers) {
+      out_of_range_ = text;
+      return false;
+    }
+    add(Value::number(parsed ? *parsed : std::numeric_limits<double>::infinity() * (text[0] == '-' ? -1 : 1)));
+    return true;
+  }
+  void boolean(bool b) { add(Value::boolean(b)); }
+  void null() { add(Value::null()); }
+  void raw(std::string_view json) { add(Value::raw(json)); }
+
+  void begin_map() {
+    frames_.push_back({static_cast<uint32_t>(members_.size()), true, path_below(), FieldPaths::kNone});
+  }
+  void end_map() {
+    const size_t start = frames_.back().start;
+    frames_.pop_back();
+    if (members_.size() - start > 1) drop_repeated(start);
+    const std::span<const Member> members(members_.data() + start, members_.size() - start);
+    const Value map = members.empty() ? Value::empty_map() : Value::map(arena_, members);
+    members_.resize(start);
+    add(map);
+  }
+  void begin_list() { frames_.push_back({static_cast<uint32_t>(items_.size()), false, path_below(), path_below()}); }
+  void end_list() {
+    const size_t start = frames_.back().start;
+    frames_.pop_back();
+    const std::span<const Value> items(items_.data() + start, items_.size() - start);
+    const Value list = Value::list(arena_.copy(items));
+    items_.resize(start);
+    add(list);
+  }
+
+  Value root() const { return root_; }
+  bool saw_repeated() const { return saw_repeated_; }
+  std::string_view out_of_range() const { return out_of_range_; }
+
+ private:
+  struct Frame {
+    uint32_t start;  // First member or item of the container on its stack.
+    bool map;
+    FieldPaths::Node path;   // Where the container itself stands among the raw paths,
+    FieldPaths::Node below;  // and where the value being read now does.
+  };
+
+  FieldPaths::Node path_below() const { return frames_.empty() ? FieldPaths::kRoot : frames_.back().below; }
+
+  void add(Value value) {
+    if (frames_.empty()) {
+      root_ = value;
+    } else if (frames_.back().map) {
+      members_.back().value = value;
+    } else {
+      items_.push_back(value);
+    }
+  }
+
+  // Of members with one key the last value stays, in the first one's place.
+  void drop_repeated(size_t start) {
+    const size_t count = members_.size() - start;
+    Member* const members = members_.data() + start;
+    if (count <= kFewMembers) {
+      uint64_t seen = 0;
+      for (size_t i = 0; i < count; ++i) {
+        const std::string_view key = members[i].key;
+        // A filter of length, first and last byte: two keys of an object rarely agree in all of them.
+        const auto mix = key.empty()
+                             ? 0u
+                             : static_cast<unsigned>(static_cast<unsigned char>(key.front()) * 5u +
+                                                     static_cast<unsigned char>(key.back()) * 11u + key.size() * 17u);
+        const uint64_t bit = uint64_t{1} << (mix & 63);
+        if (seen & bit) {
+          for (size_t j = 0; j < i; ++j) {
+            if (members[j].key == key) return merge_repeated(start);
+          }
+        }
+        seen |= bit;
+      }
+      return;
+    }
+    // Open addressing over positions + 1, in scratch that is reused.
+    const size_t slots = std::bit_ceil(count * 2);
+    table_.assign(slots, 0);
+    for (size_t i = 0; i < count; ++i) {
+      size_t slot = hash_bytes(members[i].key) & (slots - 1);
+      for (; table_[slot] != 0; slot = (slot + 1) & (slots - 1)) {
+        if (members[table_[slot] - 1].key == members[i].key) return merge_repeated(start);
+      }
+      table_[slot] = static_cast<uint32_t>(i + 1);
+    }
+  }
+
+  void merge_repeated(size_t start);
+
+  Arena& arena_;
+  const JsonOptions& options_;
+  std::vector<Member> members_;  // Of all open maps, innermost last.
+  std::vector<Value> items_;     // Of all open lists.
+  std::vector<Frame> frames_;
+  std::vector<uint32_t> table_;
+  Value root_;
+  std::string_view out_of_range_;
+  bool saw_repeated_ = false;
+};
+
+void TreeHandler::merge_repeated(size_t start) {
+  saw_repeated_ = true;
+  struct Hash {
+    size_t operator()(std::string_view key) const { return hash_bytes(key); }
+  };
+  std::unordered_map<std::string_view, size_t, Hash> first;
+  size_t kept = start;
+  for (size_t i = start; i < members_.size(); ++i) {
+    const auto [at, fresh] = first.try_emplace(members_[i].key, kept);
+    if (fresh) {
+      members_[kept++] = members_[i];
+    } else {
+      members_[at->second].value = members_[i].value;
+    }
+  }
+  members_.resize(kept);
+}
+
+// Walks valid JSON again to name the keys given twice, in the order in which Kubernetes meets them.
+class RepeatedKeys : public JsonIgnore {
+ public:
+  explicit RepeatedKeys(std::vector<std::string>& findings) : findings_(findings) {}
+
+  JsonTake key(const JsonText& text) {
+    Frame& frame = frames_.back();
+    const std::string_view key = unescape_json(text, arena_);
+    path_.resize(frame.path_length);
+    if (!path_.empty()) path_ += '.';
+    path_ += key;
+    if (!frame.keys.insert(key).second) report();
+    return JsonTake::Value;
+  }
+  void string(const JsonText&) { item(); }
+  void integer(int64_t, std::string_view) { item(); }
+  bool number(std::string_view) {
+    item();
+    return true;
+  }
+  void boolean(bool) { item(); }
+  void null() { item(); }
+  void begin_map() { open(); }
+  void end_map() { close(); }
+  void begin_list() {
+    open();
+    frames_.back().index = 0;
+    at_index();
+  }
+  void end_list() { close(); }
+
+ private:
+  static constexpr int64_t kNotAList = -1;
+  static constexpr size_t kMostFindings = 100;
+  struct Frame {
+    size_t path_length;  // Of the path to the container.
+    int64_t index = kNotAList;
+    std::unordered_set<std::string_view> keys = {};
+  };
+
+  void open() { frames_.push_back({path_.size()}); }
+  void close() {
+    frames_.pop_back();
+    item();
+  }
+  void at_index() {
+    path_.resize(frames_.back().path_length);
+    path_ += '[' + std::to_string(frames_.back().index) + ']';
+  }
+  // A value has ended: in a list the next one follows.
+  void item() {
+    if (frames_.empty() || frames_.back().index == kNotAList) return;
+    ++frames_.back().index;
+    at_index();
+  }
+  void report() {
+    if (findings_.size() >= kMostFindings) return;
+    std::string text = "duplicate field " + go_quote(path_);
+    if (std::find(findings_.begin(), findings_.end(), text) == findings_.end()) findings_.push_back(std::move(text));
+  }
+
+  std::vector<std::string>& findings_;
+  std::vector<Frame> frames_;
+  std::string path_;
+  Arena arena_;
+};
+
+Error refuse(const JsonOptions& options, JsonError error) {
+  if (options.error != nullptr) *options.error = error;
+  return bad_request(std::move(error.message));
+}
+
+// Finds one value by keys and positions.
+class TextAt : public JsonIgnore {
+ public:
+  TextAt(const std::vector<std::string>& path) : path_(path) {}
+
+  JsonTake key(const JsonText& text) {
+    Frame& frame = frames_.back();
+    frame.matches = frame.inside && unescape_json(text, arena_) == path_[frames_.size() - 1];
+    if (!frame.matches) return JsonTake::Skip;
+    return frames_.size() == path_.size() ? JsonTake::Raw : JsonTake::Value;
+  }
+  void raw(std::string_view json) { found_ = json; }
+  void string(const JsonText& text) { item({text.raw.data() - 1, text.raw.size() + 2}); }
+  void integer(int64_t, std::string_view text) { item(text); }
+  bool number(std::string_view text) {
+    item(text);
+    return true;
+  }
+  void boolean(bool b) { item(b ? "true" : "false"); }
+  void null() { item("null"); }
+  void begin_map() { open(); }
+  void end_map() { close(); }
+  void begin_list() {
+    open();
+    frames_.back().index = 0;
+    frames_.back().matches = frames_.back().inside && path_[frames_.size() - 1] == "0";
+  }
+  void end_list() { close(); }
+  std::string_view found() const { return found_; }
+
+ private:
+  struct Frame {
+    bool inside;           // The container lies on the path.
+    bool matches = false;  // So does the value being read in it.
+    int64_t index = -1;
+  };
+  void open() {
+    const bool inside = frames_.size() < path_.size() && (frames_.empty() || frames_.back().matches);
+    frames_.push_back({inside});
+  }
+  void close() {
+    frames_.pop_back();
+    item({});
+  }
+  void item(std::string_view text) {
+    if (frames_.empty() || frames_.back().index < 0) return;
+    Frame& frame = frames_.back();
+    if (frame.matches && frames_.size() == path_.size()) found_ = text;
+    ++frame.index;
+    frame.matches = frame.inside && path_[frames_.size() - 1] == std::to_string(frame.index);
+  }
+
+  const std::vector<std::string>& path_;
+  std::vector<Frame> frames_;
+  Arena arena_;
+  std::string_view found_;
+};
+
+}  // namespace
+
+std::string_view unescape_json(const JsonText& text, Arena& arena) {
+  if (!text.ascii && !is_valid_utf8(text.raw)) {
+    // Escapes are ASCII, so replacing first and decoding then gives what decoding rune by rune would.
+    const std::string_view valid = arena.copy(replace_invalid_utf8(text.raw));
+    return unescape_json({valid, text.escaped, true}, arena);
+  }
+  if (!text.escaped) return text.raw;
+  constexpr size_t kSlack = 16;
+  char* const to = arena.allocate_array<char>(text.raw.size() + kSlack);
+  return {to, static_cast<size_t>(unescape_to(text.raw, to) - to)};
+}
+
+Result<Value> decode_json(Arena& arena, std::string_view source, const JsonOptions& options) {
+  if (source.size() > UINT32_MAX) return refuse(options, {"JSON of more than 4 GiB", 0});
+  TreeHandler handler(arena, options);
+  JsonParser parser(source, handler);
+  if (!parser.parse_document()) {
+    JsonError error = find_json_error(source);
+    if (error.message.empty()) {
+      const std::string_view text = handler.out_of_range();
+      assert(!text.empty());
+      error.message = "json: cannot unmarshal number " + std::string(text) + " into Go value of type float64";
+      error.offset = static_cast<size_t>(text.data() + text.size() - source.data());
+    }
+    return refuse(options, std::move(error));
+  }
+  if (options.duplicates != nullptr && handler.saw_repeated()) {
+    RepeatedKeys repeated(*options.duplicates);
+    JsonParser(source, repeated).parse_document();
+  }
+  return handler.root();
+}
+
+Result<Document> parse_json(std::string source, const JsonOptions& options) {
+  Document document(std::move(source));
+  Result<Value> root = decode_json(document.arena(), document.source(), options);
+  if (!root) return root.take_error();
+  document.set_root(*root);
+  return document;
+}
+
+std::string_view json_text_at(std::string_view source, const std::vector<std::string>& path) {
+  if (path.empty()) return source;
+  TextAt finder(path);
+  JsonParser(source, finder).parse_document();
+  return finder.found();
+}
+
+}  // namespace holdfast::codec

@@ -1,0 +1,222 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "codec/codec.h"
+
+namespace holdfast::codec {
+namespace {
+
+using namespace std::string_literals;
+
+struct TextCase {
+  std::string_view name;
+  std::string in;
+  std::string want;
+};
+
+void PrintTo(const TextCase& c, std::ostream* os) { *os << c.name; }
+
+// What a reader makes of a text, written again; an error as "error@offset: message".
+std::string reread(const std::string& in) {
+  JsonError error;
+  const Result<Document> document = parse_json(in, {.error = &error});
+  if (!document) {
+    EXPECT_EQ(document.error().message, error.message);
+    return "error@" + std::to_string(error.offset) + ": " + error.message;
+  }
+  return encode_json(document->root());
+}
+
+class JsonReads : public testing::TestWithParam<TextCase> {};
+
+TEST_P(JsonReads, AsKubernetesDoes) { EXPECT_EQ(reread(GetParam().in), GetParam().want) << GetParam().name; }
+
+INSTANTIATE_TEST_SUITE_P(
+    Values, JsonReads,
+    testing::ValuesIn(std::vector<TextCase>{
+        {"white space around everything goes", " {\t\"a\" :\r\n[ 1 , true,false , null ] } ",
+         R"({"a":[1,true,false,null]})"},
+        {"empty containers", R"({"a":{},"b":[]})", R"({"a":{},"b":[]})"},
+        {"a scalar alone", "\"x\"", "\"x\""},
+        {"minus zero is the integer zero", "-0", "0"},
+        {"minus zero as a float stays", "-0.0", "-0"},
+        {"the largest int64", "9223372036854775807", "9223372036854775807"},
+        {"one more is a float", "9223372036854775808", "9223372036854776000"},
+        {"the smallest int64", "-9223372036854775808", "-9223372036854775808"},
+        {"one less is a float", "-9223372036854775809", "-9223372036854776000"},
+        {"twenty digits", "12345678901234567890", "12345678901234567000"},
+        {"a whole float prints without fraction", "1.0", "1"},
+        {"an exponent makes a float", "1e3", "1000"},
+        {"too small becomes zero", "1e-400", "0"},
+        {"the smallest float", "5e-324", "5e-324"},
+        {"small exponents have no leading zero", "0.00000015", "1.5e-7"},
+        {"large exponents", "1e21", "1e+21"},
+        {"below 1e21 all digits are written", "1e20", "100000000000000000000"},
+        {"a number beyond the range", "[1,1e309]",
+         "error@8: json: cannot unmarshal number 1e309 into Go value of type float64"},
+        {"of a key given twice the last counts, at the first one's place", R"({"a":1,"b":2,"a":3})",
+         R"({"a":3,"b":2})"},
+        {"a key given twice in two spellings", R"({"a":1,"\u0061":2})", R"({"a":2})"},
+        {"escapes", R"("\"\\\/\b\f\n\r\t\u00e9")", "\"\\\"\\\\/\\b\\f\\n\\r\\t\u00e9\""},
+        {"what HTML would misread is escaped", "\"<a>&\u2028\u2029\"", R"("\u003ca\u003e\u0026\u2028\u2029")"},
+        {"other controls", "\"\\u0000\\u001f\x7f\"", "\"\\u0000\\u001f\x7f\""},
+        {"a surrogate pair", R"("\ud83d\ude00")", "\"\U0001f600\""},
+        {"lone surrogates", R"("\ud83d\u0041\ude00\ud83d")", "\"\ufffdA\ufffd\ufffd\""},
+        {"each byte that is no UTF-8", "\"a\xff\xe2\x82z\xed\xa0\x80\"", "\"a\ufffd\ufffd\ufffdz\ufffd\ufffd\ufffd\""},
+        {"bad bytes beside escapes, in keys too", "{\"\xff\\n\":\"\\t\xfe\"}", "{\"\ufffd\\n\":\"\\t\ufffd\"}"},
+        {"texts longer than a vector",
+         R"({"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":"bbbbbbbbbbbbbbbbbbb\nbbbbbbbbbbbbbbbbbbbbbbbbbbb"})",
+         R"({"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":"bbbbbbbbbbbbbbbbbbb\nbbbbbbbbbbbbbbbbbbbbbbbbbbb"})"},
+    }));
+
+INSTANTIATE_TEST_SUITE_P(
+    Errors, JsonReads,
+    testing::ValuesIn(std::vector<TextCase>{
+        {"nothing", "", "error@0: unexpected end of JSON input"},
+        {"only space", " \n", "error@2: unexpected end of JSON input"},
+        {"no value", "x", "error@1: invalid character 'x' looking for beginning of value"},
+        {"a byte order mark", "\xef\xbb\xbf{}", "error@1: invalid character '\u00ef' looking for beginning of value"},
+        {"something after the value", "{} {}", "error@4: invalid character '{' after top-level value"},
+        {"an open object", "{\"a\":1", "error@6: unexpected end of JSON input"},
+        {"an open key", "{\"a", "error@3: unexpected end of JSON input"},
+        {"a key that is no string", "{a:1}",
+         "error@2: invalid character 'a' looking for beginning of object key string"},
+        {"a comma before the end", "{\"a\":1,}",
+         "error@8: invalid character '}' looking for beginning of object key string"},
+        {"a comma before the end of a list", "[1,]", "error@4: invalid character ']' looking for beginning of value"},
+        {"no colon", "{\"a\" 1}", "error@6: invalid character '1' after object key"},
+        {"no comma", "{\"a\":1 \"b\":2}", "error@8: invalid character '\"' after object key:value pair"},
+        {"no comma in a list", "[1 2]", "error@4: invalid character '2' after array element"},
+        {"the wrong bracket", "[1}", "error@3: invalid character '}' after array element"},
+        {"a raw control", "\"a\tb\"", "error@3: invalid character '\\t' in string literal"},
+        {"another escape", "\"\\x\"", "error@3: invalid character 'x' in string escape code"},
+        {"a short escape", "\"\\u12g4\"", "error@6: invalid character 'g' in \\u hexadecimal character escape"},
+        {"a leading zero", "01", "error@2: invalid character '1' after top-level value"},
+        {"a leading zero in a list", "[01]", "error@3: invalid character '1' after array element"},
+        {"a plus", "+1", "error@1: invalid character '+' looking for beginning of value"},
+        {"a minus alone", "-x", "error@2: invalid character 'x' in numeric literal"},
+        {"a point without digits", "1.x", "error@3: invalid character 'x' after decimal point in numeric literal"},
+        {"an exponent without digits", "1e+x", "error@4: invalid character 'x' in exponent of numeric literal"},
+        {"a word cut short", "tru", "error@3: unexpected end of JSON input"},
+        {"a word misspelt", "nulx", "error@4: invalid character 'x' in literal null (expecting 'l')"},
+        {"a quote", "'a'", "error@1: invalid character '\\'' looking for beginning of value"},
+        {"a zero byte", "\0"s, "error@1: invalid character '\\x00' looking for beginning of value"},
+        {"a syntax error after a huge number wins", "[1e309 x", "error@8: invalid character 'x' after array element"},
+    }));
+
+TEST(Json, NestsTenThousandDeepAndNoDeeper) {
+  const std::string deep = std::string(10000, '[') + std::string(10000, ']');
+  EXPECT_EQ(reread(deep), deep);
+  EXPECT_EQ(reread("[" + deep + "]"), "error@10001: invalid character '[' exceeded max depth");
+}
+
+TEST(Json, NamesKeysGivenTwiceInTheOrderTheyAreMet) {
+  std::vector<std::string> found;
+  const auto document = parse_json(
+      R"({"spec":{"x":1,"x":{"y":[{"k":1,"k":2},7,{"k":1,"k":1,"k":3}]},"x":2},"a\"b":1,"a\"b":{"z":0,"z":1},"spec":3})",
+      {.duplicates = &found});
+  ASSERT_TRUE(document);
+  EXPECT_THAT(found, testing::ElementsAre("duplicate field \"spec.x\"", "duplicate field \"spec.x.y[0].k\"",
+                                          "duplicate field \"spec.x.y[2].k\"", "duplicate field \"a\\\"b\"",
+                                          "duplicate field \"a\\\"b.z\"", "duplicate field \"spec\""));
+}
+
+TEST(Json, NamesAtMostAHundredKeysGivenTwice) {
+  std::string text = "{";
+  for (int i = 0; i < 150; ++i) text += "\"k" + std::to_string(i) + "\":1,\"k" + std::to_string(i) + "\":2,";
+  text.back() = '}';
+  std::vector<std::string> found;
+  const auto document = parse_json(text, {.duplicates = &found});
+  ASSERT_TRUE(document);
+  EXPECT_EQ(found.size(), 100u);
+  EXPECT_EQ(document->root().count(), 150u);
+  EXPECT_EQ(document->root().find("k149")->as_int(), 2);
+}
+
+TEST(Json, KeepsTheDifferenceBetweenIntegersAndFloats) {
+  const auto document = parse_json("[1,1.0,1e0]");
+  ASSERT_TRUE(document);
+  EXPECT_TRUE(document->root().items()[0].is_int());
+  EXPECT_TRUE(document->root().items()[1].is_double());
+  EXPECT_TRUE(document->root().items()[2].is_double());
+}
+
+TEST(Json, KeepsTheTextOfRawPaths) {
+  const FieldPaths raw = FieldPaths::of({"data", "list.inner"});
+  const auto document =
+      parse_json(R"({"data": { "b" : 2.50, "a":"\u0041<" } ,"list":[{"inner":1E3},{"other":1E3}]})", {.raw = &raw});
+  ASSERT_TRUE(document);
+  EXPECT_EQ(document->root().find("data")->raw_json(), R"({ "b" : 2.50, "a":"\u0041<" })");
+  EXPECT_EQ(encode_json(document->root()),
+            R"({"data":{"b":2.50,"a":"\u0041\u003c"},"list":[{"inner":1E3},{"other":1000}]})");
+  EXPECT_FALSE(parse_json(R"({"data": {"a" 1}})", {.raw = &raw}));
+}
+
+TEST(Json, FindsTheTextOfAValue) {
+  const std::string source =
+      R"({"a":{"x":1.0},"spec":{"ports":[{"port":1},{"port": 1.50e1 ,"name":"\u0061"}],"l":[1,true,"x"]}})";
+  EXPECT_EQ(json_text_at(source, {"spec", "ports", "1", "port"}), "1.50e1");
+  EXPECT_EQ(json_text_at(source, {"spec", "ports", "1", "name"}), R"("\u0061")");
+  EXPECT_EQ(json_text_at(source, {"spec", "l", "1"}), "true");
+  EXPECT_EQ(json_text_at(source, {"spec", "l", "2"}), "\"x\"");
+  EXPECT_EQ(json_text_at(source, {"a"}), R"({"x":1.0})");
+  EXPECT_EQ(json_text_at(source, {"spec", "ports", "2", "port"}), "");
+}
+
+TEST(Json, CanKeepHugeNumbersForTypedReaders) {
+  const auto document = parse_json("[-1e999]", {.keep_huge_numbers = true});
+  ASSERT_TRUE(document);
+  EXPECT_EQ(document->root().items()[0].as_double(), -INFINITY);
+}
+
+TEST(Json, WritesPrettyAsGoIndents) {
+  const auto document = parse_json(R"({"a":{"b":[1,{"c":"x"}],"d":{},"e":[]}})");
+  ASSERT_TRUE(document);
+  EXPECT_EQ(encode_json_pretty(document->root()), R"({
+  "a": {
+    "b": [
+      1,
+      {
+        "c": "x"
+      }
+    ],
+    "d": {},
+    "e": []
+  }
+})");
+}
+
+TEST(Json, WritesRawLeavesPrettyInPlace) {
+  const FieldPaths raw = FieldPaths::of({"d"});
+  const auto document = parse_json(R"({"d": {"x": [1.0, {}], "y":"a,b"} })", {.raw = &raw});
+  ASSERT_TRUE(document);
+  EXPECT_EQ(encode_json_pretty(document->root()), R"({
+  "d": {
+    "x": [
+      1.0,
+      {}
+    ],
+    "y": "a,b"
+  }
+})");
+}
+
+TEST(Json, WritesKeysInBytewiseOrderWhenAsked) {
+  const auto document = parse_json(R"({"b":{"z":1,"a":2},"B":[{"d":1,"c":2}],"a":0})");
+  ASSERT_TRUE(document);
+  EXPECT_EQ(encode_json_sorted(document->root()), R"({"B":[{"c":2,"d":1}],"a":0,"b":{"a":2,"z":1}})");
+}
+
+TEST(Json, AppendsBehindWhatIsThere) {
+  std::string out = "x";
+  encode_json(Value::integer(-7), out);
+  encode_json_string("y", out);
+  EXPECT_EQ(out, "x-7\"y\"");
+}
+
+}  // namespace
+}  // namespace holdfast::codec

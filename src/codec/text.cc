@@ -1,0 +1,275 @@
+#include "codec/text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/text.h"
+
+namespace holdfast::codec {
+namespace {
+
+// Shortest decimal digits of a positive finite number: 0.d1d2d3... times 10^point.
+struct Digits {
+  char text[20];
+  int count = 0;
+  int point = 0;
+};
+
+Digits shortest_digits(double number) {
+  char buffer[32];
+  const char* const end = std::to_chars(buffer, buffer + sizeof buffer, number, std::chars_format::scientific).ptr;
+  Digits digits;
+  const char* p = buffer;
+  for (; *p != 'e'; ++p) {
+    if (*p != '.') digits.text[digits.count++] = *p;
+  }
+  int exponent = 0;
+  const bool negative = p[1] == '-';
+  std::from_chars(p + 2, end, exponent);
+  digits.point = (negative ? -exponent : exponent) + 1;
+  while (digits.count > 1 && digits.text[digits.count - 1] == '0') --digits.count;
+  return digits;
+}
+
+char* copy_to(char* to, const char* from, int count) {
+  std::memcpy(to, from, static_cast<size_t>(count));
+  return to + count;
+}
+
+char* fill_zeros(char* to, int count) {
+  std::memset(to, '0', static_cast<size_t>(count));
+  return to + count;
+}
+
+struct TimeUnit {
+  std::string_view name;
+  uint64_t nanoseconds;
+};
+constexpr TimeUnit kUnits[] = {
+    {"ns", 1},           {"us", 1000},      {"\xc2\xb5s", 1000},  // Micro sign.
+    {"\xce\xbcs", 1000},                                          // Greek mu.
+    {"ms", 1000000},     {"s", 1000000000}, {"m", 60000000000},  {"h", 3600000000000},
+};
+
+bool is_ascii_digit(char c) { return c >= '0' && c <= '9'; }
+
+}  // namespace
+
+bool is_valid_utf8(std::string_view text) {
+  while (!text.empty()) {
+    // Eight ASCII bytes at a time.
+    while (text.size() >= 8) {
+      uint64_t word;
+      std::memcpy(&word, text.data(), 8);
+      if ((word & 0x8080808080808080ull) != 0) break;
+      text.remove_prefix(8);
+    }
+    if (text.empty()) return true;
+    const Rune rune = decode_rune(text, 0);
+    if (!rune.valid) return false;
+    text.remove_prefix(rune.length);
+  }
+  return true;
+}
+
+char* encode_rune(uint32_t code, char* to) {
+  if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) code = kReplacementRune;
+  if (code < 0x80) {
+    *to++ = static_cast<char>(code);
+  } else if (code < 0x800) {
+    *to++ = static_cast<char>(0xc0 | code >> 6);
+    *to++ = static_cast<char>(0x80 | (code & 0x3f));
+  } else if (code < 0x10000) {
+    *to++ = static_cast<char>(0xe0 | code >> 12);
+    *to++ = static_cast<char>(0x80 | (code >> 6 & 0x3f));
+    *to++ = static_cast<char>(0x80 | (code & 0x3f));
+  } else {
+    *to++ = static_cast<char>(0xf0 | code >> 18);
+    *to++ = static_cast<char>(0x80 | (code >> 12 & 0x3f));
+    *to++ = static_cast<char>(0x80 | (code >> 6 & 0x3f));
+    *to++ = static_cast<char>(0x80 | (code & 0x3f));
+  }
+  return to;
+}
+
+std::string replace_invalid_utf8(std::string_view text) {
+  std::string out;
+  out.reserve(text.size() + 16);
+  while (!text.empty()) {
+    const Rune rune = decode_rune(text, 0);
+    if (rune.valid) {
+      out.append(text.substr(0, rune.length));
+    } else {
+      append_utf8(out, kReplacementRune);
+    }
+    text.remove_prefix(rune.length);
+  }
+  return out;
+}
+
+char* write_int(int64_t number, char* to) { return std::to_chars(to, to + kMaxNumberText, number).ptr; }
+
+char* write_float(double number, FloatText form, char* to) {
+  if (std::signbit(number)) *to++ = '-';
+  if (number == 0) {
+    *to++ = '0';
+    return to;
+  }
+  const Digits digits = shortest_digits(std::fabs(number));
+  const int exponent = digits.point - 1;
+  const bool go = form == FloatText::Go;
+  if (exponent < (go ? -4 : -6) || exponent >= (go ? 6 : 21)) {
+    *to++ = digits.text[0];
+    if (digits.count > 1) {
+      *to++ = '.';
+      to = copy_to(to, digits.text + 1, digits.count - 1);
+    }
+    *to++ = 'e';
+    *to++ = exponent < 0 ? '-' : '+';
+    const int magnitude = std::abs(exponent);
+    // encoding/json strips the zero that strconv puts before a single digit, but only from negative exponents;
+    // positive ones start at 21.
+    if (magnitude < 10 && form != FloatText::Json) *to++ = '0';
+    return std::to_chars(to, to + 4, magnitude).ptr;
+  }
+  if (digits.point <= 0) {
+    *to++ = '0';
+    *to++ = '.';
+    to = fill_zeros(to, -digits.point);
+    return copy_to(to, digits.text, digits.count);
+  }
+  if (digits.count <= digits.point) {
+    to = copy_to(to, digits.text, digits.count);
+    return fill_zeros(to, digits.point - digits.count);
+  }
+  to = copy_to(to, digits.text, digits.point);
+  *to++ = '.';
+  return copy_to(to, digits.text + digits.point, digits.count - digits.point);
+}
+
+std::string float_text(double number, FloatText form) {
+  char buffer[kMaxNumberText];
+  return std::string(buffer, write_float(number, form, buffer));
+}
+
+std::optional<double> parse_float(std::string_view text) {
+  const char* begin = text.data();
+  const char* const end = begin + text.size();
+  bool negative = false;
+  if (begin != end && (*begin == '+' || *begin == '-')) {
+    negative = *begin == '-';
+    ++begin;
+  }
+  // from_chars would take "inf", "nan" and "infinity".
+  if (begin == end || !(is_ascii_digit(*begin) || *begin == '.')) return std::nullopt;
+  double number = 0;
+  const auto [stopped, error] = std::from_chars(begin, end, number);
+  if (stopped != end) return std::nullopt;
+  if (error == std::errc::result_out_of_range) {
+    // Either too large or too small: strtod tells which.
+    const std::string terminated(begin, end);
+    number = std::strtod(terminated.c_str(), nullptr);
+    if (std::isinf(number)) return std::nullopt;
+  } else if (error != std::errc()) {
+    return std::nullopt;
+  }
+  return negative ? -number : number;
+}
+
+std::string duration_text(int64_t nanoseconds) {
+  if (nanoseconds == 0) return "0s";
+  uint64_t rest = nanoseconds < 0 ? 0 - static_cast<uint64_t>(nanoseconds) : static_cast<uint64_t>(nanoseconds);
+  std::string out = nanoseconds < 0 ? "-" : "";
+  // One unit, with the fraction's trailing zeros left off.
+  const auto fraction = [&out](uint64_t amount, uint64_t unit, std::string_view name) {
+    out += std::to_string(amount / unit);
+    if (uint64_t below = amount % unit; below != 0) {
+      std::string digits = std::to_string(below + unit).substr(1);
+      digits.erase(digits.find_last_not_of('0') + 1);
+      out += '.' + digits;
+    }
+    out += name;
+  };
+  if (rest < 1000) {
+    fraction(rest, 1, "ns");
+  } else if (rest < 1000000) {
+    fraction(rest, 1000, "\xc2\xb5s");
+  } else if (rest < 1000000000) {
+    fraction(rest, 1000000, "ms");
+  } else {
+    const uint64_t hours = rest / 3600000000000;
+    const uint64_t minutes = rest / 60000000000 % 60;
+    if (hours != 0) out += std::to_string(hours) + 'h';
+    if (hours != 0 || minutes != 0) out += std::to_string(minutes) + 'm';
+    fraction(rest % 60000000000, 1000000000, "s");
+  }
+  return out;
+}
+
+std::optional<int64_t> parse_duration(std::string_view text) {
+  bool negative = false;
+  if (!text.empty() && (text[0] == '-' || text[0] == '+')) {
+    negative = text[0] == '-';
+    text.remove_prefix(1);
+  }
+  if (text == "0") return 0;
+  if (text.empty()) return std::nullopt;
+  constexpr uint64_t kLimit = uint64_t{1} << 63;
+  uint64_t total = 0;
+  while (!text.empty()) {
+    size_t at = 0;
+    uint64_t whole = 0;
+    while (at < text.size() && is_ascii_digit(text[at])) {
+      if (whole > kLimit / 10) return std::nullopt;
+      whole = whole * 10 + static_cast<uint64_t>(text[at++] - '0');
+      if (whole > kLimit) return std::nullopt;
+    }
+    bool any = at > 0;
+    uint64_t part = 0;
+    double scale = 1;
+    if (at < text.size() && text[at] == '.') {
+      ++at;
+      bool full = false;  // Further digits no longer count.
+      for (; at < text.size() && is_ascii_digit(text[at]); ++at) {
+        any = true;
+        if (full) continue;
+        if (part > (kLimit - 1) / 10) {
+          full = true;
+          continue;
+        }
+        const uint64_t next = part * 10 + static_cast<uint64_t>(text[at] - '0');
+        if (next > kLimit) {
+          full = true;
+          continue;
+        }
+        part = next;
+        scale *= 10;
+      }
+    }
+    if (!any) return std::nullopt;
+    text.remove_prefix(at);
+    size_t length = 0;
+    while (length < text.size() && text[length] != '.' && !is_ascii_digit(text[length])) ++length;
+    const std::string_view name = text.substr(0, length);
+    text.remove_prefix(length);
+    const auto* const unit =
+        std::find_if(std::begin(kUnits), std::end(kUnits), [&](const TimeUnit& u) { return u.name == name; });
+    if (unit == std::end(kUnits)) return std::nullopt;
+    if (whole > kLimit / unit->nanoseconds) return std::nullopt;
+    whole *= unit->nanoseconds;
+    if (part > 0) {
+      whole += static_cast<uint64_t>(static_cast<double>(part) * (static_cast<double>(unit->nanoseconds) / scale));
+      if (whole > kLimit) return std::nullopt;
+    }
+    total += whole;
+    if (total > kLimit) return std::nullopt;
+  }
+  if (negative) return static_cast<int64_t>(0 - total);
+  if (total > kLimit - 1) return std::nullopt;
+  return static_cast<int64_t>(total);
+}
+
+}  // namespace holdfast::codec
