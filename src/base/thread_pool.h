@@ -1,0 +1,35 @@
+// A few threads that run what is posted to them, first come first served: for work that lasts, which must not hold up
+// an event loop, and for tests.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/task.h"
+
+namespace holdfast {
+
+class ThreadPool : public Executor {
+ public:
+  explicit ThreadPool(size_t threads);
+  ~ThreadPool() override;  // Runs what was posted, then ends.
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  void post(std::function<void()> work) override;
+
+ private:
+  void run();
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<std::function<void()>> queue_;
+  bool ending_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace holdfast
