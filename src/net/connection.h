@@ -1,0 +1,114 @@
+// One accepted socket: TLS or not, what waits to be sent, and the session that speaks a protocol over it.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "net/loop.h"
+#include "net/stream.h"
+#include "net/tls.h"
+
+namespace holdfast::net::detail {
+
+// Speaks HTTP/1.1 or HTTP/2 for a connection.
+class Session {
+ public:
+  virtual ~Session() = default;
+  virtual void receive(std::string_view bytes) = 0;     // Takes all of it.
+  virtual void produce() = 0;                           // put()s output while the connection has room().
+  virtual void produced() = 0;                          // Output has left: writers may go on.
+  virtual void lost() = 0;                              // The connection is gone.
+  virtual void drain() = 0;                             // No new requests; finish when the last one is answered.
+  virtual void tick(TimePoint now) = 0;                 // About once a second.
+  virtual bool quiet() const = 0;                       // No handler runs: the session may be destroyed.
+  virtual bool finished() const = 0;                    // Nothing more will come: close after the output.
+  virtual bool input_pending() const { return false; }  // The peer may still be sending: close gently.
+};
+
+struct Counters {
+  std::atomic<uint64_t> accepted{0}, open{0}, refused{0}, handshake_failures{0}, requests{0}, active{0}, exceptions{0},
+      protocol_errors{0}, received{0}, sent{0};
+};
+
+// What the connections of one server share.
+struct ServerShared {
+  ServerOptions options;
+  Handler handler;
+  Counters counters;
+  std::atomic<bool> draining{false};
+  std::atomic<uint64_t> next_connection{1};
+  std::mutex mutex;  // Guards context.
+  ContextPtr context;
+  void report_exception(const Request& request, std::exception_ptr failure);
+};
+
+class Connection;
+
+// The connections of one server on one loop. Touched on that loop's thread only.
+struct Home {
+  EventLoop& loop;
+  ServerShared& shared;
+  std::unordered_map<Connection*, std::unique_ptr<Connection>> connections;
+  std::function<void()> on_empty;  // Set while stopping.
+  uint64_t tick_timer = 0;         // Runs while there are connections.
+  void tick();
+};
+
+class Connection final : public EventSource, public Flushable {
+ public:
+  Connection(Home& home, int fd, std::string address, const ContextPtr& context);
+  ~Connection() override;
+
+  void on_events(uint32_t events) override;
+  void flush() override;
+  void tick(TimePoint now);
+  void drain();
+  void close();  // At once. Handlers are told; the object goes when the last has ended.
+  void handler_ended();
+
+  // --- For sessions.
+  size_t room() const;
+  void put(std::string_view bytes);
+  void flush_soon() { home.loop.state().flush_soon(this); }
+  void set_reading(bool on);
+  void protocol_error();  // Counts and closes after what is queued has been sent.
+  bool is_closed() const { return state_ == State::Closed; }
+  TimePoint now() const { return home.loop.state().now(); }
+
+  Home& home;
+  ServerShared& shared;
+  Peer peer;
+
+ private:
+  enum class State : uint8_t { Handshaking, Sniffing, Open, Lingering, Closed };
+
+  void receive(std::string_view bytes);
+  void receive_plain(std::string_view bytes);
+  void open_session(bool http2);
+  void seal();
+  bool send_pending();  // True when nothing is left to send.
+  void finish();        // Says goodbye, then closes or lingers.
+  void want_output(bool on);
+  void update_events();
+  void bury_if_quiet();
+
+  int fd_;
+  State state_;
+  std::optional<TlsEngine> tls_;
+  std::unique_ptr<Session> session_;
+  std::string sniffed_;
+  std::string out_;  // For the socket, from out_sent_ on.
+  size_t out_sent_ = 0;
+  TimePoint state_since_;
+  TimePoint out_progress_;
+  bool reading_ = true;
+  bool waiting_output_ = false;
+  uint32_t lingered_bytes_ = 0;
+};
+
+std::unique_ptr<Session> make_http1_session(Connection& connection);
+std::unique_ptr<Session> make_http2_session(Connection& connection);
+
+}  // namespace holdfast::net::detail

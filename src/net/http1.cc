@@ -1,0 +1,521 @@
+// HTTP/1.1 on a connection: one request at a time, kept alive; pipelined requests wait in the buffer.
+//
+// Strict where leniency has let requests be smuggled past proxies: one framing of the body, no folded headers, no
+// spaces around header names.
+#include <algorithm>
+#include <charconv>
+
+#include "net/connection.h"
+
+namespace holdfast::net::detail {
+
+namespace {
+
+// Pipelined bytes held while a request is served, and body bytes held for a handler that does not read.
+constexpr size_t kBufferedBytes = 256 << 10;
+// A body nobody read is swallowed up to this to keep the connection; above it, closing is cheaper.
+constexpr size_t kSwallowBytes = 256 << 10;
+constexpr size_t kChunkLineBytes = 4096;
+
+std::string_view reason_phrase(int status) {
+  switch (status) {
+    case 100:
+      return "Continue";
+    case 200:
+      return "OK";
+    case 201:
+      return "Created";
+    case 202:
+      return "Accepted";
+    case 204:
+      return "No Content";
+    case 301:
+      return "Moved Permanently";
+    case 302:
+      return "Found";
+    case 304:
+      return "Not Modified";
+    case 307:
+      return "Temporary Redirect";
+    case 400:
+      return "Bad Request";
+    case 401:
+      return "Unauthorized";
+    case 403:
+      return "Forbidden";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 406:
+      return "Not Acceptable";
+    case 408:
+      return "Request Timeout";
+    case 409:
+      return "Conflict";
+    case 410:
+      return "Gone";
+    case 413:
+      return "Request Entity Too Large";
+    case 415:
+      return "Unsupported Media Type";
+    case 422:
+      return "Unprocessable Entity";
+    case 429:
+      return "Too Many Requests";
+    case 431:
+      return "Request Header Fields Too Large";
+    case 500:
+      return "Internal Server Error";
+    case 501:
+      return "Not Implemented";
+    case 502:
+      return "Bad Gateway";
+    case 503:
+      return "Service Unavailable";
+    case 504:
+      return "Gateway Timeout";
+    case 505:
+      return "HTTP Version Not Supported";
+    default:
+      return "Status";
+  }
+}
+
+class Http1Stream final : public Stream {
+ public:
+  using Stream::reset_for_reuse;
+  using Stream::Stream;
+};
+
+class Http1Session final : public Session, public StreamOwner {
+ public:
+  explicit Http1Session(Connection& connection)
+      : connection_(connection),
+        stream_(connection.home.loop, *this, connection.shared.options),
+        idle_since_(connection.now()) {}
+
+  void receive(std::string_view bytes) override {
+    if (refused_) return;
+    // A head has its own time, from its first byte on.
+    if (phase_ == Phase::Head && buffer_.empty()) idle_since_ = connection_.now();
+    buffer_.append(bytes);
+    advance();
+  }
+
+  void produce() override;
+  void produced() override { stream_.wake_writer(); }
+
+  void lost() override {
+    lost_ = true;
+    stream_.lost();
+  }
+
+  void drain() override {
+    draining_ = true;
+    if (phase_ == Phase::Head && buffer_.empty()) {
+      closing_ = true;
+    } else {
+      stream_.drain();
+    }
+  }
+
+  void tick(TimePoint now) override;
+  bool quiet() const override { return !stream_.handler_active(); }
+  bool finished() const override { return closing_ && head_.empty() && !stream_.handler_active(); }
+  bool input_pending() const override { return refused_ || phase_ == Phase::Body; }
+
+  void head_ready(Stream& stream) override;
+  void output_ready(Stream&) override { connection_.flush_soon(); }
+  void input_taken(Stream&, size_t) override { resume_input(); }
+  void input_wanted(Stream&) override;
+  void abort(Stream&) override {
+    // Without the last chunk, or the promised length, the peer sees that the answer is not whole.
+    if (!lost_) connection_.close();
+  }
+  void close_after(Stream&) override { keep_alive_ = false; }
+  void handler_ended(Stream&) override;
+
+ private:
+  enum class Phase : uint8_t { Head, Body, Serving };
+  enum class Framing : uint8_t { Length, ChunkSize, ChunkData, ChunkEnd, Trailer };
+
+  void advance();
+  void parse_head();
+  bool parse_lines(std::string_view head);
+  void begin_request();
+  void parse_body();
+  bool take_line(std::string_view& line);
+  void body_ended();
+  void maybe_next();
+  void resume_input();
+  void refuse(int status);
+
+  Connection& connection_;
+  Http1Stream stream_;
+  std::string buffer_;
+  size_t consumed_ = 0;  // Of buffer_, dropped at the end of advance().
+  size_t scanned_ = 0;   // Already searched for the end of the head.
+  Phase phase_ = Phase::Head;
+  Framing framing_ = Framing::Length;
+  uint64_t body_left_ = 0;
+  uint64_t swallowed_ = 0;
+  size_t trailer_bytes_ = 0;
+  bool keep_alive_ = true;
+  bool chunked_output_ = false;
+  bool expects_continue_ = false;
+  bool answered_ = false;  // The whole answer has been put.
+  bool draining_ = false;
+  bool closing_ = false;
+  bool refused_ = false;
+  bool lost_ = false;
+  bool advancing_ = false;
+  std::string head_;  // Of the answer, not yet put.
+  TimePoint idle_since_;
+};
+
+void Http1Session::advance() {
+  if (advancing_ || lost_ || refused_) return;
+  advancing_ = true;
+  for (bool again = true; again && !lost_ && !refused_;) {
+    const Phase before = phase_;
+    const size_t at = consumed_;
+    if (phase_ == Phase::Head) parse_head();
+    if (phase_ == Phase::Body) parse_body();
+    again = phase_ != before || consumed_ != at;
+    if (phase_ == Phase::Serving) again = false;
+  }
+  advancing_ = false;
+  buffer_.erase(0, consumed_);
+  consumed_ = 0;
+  if (buffer_.empty() && buffer_.capacity() > 4096) buffer_ = std::string();
+  // Stop reading from a peer that sends more than is being taken.
+  if (!lost_) connection_.set_reading(buffer_.size() < kBufferedBytes);
+}
+
+void Http1Session::parse_head() {
+  std::string_view rest = std::string_view(buffer_).substr(consumed_);
+  // Empty lines before a request are tolerated, as RFC 9112 asks.
+  while (rest.starts_with("\r\n") && scanned_ == 0) {
+    consumed_ += 2;
+    rest.remove_prefix(2);
+  }
+  if (rest.empty()) return;
+  const size_t end = rest.find("\r\n\r\n", scanned_ < 3 ? 0 : scanned_ - 3);
+  if (end == std::string_view::npos ? rest.size() > connection_.shared.options.max_header_bytes
+                                    : end > connection_.shared.options.max_header_bytes) {
+    return refuse(431);
+  }
+  if (end == std::string_view::npos) {
+    scanned_ = rest.size();
+    return;
+  }
+  scanned_ = 0;
+  consumed_ += end + 4;
+  stream_.reset_for_reuse();
+  if (!parse_lines(stream_.arena.copy(rest.substr(0, end)))) return;
+  begin_request();
+}
+
+// Views of `head` stay in the stream's arena. False after refuse().
+bool Http1Session::parse_lines(std::string_view head) {
+  Request& request = stream_.request;
+  request.peer = &connection_.peer;
+  size_t line_end = std::min(head.find("\r\n"), head.size());
+  std::string_view line = head.substr(0, line_end);
+  const size_t space = line.find(' ');
+  const size_t last_space = line.rfind(' ');
+  if (space == std::string_view::npos || last_space == space) return refuse(400), false;
+  request.method = line.substr(0, space);
+  const std::string_view target = line.substr(space + 1, last_space - space - 1);
+  const std::string_view version = line.substr(last_space + 1);
+  if (version == "HTTP/1.1") {
+    request.protocol = Protocol::Http11;
+  } else if (version == "HTTP/1.0") {
+    request.protocol = Protocol::Http10;
+  } else {
+    return refuse(version.starts_with("HTTP/") ? 505 : 400), false;
+  }
+  if (!is_token(request.method) || target.find(' ') != std::string_view::npos || !parse_target(stream_, target)) {
+    return refuse(400), false;
+  }
+
+  keep_alive_ = request.protocol == Protocol::Http11;
+  expects_continue_ = false;
+  bool chunked = false;
+  bool has_length = false;
+  int hosts = 0;
+  while (line_end < head.size()) {
+    const size_t from = line_end + 2;
+    line_end = std::min(head.find("\r\n", from), head.size());
+    line = head.substr(from, line_end - from);
+    const size_t colon = line.find(':');
+    if (colon == std::string_view::npos || !is_token(line.substr(0, colon))) return refuse(400), false;
+    // Lower-cased in place: the arena's copy is ours.
+    char* name_text = const_cast<char*>(line.data());
+    for (size_t i = 0; i < colon; ++i) {
+      if (name_text[i] >= 'A' && name_text[i] <= 'Z') name_text[i] |= 0x20;
+    }
+    const std::string_view name = line.substr(0, colon);
+    std::string_view value = line.substr(colon + 1);
+    while (!value.empty() && (value.front() == ' ' || value.front() == '\t')) value.remove_prefix(1);
+    while (!value.empty() && (value.back() == ' ' || value.back() == '\t')) value.remove_suffix(1);
+    if (value.find_first_of(std::string_view("\0\r\n", 3)) != std::string_view::npos) return refuse(400), false;
+    request.headers.add({name, value});
+    if (name == "host") {
+      request.authority = value;
+      ++hosts;
+    } else if (name == "content-length") {
+      uint64_t length = 0;
+      const auto [stop, error] = std::from_chars(value.data(), value.data() + value.size(), length);
+      if (error != std::errc() || stop != value.data() + value.size()) return refuse(400), false;
+      if (has_length && stream_.content_length != length) return refuse(400), false;
+      has_length = true;
+      stream_.content_length = length;
+    } else if (name == "transfer-encoding") {
+      if (chunked || !equals_ignoring_case(value, "chunked")) return refuse(501), false;
+      chunked = true;
+    } else if (name == "connection") {
+      if (equals_ignoring_case(value, "close")) keep_alive_ = false;
+      if (equals_ignoring_case(value, "keep-alive")) keep_alive_ = true;
+    } else if (name == "expect") {
+      expects_continue_ = equals_ignoring_case(value, "100-continue");
+    }
+  }
+  if (chunked && (has_length || request.protocol == Protocol::Http10)) return refuse(400), false;
+  if (hosts > 1 || (hosts == 0 && request.protocol == Protocol::Http11)) return refuse(400), false;
+  framing_ = chunked ? Framing::ChunkSize : Framing::Length;
+  body_left_ = stream_.content_length.value_or(0);
+  return true;
+}
+
+void Http1Session::begin_request() {
+  phase_ = Phase::Body;
+  answered_ = false;
+  swallowed_ = 0;
+  trailer_bytes_ = 0;
+  if (draining_) stream_.draining = true;
+  connection_.shared.counters.requests.fetch_add(1, std::memory_order_relaxed);
+  connection_.shared.counters.active.fetch_add(1, std::memory_order_relaxed);
+  stream_.start_handler(connection_.shared.handler, [this](std::exception_ptr failure) {
+    connection_.shared.report_exception(stream_.request, failure);
+  });
+}
+
+bool Http1Session::take_line(std::string_view& line) {
+  const std::string_view rest = std::string_view(buffer_).substr(consumed_);
+  const size_t end = rest.find("\r\n");
+  if (end == std::string_view::npos) {
+    if (rest.size() > kChunkLineBytes) refuse(400);
+    return false;
+  }
+  line = rest.substr(0, end);
+  consumed_ += end + 2;
+  return true;
+}
+
+void Http1Session::parse_body() {
+  while (phase_ == Phase::Body && !refused_) {
+    if (framing_ == Framing::Length || framing_ == Framing::ChunkData) {
+      if (body_left_ == 0) {
+        if (framing_ == Framing::Length) return body_ended();
+        framing_ = Framing::ChunkEnd;
+        continue;
+      }
+      const std::string_view rest = std::string_view(buffer_).substr(consumed_);
+      if (rest.empty()) return;
+      const size_t take = std::min<uint64_t>(rest.size(), body_left_);
+      if (answered_ && !stream_.handler_active()) {
+        // Nobody wants it; the connection is kept if that is cheap.
+        swallowed_ += take;
+        if (swallowed_ > kSwallowBytes) {
+          closing_ = true;
+          connection_.flush_soon();
+          return;
+        }
+      } else {
+        if (!stream_.whole_body && stream_.input.size() >= kBufferedBytes) return;
+        stream_.receive(rest.substr(0, take));
+      }
+      consumed_ += take;
+      body_left_ -= take;
+      continue;
+    }
+    std::string_view line;
+    if (!take_line(line)) return;
+    if (framing_ == Framing::ChunkEnd) {
+      if (!line.empty()) return refuse(400);
+      framing_ = Framing::ChunkSize;
+    } else if (framing_ == Framing::ChunkSize) {
+      const std::string_view digits = line.substr(0, line.find_first_of("; \t"));
+      const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), body_left_, 16);
+      if (digits.empty() || digits.size() > 15 || error != std::errc() || stop != digits.data() + digits.size()) {
+        return refuse(400);
+      }
+      framing_ = body_left_ == 0 ? Framing::Trailer : Framing::ChunkData;
+    } else {
+      trailer_bytes_ += line.size();
+      if (trailer_bytes_ > connection_.shared.options.max_header_bytes) return refuse(400);
+      if (line.empty()) return body_ended();
+    }
+  }
+}
+
+void Http1Session::body_ended() {
+  phase_ = Phase::Serving;
+  stream_.receive_end();
+  maybe_next();
+}
+
+// To the next request when this one is over in both directions.
+void Http1Session::maybe_next() {
+  if (lost_ || phase_ != Phase::Serving || !answered_ || stream_.handler_active()) return;
+  if (!keep_alive_ || draining_) {
+    closing_ = true;
+    connection_.flush_soon();
+    return;
+  }
+  phase_ = Phase::Head;
+  idle_since_ = connection_.now();
+  if (!buffer_.empty()) advance();
+}
+
+void Http1Session::resume_input() {
+  // From inside parse_body the loop there goes on by itself.
+  if (!advancing_) advance();
+}
+
+void Http1Session::input_wanted(Stream&) {
+  if (expects_continue_ && phase_ == Phase::Body && !stream_.head_sent) {
+    expects_continue_ = false;
+    head_ += "HTTP/1.1 100 Continue\r\n\r\n";
+    connection_.flush_soon();
+  }
+  resume_input();
+}
+
+void Http1Session::refuse(int status) {
+  connection_.protocol_error();
+  if (stream_.handler_active()) {
+    // In the middle of a body: whoever reads it sees the connection fail.
+    connection_.close();
+    return;
+  }
+  refused_ = true;
+  closing_ = true;
+  const std::string text = std::to_string(status) + ' ' + std::string(reason_phrase(status));
+  head_ = "HTTP/1.1 " + text + "\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n" + text;
+  connection_.flush_soon();
+}
+
+void Http1Session::head_ready(Stream&) {
+  const Request& request = stream_.request;
+  if (draining_) keep_alive_ = false;
+  if (phase_ == Phase::Body &&
+      (expects_continue_ || (framing_ == Framing::Length && body_left_ > kSwallowBytes + stream_.input.size()))) {
+    if (!stream_.whole_body || stream_.content_length.value_or(0) > stream_.input_limit) keep_alive_ = false;
+  }
+  chunked_output_ = !stream_.known_length && !stream_.bodiless && request.protocol == Protocol::Http11;
+  if (!stream_.known_length && !stream_.bodiless && request.protocol == Protocol::Http10) keep_alive_ = false;
+
+  head_.reserve(head_.size() + 512);
+  head_ += "HTTP/1.1 ";
+  head_ += std::to_string(stream_.status);
+  head_ += ' ';
+  head_ += reason_phrase(stream_.status);
+  head_ += "\r\n";
+  for (const Header& header : stream_.headers) {
+    // The spelling Go gives them: users grep for it.
+    bool upper = true;
+    for (const char c : header.name) {
+      head_ += upper && c >= 'a' && c <= 'z' ? static_cast<char>(c & ~0x20) : c;
+      upper = c == '-';
+    }
+    head_ += ": ";
+    for (const char c : header.value) head_ += c == '\r' || c == '\n' ? ' ' : c;
+    head_ += "\r\n";
+  }
+  head_ += "Date: ";
+  head_ += connection_.home.loop.state().http_date();
+  head_ += "\r\n";
+  if (chunked_output_) {
+    head_ += "Transfer-Encoding: chunked\r\n";
+  } else if (stream_.known_length && stream_.status != 204 && stream_.status != 304) {
+    head_ += "Content-Length: ";
+    head_ += std::to_string(*stream_.known_length);
+    head_ += "\r\n";
+  }
+  if (!keep_alive_) {
+    head_ += "Connection: close\r\n";
+  } else if (request.protocol == Protocol::Http10) {
+    head_ += "Connection: keep-alive\r\n";
+  }
+  head_ += "\r\n";
+  connection_.flush_soon();
+}
+
+void Http1Session::produce() {
+  if (!head_.empty()) {
+    connection_.put(head_);
+    head_.clear();
+  }
+  if (!stream_.head_sent || answered_ || lost_) return;
+  while (connection_.room() > 0) {
+    const std::string_view part = stream_.next_output();
+    if (part.empty()) break;
+    const size_t take = std::min(part.size(), connection_.room());
+    if (chunked_output_) {
+      char size_line[20];
+      const auto [end, error] = std::to_chars(size_line, size_line + 16, take, 16);
+      *end = '\r';
+      *(end + 1) = '\n';
+      connection_.put({size_line, static_cast<size_t>(end - size_line) + 2});
+      connection_.put(part.substr(0, take));
+      connection_.put("\r\n");
+    } else {
+      connection_.put(part.substr(0, take));
+    }
+    stream_.output_taken(take);
+  }
+  if (stream_.output_finished()) {
+    if (chunked_output_) connection_.put("0\r\n\r\n");
+    answered_ = true;
+    if (!stream_.handler_active() && phase_ == Phase::Body && !keep_alive_) closing_ = true;
+    maybe_next();
+    if (phase_ == Phase::Body) resume_input();
+  }
+}
+
+void Http1Session::handler_ended(Stream&) {
+  connection_.shared.counters.active.fetch_sub(1, std::memory_order_relaxed);
+  if (lost_) return connection_.handler_ended();
+  if (answered_ && phase_ == Phase::Body && !keep_alive_) {
+    closing_ = true;
+    connection_.flush_soon();
+  }
+  maybe_next();
+  resume_input();
+}
+
+void Http1Session::tick(TimePoint now) {
+  const ServerOptions& options = connection_.shared.options;
+  if (closing_) return;
+  if (phase_ == Phase::Head && now - idle_since_ > (buffer_.empty() ? options.idle_timeout : options.header_timeout)) {
+    if (!buffer_.empty()) connection_.protocol_error();
+    closing_ = true;
+    connection_.flush_soon();
+  } else if (phase_ == Phase::Body && now - stream_.progress > options.stalled_read_timeout) {
+    if (stream_.reader || answered_) {
+      connection_.protocol_error();
+      connection_.close();
+    }
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Session> make_http1_session(Connection& connection) {
+  return std::make_unique<Http1Session>(connection);
+}
+
+}  // namespace holdfast::net::detail

@@ -1,0 +1,504 @@
+// HTTP/1.1 and HTTP/2 over TLS: a server whose handlers are coroutines, a client, and the event loops both run on.
+//
+// A few loops, each one thread; a connection lives on one of them for good. Whatever a handler awaits here resumes on
+// that thread, so a handler and its connection never race and nothing here locks.
+//
+//   Task<void> hello(net::Request& request, net::Response& response) {
+//     Result<std::string> body = co_await request.read_body(1 << 20);
+//     if (!body) co_return (void)response.send(400, net::Body(body.error().message));
+//     response.add_header("content-type", "text/plain");
+//     response.send(200, net::Body("hello\n"));
+//   }
+//
+// Cancellation: when the peer goes away (connection lost, stream reset) every await of the handler returns an error
+// and on_interrupt() is told at once. A handler always runs to its end; its Request and Response live as long.
+// A handler that throws ends its own request alone: 500, or a reset when the answer had begun.
+#pragma once
+
+#include <chrono>
+#include <coroutine>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/task.h"
+
+namespace holdfast::net {
+
+namespace detail {
+class Stream;
+class Connection;
+struct LoopState;
+struct CertificateData;
+}  // namespace detail
+
+using Millis = std::chrono::milliseconds;
+
+// ---------------------------------------------------------------------------------------------------- Event loops
+
+// One thread that waits for sockets, timers and posted work. post() may be called from any thread, the rest from the
+// loop's own.
+class EventLoop final : public Executor {
+ public:
+  using TimerId = uint64_t;
+
+  EventLoop();
+  ~EventLoop() override;
+
+  void post(std::function<void()> work) override;
+  bool in_thread() const;
+
+  // Runs `work` once, no sooner than `delay` from now. The id is never 0.
+  TimerId run_after(Millis delay, std::function<void()> work);
+  void cancel(TimerId id);
+
+  // co_await loop.sleep_for(10ms)
+  auto sleep_for(Millis delay) {
+    struct Awaiter {
+      EventLoop& loop;
+      Millis delay;
+      bool await_ready() const noexcept { return false; }
+      void await_suspend(std::coroutine_handle<> h) {
+        loop.run_after(delay, [h] { h.resume(); });
+      }
+      void await_resume() const noexcept {}
+    };
+    return Awaiter{*this, delay};
+  }
+
+  detail::LoopState& state() { return *state_; }  // For net's own files.
+
+ private:
+  std::unique_ptr<detail::LoopState> state_;
+};
+
+// The loops of a process and their threads. Destroying it stops the threads; destroy the servers and clients on it
+// first.
+class Loops {
+ public:
+  explicit Loops(uint32_t count);
+  ~Loops();
+  Loops(const Loops&) = delete;
+  Loops& operator=(const Loops&) = delete;
+
+  size_t count() const { return loops_.size(); }
+  EventLoop& at(size_t index) { return *loops_[index]; }
+
+ private:
+  struct Threads;
+  std::vector<std::unique_ptr<EventLoop>> loops_;
+  std::unique_ptr<Threads> threads_;
+};
+
+// ---------------------------------------------------------------------------------------------------- Certificates
+
+// What the peer showed in its TLS handshake. Not verified yet: CaPool does that, so that a certificate nobody can
+// verify is answered with 401, as kube-apiserver does, instead of a failed handshake.
+class PeerCertificate {
+ public:
+  explicit PeerCertificate(std::unique_ptr<detail::CertificateData> data);
+  ~PeerCertificate();
+
+  std::string_view common_name() const;
+  const std::vector<std::string>& organizations() const;
+  std::string_view uid() const;  // Kubernetes' subject attribute 1.3.6.1.4.1.57683.2, empty if absent.
+  std::string_view der() const;  // The leaf.
+  std::string_view sha256_hex() const;
+  const detail::CertificateData& data() const { return *data_; }
+
+ private:
+  std::unique_ptr<detail::CertificateData> data_;
+};
+
+// Certificate authorities that client certificates are checked against. To reload, make a new one.
+class CaPool {
+ public:
+  // Names the source in the error; there must be at least one certificate.
+  static Result<CaPool> from_pem(std::string_view pem, std::string_view source);
+
+  // Chain, dates and client-auth usage. Remembered per certificate, so only a connection's first request pays.
+  // Called on the thread of the certificate's connection.
+  Result<Unit> verify_client(const PeerCertificate& certificate) const;
+  std::string_view pem() const;
+
+ private:
+  struct State;
+  std::shared_ptr<const State> state_;
+};
+
+struct Identity {
+  std::string certificate_pem;  // Leaf first, then its chain.
+  std::string key_pem;
+};
+
+// ---------------------------------------------------------------------------------------------------- Bytes
+
+// Immutable bytes and what keeps them alive.
+struct Bytes {
+  std::string_view view;
+  std::shared_ptr<const void> owner;
+
+  Bytes() = default;
+  Bytes(std::string text);  // NOLINT: a string is bytes.
+  Bytes(std::string_view bytes, std::shared_ptr<const void> keeper) : view(bytes), owner(std::move(keeper)) {}
+  // Text that lives as long as the process.
+  static Bytes lasting(std::string_view text) { return {text, nullptr}; }
+};
+
+// The parts of a message body, sent one after the other without being joined.
+class Body {
+ public:
+  Body() = default;
+  explicit Body(std::string text) { add(Bytes(std::move(text))); }
+  explicit Body(Bytes bytes) { add(std::move(bytes)); }
+  void add(Bytes part) {
+    if (part.view.empty()) return;
+    bytes_ += part.view.size();
+    parts_.push_back(std::move(part));
+  }
+  size_t bytes() const { return bytes_; }
+  std::vector<Bytes>& parts() { return parts_; }
+  const std::vector<Bytes>& parts() const { return parts_; }
+
+ private:
+  std::vector<Bytes> parts_;
+  size_t bytes_ = 0;
+};
+
+// ---------------------------------------------------------------------------------------------------- Requests
+
+struct Header {
+  std::string_view name;  // Lower case.
+  std::string_view value;
+};
+
+// Headers in the order they came; repeated names stay apart.
+class Headers {
+ public:
+  std::string_view get(std::string_view name) const;  // The first value, empty if absent. Any case.
+  bool has(std::string_view name) const;
+  std::vector<std::string_view> all(std::string_view name) const;
+  std::span<const Header> items() const { return items_; }
+  void add(Header header) { items_.push_back(header); }
+  void clear() { items_.clear(); }
+
+ private:
+  std::vector<Header> items_;
+};
+
+enum class Protocol : uint8_t { Http10, Http11, Http2 };
+
+// What is true of a connection as long as it lives.
+struct Peer {
+  uint64_t connection_id = 0;
+  std::string address;  // "127.0.0.1:41234", "[::1]:41234", or "@" for a unix socket.
+  bool tls = false;
+  std::optional<PeerCertificate> certificate;
+};
+
+// Texts are views into the request's own memory and live as long as its handler runs.
+struct Request {
+  std::string_view method;     // As sent: GET, POST, ...
+  std::string_view target;     // As sent: /api/v1/pods?limit=1
+  std::string_view path;       // Percent-decoded; never empty.
+  std::string_view query;      // Raw, without the question mark. See parse_query.
+  std::string_view authority;  // Host header or :authority.
+  Protocol protocol = Protocol::Http11;
+  Headers headers;
+  const Peer* peer = nullptr;
+
+  // co_await request.read_body(limit) -> Result<std::string>: the whole body. RequestEntityTooLarge above the limit.
+  auto read_body(size_t limit_bytes);
+  // co_await request.read_some() -> Result<std::string>: what has arrived, at least a byte; empty at the end.
+  auto read_some();
+
+  EventLoop& loop() const;
+
+  detail::Stream* stream = nullptr;  // For net's own files.
+};
+
+// ---------------------------------------------------------------------------------------------------- Responses
+
+enum class Interrupt : uint8_t {
+  PeerGone,  // Nobody reads the answer any more.
+  Draining,  // The server wants to stop: streams that would go on for long should end soon.
+};
+
+class Response {
+ public:
+  // Adds a header to the answer to come; name in lower case, both are copied. The server adds date, content-length and
+  // the connection's own.
+  void add_header(std::string_view name, std::string_view value);
+  // Drops what was added under this name, then adds.
+  void set_header(std::string_view name, std::string_view value);
+  std::string_view header(std::string_view name) const;
+
+  // Lets this answer be compressed as kube-apiserver compresses: when the client's Accept-Encoding has the token gzip
+  // and the body is larger than 128 KiB. Call it before send() or start(). A streamed answer's head then waits until
+  // that much has been written. Not for watches.
+  void allow_gzip();
+
+  // The whole answer. Never waits: the bytes are held until the peer has taken them.
+  Result<Unit> send(int status, Body body = {});
+
+  // A streamed answer: start, write..., end. The head leaves at once.
+  Result<Unit> start(int status);
+  // co_await response.write(chunk) -> Result<Unit>: takes the chunk, waits while too much is queued for this peer.
+  auto write(Bytes chunk);
+  void end();
+  // Breaks the answer off: the peer sees a reset or a truncated body, never a complete one.
+  void abort();
+
+  // Over HTTP/2: GOAWAY before this answer, close after the last one. Over HTTP/1.1: Connection: close.
+  void close_connection_after();
+
+  bool started() const;         // start() or send() was called.
+  int status() const;           // Of send() or start(); 0 before.
+  uint64_t body_bytes() const;  // Handed over so far, before compression.
+  bool closed() const;          // The peer is gone.
+  bool draining() const;        // The server wants to stop.
+  // Called on the loop's thread, once for each reason; at once when it has already happened. Gone when the handler
+  // ends.
+  void on_interrupt(std::function<void(Interrupt)> callback);
+
+  // co_await response.sleep_for(10ms) -> Result<Unit>: an error, early, when the peer goes.
+  auto sleep_for(Millis delay);
+
+  EventLoop& loop() const;
+
+  detail::Stream* stream = nullptr;  // For net's own files.
+};
+
+using Handler = std::function<Task<void>(Request&, Response&)>;
+
+// ---------------------------------------------------------------------------------------------------- Server
+
+struct ServerOptions {
+  // "127.0.0.1:6443", "[::]:0" (0 picks a port) or "unix:/run/holdfast.sock".
+  std::string listen = "127.0.0.1:0";
+  // TLS when given; cleartext (HTTP/1.1, or HTTP/2 with prior knowledge) otherwise.
+  std::optional<Identity> identity;
+  // Names sent to clients so that they can choose a certificate; verification is CaPool's.
+  std::string client_ca_pem;
+
+  // Go's server and kube-apiserver use these; clients have grown around them.
+  uint32_t max_header_bytes = 1 << 20;
+  uint32_t max_concurrent_streams = 100;
+  uint32_t stream_window_bytes = 256 << 10;
+  uint32_t max_frame_bytes = 256 << 10;
+  Millis idle_timeout{90'000};
+  Millis header_timeout{32'000};
+  Millis handshake_timeout{10'000};
+
+  // A peer that takes nothing of what is queued for it for this long is cut off.
+  Millis stalled_write_timeout{60'000};
+  // A body that sends nothing for this long is given up: a slow sender must not hold a handler for ever.
+  Millis stalled_read_timeout{60'000};
+  // Queued for one stream before write() waits: enough to keep a connection busy, little enough for 10,000 watchers.
+  uint32_t write_queue_bytes = 128 << 10;
+  // Streams a client may reset beyond those answered before its connection is closed; refilled by a tenth of it a
+  // second. Rapid resets make the server work for nobody.
+  uint32_t reset_burst = 1000;
+  uint32_t max_connections = 20'000;
+
+  // Told what a handler threw, on its loop's thread.
+  std::function<void(const Request&, std::string_view what)> on_exception;
+};
+
+struct ServerStats {
+  uint64_t connections_accepted = 0;
+  uint64_t connections_open = 0;
+  uint64_t connections_refused = 0;  // Above max_connections.
+  uint64_t handshake_failures = 0;
+  uint64_t requests = 0;
+  uint64_t requests_active = 0;
+  uint64_t handler_exceptions = 0;
+  uint64_t protocol_errors = 0;  // Malformed requests, floods, stalled peers.
+  uint64_t bytes_received = 0;   // As on the wire.
+  uint64_t bytes_sent = 0;
+};
+
+class Server {
+ public:
+  // `loops` must outlive the server.
+  Server(Loops& loops, ServerOptions options, Handler handler);
+  ~Server();  // stop(0) if that was not called.
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  // Binds, listens and serves. Errors name the address, or the certificate that cannot be used.
+  Result<Unit> start();
+  uint16_t port() const;  // 0 for unix sockets.
+
+  // New connections use it; open ones go on with what they have.
+  Result<Unit> reload(const Identity& identity, std::string_view client_ca_pem);
+
+  // Blocks until all is quiet: closes the listener, tells handlers (Interrupt::Draining) and peers (GOAWAY), waits for
+  // the handlers; cuts connections after `grace`, then waits for the handlers to notice. Not from a loop's thread.
+  void stop(Millis grace);
+
+  ServerStats stats() const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+// ---------------------------------------------------------------------------------------------------- Client
+
+struct ClientOptions {
+  std::string host;  // Name or address.
+  uint16_t port = 443;
+  bool tls = true;
+  std::string server_name;  // Checked in the certificate and sent as SNI; `host` when empty.
+  std::string ca_pem;       // The system's roots when empty.
+  bool insecure = false;    // Do not verify the server.
+  std::optional<Identity> identity;
+  Millis connect_timeout{30'000};
+  Millis idle_timeout{60'000};  // An idle connection is closed after it.
+  uint32_t max_idle_connections = 8;
+  uint32_t max_header_bytes = 1 << 20;
+};
+
+struct ClientRequest {
+  std::string method = "GET";
+  std::string target = "/";
+  std::vector<std::pair<std::string, std::string>> headers;  // host and content-length are added.
+  std::string body;
+  Millis timeout{0};  // Of the whole call with fetch(), until the head has come with open(); 0: none.
+};
+
+struct ClientResponse {
+  int status = 0;
+  std::vector<std::pair<std::string, std::string>> headers;  // Names in lower case.
+  std::string body;                                          // Of fetch(); decompressed if it came as gzip.
+  std::string_view header(std::string_view name) const;
+};
+
+// A server's answer while it arrives (a watch, a proxied request). Destroying it closes its connection unless the body
+// was read to the end.
+class ClientStream {
+ public:
+  struct State;
+  explicit ClientStream(std::unique_ptr<State> state);
+  ClientStream(ClientStream&&) noexcept;
+  ClientStream& operator=(ClientStream&&) noexcept;
+  ~ClientStream();
+
+  const ClientResponse& head() const;
+  // What has arrived, at least a byte; empty at the end.
+  Task<Result<std::string>> read_some();
+  // Makes a pending read_some return an error. On the loop's thread.
+  void cancel();
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+// One server's client: HTTP/1.1, connections kept alive and reused. Belongs to one loop; call and destroy it there (or
+// before the loop runs anything of it).
+class Client {
+ public:
+  Client(EventLoop& loop, ClientOptions options);
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  // The error texts are those Go prints ("dial tcp 10.0.0.1:443: connect: connection refused"): users know them.
+  Task<Result<ClientResponse>> fetch(ClientRequest request, size_t body_limit_bytes);
+  Task<Result<ClientStream>> open(ClientRequest request);
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+// ---------------------------------------------------------------------------------------------------- Helpers
+
+// Bytes a %XX text stands for; nothing when a % is not followed by two hex digits. `plus_is_space` for queries.
+std::optional<std::string> percent_decode(std::string_view text, bool plus_is_space = false);
+// "a=1&b=x%20y" -> pairs in order, decoded. Pairs that cannot be decoded or hold a semicolon are left out, as Go does.
+std::vector<std::pair<std::string, std::string>> parse_query(std::string_view query);
+
+// One gzip member at the speed the wire needs (level 1).
+class GzipWriter {
+ public:
+  GzipWriter();
+  ~GzipWriter();
+  GzipWriter(GzipWriter&&) noexcept;
+
+  std::string add(std::string_view bytes);  // May return nothing yet.
+  std::string finish();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+std::string gzip(std::span<const Bytes> parts);
+Result<std::string> gunzip(std::string_view bytes, size_t limit_bytes);
+
+// ---------------------------------------------------------------------------------------------------- Awaiters
+
+namespace detail {
+
+bool body_ready(Stream& stream, size_t limit_bytes);
+void body_wait(Stream& stream, std::coroutine_handle<> reader);
+Result<std::string> body_take(Stream& stream);
+bool chunk_ready(Stream& stream);
+Result<std::string> chunk_take(Stream& stream);
+void enqueue(Stream& stream, Bytes chunk);
+bool write_ready(Stream& stream);
+void write_wait(Stream& stream, std::coroutine_handle<> writer);
+Result<Unit> stream_state(Stream& stream);
+void sleep_wait(Stream& stream, Millis delay, std::coroutine_handle<> sleeper);
+
+struct BodyAwaiter {
+  Stream& stream;
+  size_t limit_bytes;
+  bool await_ready() { return body_ready(stream, limit_bytes); }
+  void await_suspend(std::coroutine_handle<> h) { body_wait(stream, h); }
+  Result<std::string> await_resume() { return body_take(stream); }
+};
+
+struct ChunkAwaiter {
+  Stream& stream;
+  bool await_ready() { return chunk_ready(stream); }
+  void await_suspend(std::coroutine_handle<> h) { body_wait(stream, h); }
+  Result<std::string> await_resume() { return chunk_take(stream); }
+};
+
+struct [[nodiscard]] WriteAwaiter {
+  Stream& stream;
+  bool await_ready() { return write_ready(stream); }
+  void await_suspend(std::coroutine_handle<> h) { write_wait(stream, h); }
+  Result<Unit> await_resume() { return stream_state(stream); }
+};
+
+struct [[nodiscard]] SleepAwaiter {
+  Stream& stream;
+  Millis delay;
+  bool await_ready() { return !stream_state(stream).ok(); }
+  void await_suspend(std::coroutine_handle<> h) { sleep_wait(stream, delay, h); }
+  Result<Unit> await_resume() { return stream_state(stream); }
+};
+
+}  // namespace detail
+
+inline auto Request::read_body(size_t limit_bytes) { return detail::BodyAwaiter{*stream, limit_bytes}; }
+inline auto Request::read_some() { return detail::ChunkAwaiter{*stream}; }
+inline auto Response::write(Bytes chunk) {
+  detail::enqueue(*stream, std::move(chunk));
+  return detail::WriteAwaiter{*stream};
+}
+inline auto Response::sleep_for(Millis delay) { return detail::SleepAwaiter{*stream, delay}; }
+
+}  // namespace holdfast::net

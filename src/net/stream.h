@@ -1,0 +1,122 @@
+// One request and its answer, whatever the protocol: what a handler sees on one side, what a session moves on the
+// other.
+#pragma once
+
+#include <vector>
+
+#include "net/loop.h"
+#include "net/net.h"
+
+namespace holdfast::net::detail {
+
+// What a stream needs from its session.
+class StreamOwner {
+ public:
+  virtual ~StreamOwner() = default;
+  virtual void head_ready(Stream& stream) = 0;    // The answer's status and headers are final.
+  virtual void output_ready(Stream& stream) = 0;  // More body, or its end.
+  virtual void input_taken(Stream& stream, size_t bytes) = 0;
+  virtual void input_wanted(Stream& stream) = 0;  // The handler waits for the body.
+  virtual void abort(Stream& stream) = 0;         // Break the answer off.
+  virtual void close_after(Stream& stream) = 0;
+  virtual void handler_ended(Stream& stream) = 0;  // The stream may be destroyed from here on.
+};
+
+class Stream {
+ public:
+  Stream(EventLoop& event_loop, StreamOwner& session, const ServerOptions& server_options);
+  virtual ~Stream() = default;
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  // --- Called by sessions.
+  // Starts the handler from the top of the loop.
+  void start_handler(const Handler& handler, std::function<void(std::exception_ptr)> on_exception);
+  void receive(std::string_view bytes);  // Body bytes; the session respects wants_input() or its own window.
+  void receive_end();
+  void lost();  // The peer is gone: wakes whatever the handler waits for.
+  void drain();
+  void wake_writer();  // After output was taken.
+  bool handler_active() const { return handler_active_; }
+  void credit_input();  // Tells the session that what has arrived so far may be replaced by more.
+
+  // The part of the queue to be sent next; empty when there is nothing now.
+  std::string_view next_output() const {
+    return next_ < queue.size() ? queue[next_].view.substr(offset_) : std::string_view();
+  }
+  void output_taken(size_t bytes);
+  bool output_finished() const { return ended && queued_bytes == 0; }
+
+  // --- The handler's side; Request and Response forward to these.
+  Result<Unit> send(int code, Body body);
+  Result<Unit> start(int code);
+  void write(Bytes chunk);
+  void end();
+  void add_header(std::string_view name, std::string_view value);
+  void set_header(std::string_view name, std::string_view value);
+
+  EventLoop& loop;
+  StreamOwner& owner;
+  const ServerOptions& options;
+  Arena arena;
+  Request request;
+  Response response;
+
+  // Answer.
+  std::vector<Header> headers;
+  int status = 0;
+  bool head_sent = false;  // head_ready() was called.
+  bool ended = false;      // end() or send().
+  bool bodiless = false;   // HEAD, 204, 304: a body is counted but not sent.
+  std::optional<size_t> known_length;
+  size_t queued_bytes = 0;
+  std::vector<Bytes> queue;
+  uint64_t body_bytes = 0;
+  TimePoint progress;  // When the peer last took or sent something.
+
+  // Body of the request.
+  std::string input;
+  bool input_ended = false;
+  size_t input_limit = SIZE_MAX;
+  bool whole_body = false;
+  std::optional<uint64_t> content_length;
+  std::coroutine_handle<> reader;
+
+  bool closed = false;
+  bool draining = false;
+  std::coroutine_handle<> writer;
+  std::coroutine_handle<> sleeper;
+  uint64_t sleep_timer = 0;
+  std::function<void(Interrupt)> on_interrupt;
+
+  bool gzip_allowed = false;
+
+ protected:
+  void reset_for_reuse();  // For the next request of a kept-alive connection.
+
+ private:
+  Task<void> run_handler(const Handler& handler);
+  void handler_done(std::exception_ptr failure);
+  void ready_head();
+  void enqueue(Bytes chunk);
+  void begin_gzip();
+  bool client_takes_gzip() const;
+
+  bool handler_active_ = false;
+  std::function<void(std::exception_ptr)> on_exception_;
+  size_t uncredited_ = 0;   // Input that arrived and was not reported as taken yet.
+  size_t next_ = 0;         // First part of the queue not sent yet.
+  size_t offset_ = 0;       // In that part.
+  bool undecided_ = false;  // Writes are held until it is known whether to compress.
+  std::vector<Bytes> held_;
+  size_t held_bytes_ = 0;
+  std::optional<GzipWriter> gzip_;
+};
+
+// Fills in target, path and query from the raw target; false when it is not one a server accepts.
+bool parse_target(Stream& stream, std::string_view target);
+// A token of RFC 9110, as header names and methods are.
+bool is_token(std::string_view text);
+bool equals_ignoring_case(std::string_view a, std::string_view b);
+
+}  // namespace holdfast::net::detail
