@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "codec/fields.h"
 #include "codec/json.h"
+#include "codec/quantity.h"
 #include "codec/sink.h"
 #include "codec/text.h"
 #include "value/value.h"

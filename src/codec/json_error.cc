@@ -46,10 +46,13 @@ class Explainer {
     message_ = "unexpected end of JSON input";
     return false;
   }
+  // The byte at the cursor. Go feeds its scanner a space at the end of the input, which is what gets blamed inside a
+  // number, a word or an escape that was cut short.
+  char peek() const { return at_ < source_.size() ? source_[at_] : ' '; }
   // Blames the byte at the cursor.
   bool wrong(std::string_view context) {
-    message_ = "invalid character " + quote_byte(source_[at_]) + " " + std::string(context);
-    ++at_;
+    message_ = "invalid character " + quote_byte(peek()) + " " + std::string(context);
+    if (at_ < source_.size()) ++at_;
     return false;
   }
 
@@ -128,14 +131,12 @@ bool Explainer::text() {
     if (static_cast<unsigned char>(c) < 0x20) return wrong("in string literal");
     ++at_;
     if (c != '\\') continue;
-    if (!more()) return false;
-    if (source_[at_] == 'u') {
+    if (peek() == 'u') {
       ++at_;
       for (int i = 0; i < 4; ++i, ++at_) {
-        if (!more()) return false;
-        if (!is_hex(source_[at_])) return wrong("in \\u hexadecimal character escape");
+        if (!is_hex(peek())) return wrong("in \\u hexadecimal character escape");
       }
-    } else if (std::string_view("\"\\/bfnrt").find(source_[at_]) != std::string_view::npos) {
+    } else if (std::string_view("\"\\/bfnrt").find(peek()) != std::string_view::npos) {
       ++at_;
     } else {
       return wrong("in string escape code");
@@ -149,8 +150,7 @@ bool Explainer::number() {
   };
   if (source_[at_] == '-') {
     ++at_;
-    if (!more()) return false;
-    if (!is_digit(source_[at_])) return wrong("in numeric literal");
+    if (!is_digit(peek())) return wrong("in numeric literal");
   }
   if (source_[at_] == '0') {
     ++at_;
@@ -159,18 +159,13 @@ bool Explainer::number() {
   }
   if (at_ < source_.size() && source_[at_] == '.') {
     ++at_;
-    if (!more()) return false;
-    if (!is_digit(source_[at_])) return wrong("after decimal point in numeric literal");
+    if (!is_digit(peek())) return wrong("after decimal point in numeric literal");
     digits();
   }
   if (at_ < source_.size() && (source_[at_] | 0x20) == 'e') {
     ++at_;
-    if (!more()) return false;
-    if (source_[at_] == '+' || source_[at_] == '-') {
-      ++at_;
-      if (!more()) return false;
-    }
-    if (!is_digit(source_[at_])) return wrong("in exponent of numeric literal");
+    if (peek() == '+' || peek() == '-') ++at_;
+    if (!is_digit(peek())) return wrong("in exponent of numeric literal");
     digits();
   }
   return true;
@@ -179,8 +174,7 @@ bool Explainer::number() {
 bool Explainer::word(std::string_view word) {
   for (size_t i = 1; i < word.size(); ++i) {
     ++at_;
-    if (!more()) return false;
-    if (source_[at_] != word[i]) {
+    if (peek() != word[i]) {
       return wrong("in literal " + std::string(word) + " (expecting '" + word[i] + "')");
     }
   }
