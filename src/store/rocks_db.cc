@@ -1,0 +1,288 @@
+#include "store/rocks_db.h"
+
+#include <fcntl.h>
+#include <rocksdb/cache.h>
+#include <rocksdb/env.h>
+#include <rocksdb/table.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "base/hash.h"
+#include "store/rocks_format.h"
+#include "store/wal_scan.h"
+
+namespace holdfast::store::rocks {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What RocksDB has to say reaches us as a Status; its own log file would cost every start two files and a rename.
+class SilentLogger final : public rocksdb::Logger {
+ public:
+  using rocksdb::Logger::Logv;
+  void Logv(const char*, va_list) override {}
+};
+
+rocksdb::Options database_options(const RocksOptions& options, rocksdb::Env* env) {
+  rocksdb::Options db;
+  db.create_if_missing = true;
+  if (env) db.env = env;
+  db.info_log = std::make_shared<SilentLogger>();
+  db.wal_recovery_mode = rocksdb::WALRecoveryMode::kAbsoluteConsistency;
+  db.track_and_verify_wals_in_manifest = true;
+  db.paranoid_checks = true;
+  db.write_buffer_size = options.memtable_bytes;
+  db.max_write_buffer_number = 2;
+  db.target_file_size_base = 16 << 20;
+  db.max_bytes_for_level_base = 64 << 20;
+  db.max_background_jobs = 2;
+  db.max_open_files = 256;
+  db.allow_concurrent_memtable_write = false;  // One thread writes.
+  db.enable_write_thread_adaptive_yield = false;
+  db.compression = rocksdb::kLZ4Compression;
+  db.stats_dump_period_sec = 0;
+  db.stats_persist_period_sec = 0;
+  db.skip_stats_update_on_db_open = true;
+  db.skip_checking_sst_file_sizes_on_db_open = true;
+  rocksdb::BlockBasedTableOptions table;
+  table.block_cache = rocksdb::NewLRUCache(options.block_cache_bytes, 2);
+  table.block_size = 16 << 10;
+  table.cache_index_and_filter_blocks = true;
+  table.pin_l0_filter_and_index_blocks_in_cache = true;
+  table.format_version = 5;
+  db.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  return db;
+}
+
+// The process that holds the database's lock; 0 if that cannot be told.
+pid_t lock_holder(const std::string& directory) {
+  int file = ::open((directory + "/LOCK").c_str(), O_RDWR | O_CLOEXEC);
+  if (file < 0) return 0;
+  struct flock lock = {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  pid_t holder = ::fcntl(file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK ? lock.l_pid : 0;
+  ::close(file);
+  return holder;
+}
+
+bool is_lock_failure(const rocksdb::Status& status) {
+  std::string text = status.ToString();
+  return status.IsIOError() && text.find("/LOCK: ") != std::string::npos && text.find("lock") != std::string::npos;
+}
+
+StoreError in_use(const std::string& directory) {
+  pid_t holder = lock_holder(directory);
+  return {ErrorKind::Unavailable, directory + " is in use by " +
+                                      (holder > 0 ? "process " + std::to_string(holder) : "another store") +
+                                      "; stop it first, or choose another directory"};
+}
+
+StoreResult<std::string> read_whole(rocksdb::Env& env, const std::string& path) {
+  std::string contents;
+  rocksdb::Status status = rocksdb::ReadFileToString(&env, path, &contents);
+  if (!status.ok()) return from_rocks(status, path);
+  return contents;
+}
+
+// The database directory's log files, oldest first.
+StoreResult<std::vector<std::string>> log_files(rocksdb::Env& env, const std::string& directory) {
+  std::vector<std::string> names;
+  rocksdb::Status status = env.GetChildren(directory, &names);
+  if (!status.ok()) return from_rocks(status, directory);
+  std::erase_if(names, [](const std::string& name) { return !name.ends_with(".log"); });
+  std::ranges::sort(names, {}, [](const std::string& name) { return std::strtoull(name.c_str(), nullptr, 10); });
+  return names;
+}
+
+StoreError lost_writes(const std::string& directory, Revision acknowledged, Revision found) {
+  return {ErrorKind::Corrupt, directory + ": writes up to revision " + std::to_string(acknowledged.value) +
+                                  " were acknowledged, but the files reach only revision " +
+                                  std::to_string(found.value) +
+                                  ". Nothing was changed; restore a backup, or the damaged files, and start again"};
+}
+
+// RocksDB refused the log. Cuts off a tail that was never acknowledged and says what it cut; anything else is Corrupt.
+StoreResult<std::string> repair_torn_tail(const rocksdb::Options& options, const std::string& directory,
+                                          Revision acknowledged, const rocksdb::Status& refusal) {
+  rocksdb::Env& env = *options.env;
+  StoreResult<std::vector<std::string>> logs = log_files(env, directory);
+  if (!logs) return logs.take_error();
+  for (const std::string& name : *logs) {
+    std::string path = directory + "/" + name;
+    StoreResult<std::string> contents = read_whole(env, path);
+    if (!contents) return contents.take_error();
+    WalScan scan = scan_wal(*contents);
+    if (scan.state == WalScan::State::Whole) continue;
+    std::string where = path + " at byte " + std::to_string(scan.damage_bytes) + ": " + scan.what;
+    // A newer log is begun only after the one before was synced whole.
+    if (scan.state == WalScan::State::Damaged || name != logs->back()) {
+      return StoreError{ErrorKind::Corrupt,
+                        where + ", with acknowledged writes behind it. Nothing was changed; restore a backup"};
+    }
+    // Look before cutting: what remains must hold everything that was acknowledged.
+    rocksdb::Options looking = options;
+    looking.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
+    rocksdb::DB* raw = nullptr;
+    rocksdb::Status status = rocksdb::DB::OpenForReadOnly(looking, directory, &raw);
+    if (!status.ok()) return from_rocks(status, directory);
+    std::unique_ptr<rocksdb::DB> db(raw);
+    StoreResult<std::pair<Revision, Revision>> revisions = read_revisions(*db);
+    db.reset();
+    if (!revisions) return revisions.take_error();
+    if (revisions->first < acknowledged) return lost_writes(directory, acknowledged, revisions->first);
+
+    status = rocksdb::WriteStringToFile(&env, contents->substr(0, scan.good_bytes), path + ".whole", true);
+    if (status.ok()) status = env.RenameFile(path + ".whole", path);
+    std::unique_ptr<rocksdb::Directory> folder;
+    if (status.ok()) status = env.NewDirectory(directory, &folder);
+    if (status.ok()) status = folder->Fsync();
+    if (!status.ok()) return from_rocks(status, path);
+    return where + ": cut off " + std::to_string(contents->size() - scan.good_bytes) +
+           " bytes that were never acknowledged";
+  }
+  return from_rocks(refusal, directory);
+}
+
+}  // namespace
+
+AckMarker::AckMarker(AckMarker&& other) noexcept
+    : file_(std::exchange(other.file_, -1)), acknowledged_(other.acknowledged_), second_slot_(other.second_slot_) {}
+
+AckMarker& AckMarker::operator=(AckMarker&& other) noexcept {
+  std::swap(file_, other.file_);
+  std::swap(acknowledged_, other.acknowledged_);
+  std::swap(second_slot_, other.second_slot_);
+  return *this;
+}
+
+AckMarker::~AckMarker() {
+  if (file_ >= 0) ::close(file_);
+}
+
+StoreResult<AckMarker> AckMarker::open(const std::string& path) {
+  AckMarker marker;
+  marker.file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (marker.file_ < 0) return StoreError{ErrorKind::Unavailable, path + ": " + std::strerror(errno)};
+  for (bool second : {false, true}) {
+    std::array<uint64_t, 2> slot = {};
+    if (::pread(marker.file_, slot.data(), sizeof slot, second ? 16 : 0) != static_cast<ssize_t>(sizeof slot)) continue;
+    uint64_t check = hash_bytes({reinterpret_cast<const char*>(slot.data()), sizeof slot[0]});
+    if (check == slot[1] && Revision{slot[0]} > marker.acknowledged_) {
+      marker.acknowledged_ = {slot[0]};
+      marker.second_slot_ = !second;
+    }
+  }
+  return marker;
+}
+
+void AckMarker::set(Revision revision) {
+  std::array<uint64_t, 2> slot = {revision.value, 0};
+  slot[1] = hash_bytes({reinterpret_cast<const char*>(slot.data()), sizeof slot[0]});
+  ssize_t written = ::pwrite(file_, slot.data(), sizeof slot, second_slot_ ? 16 : 0);
+  if (written == static_cast<ssize_t>(sizeof slot)) acknowledged_ = revision;
+  second_slot_ = !second_slot_;
+}
+
+void AckMarker::sync() { ::fdatasync(file_); }
+
+StoreError from_rocks(const rocksdb::Status& status, const std::string& what) {
+  ErrorKind kind = ErrorKind::Internal;
+  if (status.IsCorruption()) kind = ErrorKind::Corrupt;
+  if (status.IsIOError() || status.IsNoSpace() || status.IsBusy() || status.IsTryAgain()) kind = ErrorKind::Unavailable;
+  if (status.IsTimedOut()) kind = ErrorKind::Timeout;
+  return {kind, what + ": " + (status.IsNoSpace() ? "the disk is full: " : "") + status.ToString()};
+}
+
+StoreResult<std::pair<Revision, Revision>> read_revisions(rocksdb::DB& db) {
+  Revision compacted;
+  std::string bytes;
+  rocksdb::Status status =
+      db.Get(rocksdb::ReadOptions(), rocksdb::Slice(kCompactedKey.data(), kCompactedKey.size()), &bytes);
+  if (status.ok()) {
+    std::optional<Revision> parsed = parse_revision(bytes);
+    if (!parsed) return StoreError{ErrorKind::Corrupt, "the record of the compacted revision cannot be read"};
+    compacted = *parsed;
+  } else if (!status.IsNotFound()) {
+    return from_rocks(status, "reading the compacted revision");
+  }
+  std::unique_ptr<rocksdb::Iterator> it(db.NewIterator(rocksdb::ReadOptions()));
+  it->SeekForPrev(log_key({UINT64_MAX}));
+  Revision newest = std::max(Revision{1}, compacted);
+  if (it->Valid()) {
+    if (std::optional<Revision> logged = parse_log_key(it->key().ToStringView())) newest = std::max(newest, *logged);
+  }
+  if (!it->status().ok()) return from_rocks(it->status(), "reading the newest revision");
+  return std::pair(newest, compacted);
+}
+
+StoreResult<Database> open_database(const RocksOptions& options, rocksdb::Env* env) {
+  const std::string& directory = options.directory;
+  std::error_code failed;
+  fs::create_directories(directory, failed);
+  if (failed) return StoreError{ErrorKind::Unavailable, directory + ": " + failed.message()};
+
+  Database database;
+  StoreResult<AckMarker> marker = AckMarker::open(directory + "/ACKNOWLEDGED");
+  if (!marker) return marker.take_error();
+  database.marker = std::move(*marker);
+
+  rocksdb::Options db_options = database_options(options, env);
+  // A store that has acknowledged something must be there: never create a new one in its place.
+  db_options.create_if_missing = database.marker.acknowledged() == Revision{};
+  rocksdb::DB* raw = nullptr;
+  rocksdb::Status status = rocksdb::DB::Open(db_options, directory, &raw);
+  if (status.IsCorruption()) {
+    StoreResult<std::string> repaired = repair_torn_tail(db_options, directory, database.marker.acknowledged(), status);
+    if (!repaired) return repaired.take_error();
+    database.recovered = std::move(*repaired);
+    status = rocksdb::DB::Open(db_options, directory, &raw);
+  }
+  if (is_lock_failure(status)) return in_use(directory);
+  if (status.IsInvalidArgument() && !db_options.create_if_missing) {
+    return lost_writes(directory, database.marker.acknowledged(), {});
+  }
+  if (!status.ok()) return from_rocks(status, directory);
+  database.db.reset(raw);
+
+  std::string format;
+  rocksdb::Slice format_key(kFormatKey.data(), kFormatKey.size());
+  status = database.db->Get(rocksdb::ReadOptions(), format_key, &format);
+  database.is_new = status.IsNotFound();
+  if (!status.ok() && !database.is_new) return from_rocks(status, directory);
+  if (!database.is_new && format != kFormat) {
+    return StoreError{ErrorKind::Invalid, directory + " was written in the format '" + format +
+                                              "', which this program does not know (it writes '" +
+                                              std::string(kFormat) + "')"};
+  }
+
+  StoreResult<std::pair<Revision, Revision>> revisions = read_revisions(*database.db);
+  if (!revisions) return revisions.take_error();
+  database.current = revisions->first;
+  database.compacted = revisions->second;
+  if (database.current < database.marker.acknowledged()) {
+    return lost_writes(directory, database.marker.acknowledged(), database.current);
+  }
+  // Opening wrote what the log held into synced tables: whoever reads it now may rely on it.
+  if (!database.is_new) database.marker.set(database.current);
+  return database;
+}
+
+StoreResult<std::unique_ptr<rocksdb::DB>> open_for_reading(const std::string& directory, const std::string& scratch) {
+  RocksOptions options;
+  options.directory = directory;
+  rocksdb::Options db_options = database_options(options, nullptr);
+  db_options.create_if_missing = false;
+  db_options.max_open_files = -1;  // Files stay readable although their owner deletes them.
+  rocksdb::DB* raw = nullptr;
+  rocksdb::Status status = rocksdb::DB::OpenAsSecondary(db_options, directory, scratch, &raw);
+  if (!status.ok()) return from_rocks(status, directory);
+  return std::unique_ptr<rocksdb::DB>(raw);
+}
+
+}  // namespace holdfast::store::rocks

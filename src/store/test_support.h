@@ -1,0 +1,156 @@
+// What the store's tests share: waiting for answers, a clock to turn, folders that go away, engines to run against.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <future>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "store/store.h"
+
+namespace holdfast::store::testing {
+
+inline constexpr auto kPatience = std::chrono::seconds(30);
+
+// Calls start(callback) and waits for the answer.
+template <class T, class Start>
+StoreResult<T> await(Start start) {
+  auto promise = std::make_shared<std::promise<StoreResult<T>>>();
+  std::future<StoreResult<T>> answer = promise->get_future();
+  start([promise](StoreResult<T> result) { promise->set_value(std::move(result)); });
+  if (answer.wait_for(kPatience) != std::future_status::ready) {
+    return StoreError{ErrorKind::Internal, "the test waited too long for an answer"};
+  }
+  return answer.get();
+}
+
+// The store as a test reads best: each call waits.
+class Waiting {
+ public:
+  explicit Waiting(Store& store) : store_(store) {}
+
+  StoreResult<Got> get(std::string key) {
+    return await<Got>([&](auto done) { store_.get(std::move(key), std::move(done)); });
+  }
+  StoreResult<Page> range(RangeRequest request) {
+    return await<Page>([&](auto done) { store_.range(std::move(request), std::move(done)); });
+  }
+  StoreResult<WriteResult> write(Transaction transaction) {
+    return await<WriteResult>([&](auto done) { store_.write(std::move(transaction), std::move(done)); });
+  }
+  StoreResult<Unit> compact(Revision revision) {
+    return await<Unit>([&](auto done) { store_.compact(revision, std::move(done)); });
+  }
+  StoreResult<Revision> current_revision() {
+    return await<Revision>([&](auto done) { store_.current_revision(std::move(done)); });
+  }
+  StoreResult<Status> status() {
+    return await<Status>([&](auto done) { store_.status(std::move(done)); });
+  }
+
+  // A write that must succeed; returns its revision.
+  Revision commit(Transaction transaction) {
+    StoreResult<WriteResult> result = write(std::move(transaction));
+    if (!result) {
+      ADD_FAILURE() << result.error().message;
+      return {};
+    }
+    if (!std::holds_alternative<Committed>(*result)) {
+      ADD_FAILURE() << "conflict";
+      return {};
+    }
+    return std::get<Committed>(*result).revision;
+  }
+  Revision create(std::string key, std::string value) {
+    return commit({store::create(std::move(key), make_blob(std::move(value)))});
+  }
+  Revision update(std::string key, Revision expected, std::string value) {
+    return commit({store::update(std::move(key), expected, make_blob(std::move(value)))});
+  }
+  Revision remove(std::string key, Revision expected) { return commit({store::remove(std::move(key), expected)}); }
+
+ private:
+  Store& store_;
+};
+
+inline StoreResult<WatchBatch> next(Watcher& watcher) {
+  return await<WatchBatch>([&](auto done) { watcher.next(std::move(done)); });
+}
+
+// Events until there are `count`, whatever batches they come in.
+inline std::vector<EventRef> take(Watcher& watcher, size_t count) {
+  std::vector<EventRef> events;
+  while (events.size() < count) {
+    StoreResult<WatchBatch> batch = next(watcher);
+    if (!batch) {
+      ADD_FAILURE() << batch.error().message;
+      break;
+    }
+    events.insert(events.end(), batch->events.begin(), batch->events.end());
+  }
+  return events;
+}
+
+// "+/a@5=x", "~/a@6=y<x", "-/a@7<y": kind, key, revision relative to `base`, value, value before.
+inline std::string describe(const Event& event, Revision base = {}) {
+  std::string out = event.type == Event::Type::Created ? "+" : event.type == Event::Type::Updated ? "~" : "-";
+  out += event.key + "@" + std::to_string(event.revision.value - base.value);
+  if (event.value) out += "=" + *event.value;
+  if (event.previous) out += "<" + *event.previous;
+  return out;
+}
+
+class TestClock final : public Clock {
+ public:
+  UnixTime now() const override { return {seconds_.load(), 0}; }
+  std::chrono::steady_clock::time_point monotonic() const override {
+    return std::chrono::steady_clock::time_point(std::chrono::seconds(seconds_.load()));
+  }
+  void pass(std::chrono::seconds time) { seconds_ += time.count(); }
+
+ private:
+  std::atomic<int64_t> seconds_{1'800'000'000};
+};
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "holdfast-store-XXXXXX").string();
+    path_ = ::mkdtemp(pattern.data());
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// One engine as the contract suite sees it.
+class EngineUnderTest {
+ public:
+  virtual ~EngineUnderTest() = default;
+  virtual Store& store() = 0;
+  // Lets at least this much time pass for TTLs.
+  virtual void pass(std::chrono::seconds time) = 0;
+  // Closes the store; store() is not used afterwards.
+  virtual void close() = 0;
+};
+
+struct Engine {
+  const char* name;
+  std::unique_ptr<EngineUnderTest> (*start)();  // Null: not installed here.
+};
+
+// Defined where the engines are.
+std::vector<Engine> engines();
+
+}  // namespace holdfast::store::testing
