@@ -26,22 +26,44 @@ CivilDate civil_from_days(int64_t days) {
   return {int{ymd.year()}, static_cast<int>(unsigned{ymd.month()}), static_cast<int>(unsigned{ymd.day()})};
 }
 
-std::string format_with(UnixTime time, int fraction_digits) {
+char* two_digits(int64_t number, char* to) {
+  *to++ = static_cast<char>('0' + number / 10);
+  *to++ = static_cast<char>('0' + number % 10);
+  return to;
+}
+
+char* write_with(UnixTime time, int fraction_digits, char* to) {
   int64_t days = time.seconds / 86400, rest = time.seconds % 86400;
   if (rest < 0) {
     rest += 86400;
     --days;
   }
   const CivilDate date = civil_from_days(days);
-  char text[64];
-  int length = std::snprintf(text, sizeof text, "%04lld-%02d-%02dT%02d:%02d:%02d", static_cast<long long>(date.year),
-                             date.month, date.day, static_cast<int>(rest / 3600), static_cast<int>(rest / 60 % 60),
-                             static_cast<int>(rest % 60));
-  if (fraction_digits == 6) {
-    length += std::snprintf(text + length, sizeof text - length, ".%06d", time.nanos / 1000);
+  if (date.year >= 0 && date.year <= 9999) {
+    to = two_digits(date.year / 100, to);
+    to = two_digits(date.year % 100, to);
+  } else {
+    to += std::snprintf(to, 24, "%04lld", static_cast<long long>(date.year));
   }
-  text[length++] = 'Z';
-  return std::string(text, length);
+  *to++ = '-';
+  to = two_digits(date.month, to);
+  *to++ = '-';
+  to = two_digits(date.day, to);
+  *to++ = 'T';
+  to = two_digits(rest / 3600, to);
+  *to++ = ':';
+  to = two_digits(rest / 60 % 60, to);
+  *to++ = ':';
+  to = two_digits(rest % 60, to);
+  if (fraction_digits == 6) {
+    const int64_t micros = time.nanos / 1000;
+    *to++ = '.';
+    to = two_digits(micros / 10000, to);
+    to = two_digits(micros / 100 % 100, to);
+    to = two_digits(micros % 100, to);
+  }
+  *to++ = 'Z';
+  return to;
 }
 
 }  // namespace
@@ -51,8 +73,18 @@ Clock& system_clock() {
   return clock;
 }
 
-std::string format_rfc3339(UnixTime time) { return format_with(time, 0); }
-std::string format_rfc3339_micro(UnixTime time) { return format_with(time, 6); }
+char* write_rfc3339(UnixTime time, char* to) { return write_with(time, 0, to); }
+char* write_rfc3339_micro(UnixTime time, char* to) { return write_with(time, 6, to); }
+
+std::string format_rfc3339(UnixTime time) {
+  char text[kMaxRfc3339];
+  return std::string(text, write_rfc3339(time, text));
+}
+
+std::string format_rfc3339_micro(UnixTime time) {
+  char text[kMaxRfc3339];
+  return std::string(text, write_rfc3339_micro(time, text));
+}
 
 std::optional<UnixTime> parse_rfc3339(std::string_view text) {
   size_t at = 0;

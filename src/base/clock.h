@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -29,6 +30,10 @@ Clock& system_clock();
 std::string format_rfc3339(UnixTime time);
 // "2026-01-02T03:04:05.000000Z", metav1.MicroTime's form.
 std::string format_rfc3339_micro(UnixTime time);
+// The same into a buffer of at least kMaxRfc3339 bytes; returns the end.
+inline constexpr size_t kMaxRfc3339 = 48;
+char* write_rfc3339(UnixTime time, char* to);
+char* write_rfc3339_micro(UnixTime time, char* to);
 // Any RFC 3339 text as Go's time.Parse takes it, zone applied; nothing if it is not one.
 std::optional<UnixTime> parse_rfc3339(std::string_view text);
 
