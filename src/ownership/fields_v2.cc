@@ -1,0 +1,622 @@
+#include "ownership/fields_v2.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "ownership/fields_v2_names.h"
+
+namespace holdfast::ownership {
+namespace {
+
+// --- The format's constants: they never change ----------------------------------------------------------------------
+
+enum NodeType : uint8_t { kField = 1, kKey = 2, kValue = 3, kIndex = 4, kSelf = 5 };
+constexpr uint8_t kTypeMask = 0x07;
+constexpr uint8_t kHasChildren = 0x08;  // NameTable: children follow.
+constexpr uint8_t kAlsoMember = 0x10;   // NameTable, with kHasChildren: the element itself is a member too.
+
+enum ValueTag : uint8_t { kNull, kFalse, kTrue, kInteger, kDouble, kText, kList, kMap };
+
+constexpr uint32_t kFixedNames = std::size(kFieldsV2Names);
+// Texts longer than this are never looked up: comparing them costs more than it saves, and the table stays small.
+constexpr size_t kMaxTableText = 128;
+// Names a table can hold; what comes later is written out each time.
+constexpr uint32_t kMaxNames = 8192;
+
+// As deep as FieldsV1 is read.
+constexpr int kMaxDepth = 1000;
+constexpr double kExactIntegers = 9007199254740992.0;
+
+// --- Finding a text's number ----------------------------------------------------------------------------------------
+
+inline uint64_t load(const char* from, size_t bytes) {
+  uint64_t word = 0;
+  std::memcpy(&word, from, bytes);
+  return word;
+}
+
+// Few instructions for short texts; collisions only cost a comparison.
+inline uint32_t hash_text(std::string_view text) {
+  const size_t n = text.size();
+  uint64_t a, b;
+  if (n >= 8) {
+    a = load(text.data(), 8);
+    b = load(text.data() + n - 8, 8);
+  } else if (n >= 4) {
+    a = load(text.data(), 4);
+    b = load(text.data() + n - 4, 4);
+  } else {
+    a = load(text.data(), n);
+    b = 0;
+  }
+  uint64_t x = (a ^ (b * 0x9e3779b97f4a7c15ull) ^ n) * 0xff51afd7ed558ccdull;
+  x ^= x >> 32;
+  return static_cast<uint32_t>(x ^ (x >> 15));
+}
+
+inline bool same_text(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+struct FixedNames {
+  static constexpr uint32_t kSlots = 1024;
+  std::array<uint16_t, kSlots> slots{};  // Number + 1.
+  FixedNames() {
+    for (uint32_t i = 0; i < kFixedNames; ++i) {
+      uint32_t slot = hash_text(kFieldsV2Names[i]) % kSlots;
+      while (slots[slot] != 0) slot = (slot + 1) % kSlots;
+      slots[slot] = static_cast<uint16_t>(i + 1);
+    }
+  }
+};
+const FixedNames& fixed_names() {
+  static const FixedNames names;
+  return names;
+}
+
+// The names of one set that is being written. Slots of earlier sets are told apart by their generation.
+class NameTable {
+ public:
+  void start() {
+    used_ = 0;
+    if (++generation_ == 0) {
+      slots_.assign(slots_.size(), {});
+      generation_ = 1;
+    }
+  }
+
+  // Its number; or, when it has none yet, kMaxNames or above, and it gets the next number.
+  uint32_t find_or_add(std::string_view text) {
+    const uint32_t hash = hash_text(text);
+    for (uint32_t slot = hash % FixedNames::kSlots;; slot = (slot + 1) % FixedNames::kSlots) {
+      const uint32_t number = fixed_.slots[slot];
+      if (number == 0) break;
+      if (same_text(kFieldsV2Names[number - 1], text)) return number - 1;
+    }
+    const uint32_t mask = static_cast<uint32_t>(slots_.size()) - 1;
+    uint32_t at = hash & mask;
+    for (; slots_[at].generation == generation_; at = (at + 1) & mask) {
+      if (same_text(slots_[at].text, text)) return slots_[at].number;
+    }
+    const uint32_t number = kFixedNames + used_;
+    if (number < kMaxNames) {
+      slots_[at] = {text, number, generation_};
+      if (++used_ * 2 > slots_.size()) grow();
+    }
+    return kMaxNames;
+  }
+
+ private:
+  struct Slot {
+    std::string_view text;
+    uint32_t number = 0;
+    uint32_t generation = 0;
+  };
+  void grow() {
+    std::vector<Slot> old(slots_.size() * 2);
+    old.swap(slots_);
+    const uint32_t mask = static_cast<uint32_t>(slots_.size()) - 1;
+    for (const Slot& slot : old) {
+      if (slot.generation != generation_) continue;
+      uint32_t at = hash_text(slot.text) & mask;
+      while (slots_[at].generation == generation_) at = (at + 1) & mask;
+      slots_[at] = slot;
+    }
+  }
+
+  const FixedNames& fixed_ = fixed_names();
+  std::vector<Slot> slots_ = std::vector<Slot>(256);
+  uint32_t used_ = 0;
+  uint32_t generation_ = 0;
+};
+
+// --- Writing --------------------------------------------------------------------------------------------------------
+
+template <FieldsV2Layout layout>
+class Writer {
+ public:
+  explicit Writer(std::string& out) : out_(out), names_(table()) { names_.start(); }
+
+  void set(FieldSet set) {
+    byte(static_cast<uint8_t>(layout));
+    if constexpr (layout == FieldsV2Layout::Plain) {
+      varint(set.entries().size());
+      nodes_plain(set);
+    } else {
+      children(set);
+    }
+    out_.append(buffer_, used_);
+  }
+
+ private:
+  static NameTable& table() {
+    thread_local NameTable names;
+    return names;
+  }
+
+  void room(size_t bytes) {
+    if (used_ + bytes <= sizeof(buffer_)) return;
+    out_.append(buffer_, used_);
+    used_ = 0;
+  }
+  void byte(uint8_t b) {
+    room(1);
+    buffer_[used_++] = static_cast<char>(b);
+  }
+  void varint(uint64_t n) {
+    room(10);
+    while (n >= 0x80) {
+      buffer_[used_++] = static_cast<char>(n | 0x80);
+      n >>= 7;
+    }
+    buffer_[used_++] = static_cast<char>(n);
+  }
+  void zigzag(int64_t n) { varint((static_cast<uint64_t>(n) << 1) ^ static_cast<uint64_t>(n >> 63)); }
+  void bytes(std::string_view text) {
+    if (text.size() > sizeof(buffer_) / 4) {
+      out_.append(buffer_, used_);
+      used_ = 0;
+      out_.append(text);
+      return;
+    }
+    room(text.size());
+    if (!text.empty()) std::memcpy(buffer_ + used_, text.data(), text.size());
+    used_ += text.size();
+  }
+
+  void text(std::string_view text) {
+    if constexpr (layout == FieldsV2Layout::Plain) {
+      varint(text.size());
+      bytes(text);
+    } else {
+      if (text.size() <= kMaxTableText) {
+        const uint32_t number = names_.find_or_add(text);
+        if (number < kMaxNames) {
+          varint(uint64_t{number} << 1);
+          return;
+        }
+      }
+      varint(uint64_t{text.size()} << 1 | 1);
+      bytes(text);
+    }
+  }
+
+  void value(const Value& v) {
+    switch (v.kind()) {
+      case Value::Kind::Null:
+        return byte(kNull);
+      case Value::Kind::Bool:
+        return byte(v.as_bool() ? kTrue : kFalse);
+      case Value::Kind::Int:
+        byte(kInteger);
+        return zigzag(v.as_int());
+      case Value::Kind::Double: {
+        // 80.0 is 80: equal elements have equal bytes. -0 prints differently and stays what it is.
+        const double d = v.as_double();
+        if (d == std::floor(d) && std::abs(d) <= kExactIntegers && !(d == 0 && std::signbit(d))) {
+          byte(kInteger);
+          return zigzag(static_cast<int64_t>(d));
+        }
+        byte(kDouble);
+        uint64_t bits = std::bit_cast<uint64_t>(d);
+        for (int i = 0; i < 8; ++i, bits >>= 8) byte(static_cast<uint8_t>(bits));
+        return;
+      }
+      case Value::Kind::String:
+        byte(kText);
+        return text(v.as_string());
+      case Value::Kind::Raw:
+        byte(kText);
+        return text(v.raw_json());
+      case Value::Kind::List:
+        byte(kList);
+        varint(v.items().size());
+        for (const Value& item : v.items()) value(item);
+        return;
+      case Value::Kind::Map:
+        return map(v);
+    }
+  }
+
+  void map(const Value& v) {
+    // Their order does not count, so that bytes are equal when sets are.
+    std::vector<const Member*> sorted;
+    for (const Member& member : v.members()) sorted.push_back(&member);
+    std::sort(sorted.begin(), sorted.end(), [](const Member* a, const Member* b) { return a->key < b->key; });
+    byte(kMap);
+    varint(sorted.size());
+    for (const Member* member : sorted) {
+      text(member->key);
+      value(member->value);
+    }
+  }
+
+  static uint8_t type_of(const PathElement& element) {
+    switch (element.kind()) {
+      case PathElement::Kind::Field:
+        return kField;
+      case PathElement::Kind::Key:
+        return kKey;
+      case PathElement::Kind::Value:
+        return kValue;
+      case PathElement::Kind::Index:
+        break;
+    }
+    return kIndex;
+  }
+
+  void payload(const PathElement& element) {
+    switch (element.kind()) {
+      case PathElement::Kind::Field:
+        return text(element.name());
+      case PathElement::Kind::Key:
+        varint(element.key().size());
+        for (const Member& member : element.key()) {
+          text(member.key);
+          value(member.value);
+        }
+        return;
+      case PathElement::Kind::Value:
+        return value(element.value());
+      case PathElement::Kind::Index:
+        return zigzag(element.index());
+    }
+  }
+
+  void children(FieldSet set) {
+    varint(set.entries().size());
+    for (const SetEntry& entry : set.entries()) {
+      uint8_t head = type_of(entry.element);
+      if (entry.child_count != 0) head |= entry.member ? kHasChildren | kAlsoMember : kHasChildren;
+      byte(head);
+      payload(entry.element);
+      if (entry.child_count != 0) children(entry.children());
+    }
+  }
+
+  void nodes_plain(FieldSet set) {
+    for (const SetEntry& entry : set.entries()) {
+      byte(type_of(entry.element));
+      if (entry.element.is_field()) {
+        text(entry.element.name());
+      } else {
+        std::string inner;
+        Writer(inner).only_payload(entry.element);
+        varint(inner.size());
+        bytes(inner);
+      }
+      const bool self = entry.member && entry.child_count != 0;
+      varint(entry.child_count + (self ? 1 : 0));
+      if (self) byte(kSelf);
+      nodes_plain(entry.children());
+    }
+  }
+  void only_payload(const PathElement& element) {
+    payload(element);
+    out_.append(buffer_, used_);
+  }
+
+  std::string& out_;
+  NameTable& names_;
+  size_t used_ = 0;
+  char buffer_[1024];
+};
+
+// --- Reading --------------------------------------------------------------------------------------------------------
+
+class Reader {
+ public:
+  Reader(Arena& arena, std::string_view bytes)
+      : arena_(arena), start_(bytes.data()), at_(bytes.data()), end_(bytes.data() + bytes.size()) {}
+
+  Result<FieldSet> set() {
+    const uint8_t version = byte();
+    FieldSet result;
+    if (version == static_cast<uint8_t>(FieldsV2Layout::NameTable)) {
+      result = children<FieldsV2Layout::NameTable>(0);
+    } else if (version == static_cast<uint8_t>(FieldsV2Layout::Plain)) {
+      bool self = false;
+      result = nodes_plain(varint(), 0, self);
+      if (self) fail("the root cannot be a member");
+    } else if (error_ == nullptr) {
+      at_ = start_;
+      fail("unknown version");
+    }
+    if (error_ == nullptr && at_ != end_) fail("bytes after the set");
+    if (error_ != nullptr)
+      return bad_request("FieldsV2: " + std::string(error_) + " at byte " + std::to_string(error_at_ - start_));
+    return result;
+  }
+
+ private:
+  void fail(const char* what) {
+    if (error_ != nullptr) return;
+    error_ = what;
+    error_at_ = at_;
+    at_ = end_;  // Everything that reads on finds nothing.
+  }
+
+  size_t left() const { return static_cast<size_t>(end_ - at_); }
+
+  uint8_t byte() {
+    if (at_ == end_) [[unlikely]] {
+      fail("truncated");
+      return 0;
+    }
+    return static_cast<uint8_t>(*at_++);
+  }
+
+  uint64_t varint() {
+    uint64_t n = byte();
+    if (n < 0x80) [[likely]]
+      return n;
+    n &= 0x7f;
+    for (int shift = 7; shift < 64; shift += 7) {
+      const uint64_t b = byte();
+      if (shift == 63 && b > 1) break;
+      n |= (b & 0x7f) << shift;
+      if (b < 0x80) {
+        if (b == 0) fail("a number with needless bytes");
+        return n;
+      }
+    }
+    fail("a number is too large");
+    return 0;
+  }
+  int64_t zigzag() {
+    const uint64_t n = varint();
+    return static_cast<int64_t>(n >> 1) ^ -static_cast<int64_t>(n & 1);
+  }
+  std::string_view bytes(uint64_t count) {
+    if (count > left()) {
+      fail("a length beyond the end");
+      return {};
+    }
+    const std::string_view result(at_, count);
+    at_ += count;
+    return result;
+  }
+  // A count of things that take at least `each` bytes.
+  uint64_t count(uint64_t n, uint64_t each) {
+    if (n > left() / each) {
+      fail("a count beyond the end");
+      return 0;
+    }
+    return n;
+  }
+
+  template <FieldsV2Layout layout>
+  std::string_view text() {
+    const uint64_t n = varint();
+    if constexpr (layout == FieldsV2Layout::Plain) return bytes(n);
+    if ((n & 1) == 0) {
+      const uint64_t number = n >> 1;
+      if (number < kFixedNames) return kFieldsV2Names[number];
+      if (number - kFixedNames < name_count_) return names_[number - kFixedNames];
+      fail("a name that is not in the table");
+      return {};
+    }
+    const std::string_view result = bytes(n >> 1);
+    if (result.size() <= kMaxTableText && kFixedNames + name_count_ < kMaxNames) {
+      if (name_count_ == name_capacity_) [[unlikely]]
+        grow_names();
+      names_[name_count_++] = result;
+    }
+    return result;
+  }
+  void grow_names() {
+    more_names_.resize(name_capacity_ * 2);
+    if (names_ == few_names_) std::copy(few_names_, few_names_ + name_count_, more_names_.begin());
+    names_ = more_names_.data();
+    name_capacity_ = more_names_.size();
+  }
+
+  template <FieldsV2Layout layout>
+  std::span<const Member> members(uint64_t n, int depth) {
+    n = count(n, 2);
+    Member* const list = arena_.allocate_array<Member>(n);
+    for (uint64_t i = 0; i < n; ++i) {
+      const std::string_view name = text<layout>();
+      new (&list[i]) Member{name, value<layout>(depth)};
+      if (error_ != nullptr) return {};
+      if (i > 0 && list[i - 1].key >= name) {
+        fail("names of a key out of order");
+        return {};
+      }
+    }
+    return {list, n};
+  }
+
+  template <FieldsV2Layout layout>
+  Value value(int depth) {
+    if (depth > kMaxDepth) {
+      fail("nested too deeply");
+      return {};
+    }
+    switch (byte()) {
+      case kNull:
+        return Value::null();
+      case kFalse:
+        return Value::boolean(false);
+      case kTrue:
+        return Value::boolean(true);
+      case kInteger:
+        return Value::integer(zigzag());
+      case kDouble: {
+        const std::string_view raw = bytes(8);
+        if (raw.size() != 8) return {};
+        uint64_t bits = 0;
+        for (int i = 7; i >= 0; --i) bits = bits << 8 | static_cast<uint8_t>(raw[static_cast<size_t>(i)]);
+        const double d = std::bit_cast<double>(bits);
+        // Neither can be said in FieldsV1.
+        if (!std::isfinite(d)) fail("a number that is not finite");
+        return Value::number(d);
+      }
+      case kText:
+        return Value::string(text<layout>());
+      case kList: {
+        const uint64_t n = count(varint(), 1);
+        Value* const items = arena_.allocate_array<Value>(n);
+        for (uint64_t i = 0; i < n; ++i) {
+          new (&items[i]) Value(value<layout>(depth + 1));
+          if (error_ != nullptr) return {};
+        }
+        return Value::list({items, n});
+      }
+      case kMap: {
+        const std::span<const Member> list = members<layout>(varint(), depth + 1);
+        return error_ != nullptr ? Value{} : Value::map(arena_, list);
+      }
+      default:
+        if (error_ == nullptr) {
+          --at_;
+          fail("an unknown kind of value");
+        }
+        return {};
+    }
+  }
+
+  template <FieldsV2Layout layout>
+  PathElement element(uint8_t type) {
+    switch (type) {
+      case kField:
+        return PathElement::field(text<layout>());
+      case kKey:
+        return PathElement::key(members<layout>(varint(), 0));
+      case kValue:
+        return PathElement::value(arena_.make<Value>(value<layout>(0)));
+      case kIndex:
+        return PathElement::index(zigzag());
+      default:
+        if (error_ == nullptr) {
+          --at_;
+          fail("an unknown type of element");
+        }
+        return PathElement::field({});
+    }
+  }
+
+  static bool ascending(const PathElement& a, const PathElement& b) {
+    if (a.is_field() && b.is_field()) return a.name() < b.name();
+    return compare(a, b) < 0;
+  }
+  void check_order(const SetEntry* list, uint64_t i) {
+    if (i > 0 && error_ == nullptr && !ascending(list[i - 1].element, list[i].element)) fail("elements out of order");
+  }
+
+  template <FieldsV2Layout layout>
+  FieldSet children(int depth) {
+    if (depth > kMaxDepth) {
+      fail("nested too deeply");
+      return {};
+    }
+    const uint64_t n = count(varint(), 2);
+    if (n == 0 && depth > 0) fail("children announced, but none there");
+    SetEntry* const list = arena_.allocate_array<SetEntry>(n);
+    for (uint64_t i = 0; i < n; ++i) {
+      const uint8_t head = byte();
+      if ((head & ~(kTypeMask | kHasChildren | kAlsoMember)) != 0 ||
+          (head & (kHasChildren | kAlsoMember)) == kAlsoMember)
+        fail("an unknown type of element");
+      const PathElement e = element<layout>(head & kTypeMask);
+      FieldSet below;
+      if ((head & kHasChildren) != 0) below = children<layout>(depth + 1);
+      if (error_ != nullptr) return {};
+      new (&list[i]) SetEntry(e, (head & kHasChildren) == 0 || (head & kAlsoMember) != 0, below);
+      check_order(list, i);
+    }
+    return error_ != nullptr ? FieldSet{} : FieldSet(std::span<const SetEntry>(list, n));
+  }
+
+  // `self`: the first node says that the parent is a member too.
+  FieldSet nodes_plain(uint64_t claimed, int depth, bool& self) {
+    if (depth > kMaxDepth) {
+      fail("nested too deeply");
+      return {};
+    }
+    uint64_t n = count(claimed, 1);
+    if (n > 0 && at_ < end_ && static_cast<uint8_t>(*at_) == kSelf) {
+      self = true;
+      ++at_;
+      if (--n == 0) fail("an element that is a member needs no mark without children");
+    }
+    if (n > left() / 2) fail("a count beyond the end");
+    if (error_ != nullptr) return {};
+    SetEntry* const list = arena_.allocate_array<SetEntry>(n);
+    for (uint64_t i = 0; i < n; ++i) {
+      const uint8_t type = byte();
+      PathElement e = PathElement::field({});
+      if (type == kField) {
+        e = element<FieldsV2Layout::Plain>(type);
+      } else {
+        const uint64_t length = varint();
+        const char* const before = at_;
+        e = element<FieldsV2Layout::Plain>(type);
+        if (error_ == nullptr && static_cast<uint64_t>(at_ - before) != length) fail("a length that does not fit");
+      }
+      const uint64_t below_count = varint();
+      bool member = below_count == 0;
+      const FieldSet below = below_count == 0 ? FieldSet{} : nodes_plain(below_count, depth + 1, member);
+      if (error_ != nullptr) return {};
+      new (&list[i]) SetEntry(e, member, below);
+      check_order(list, i);
+    }
+    return error_ != nullptr ? FieldSet{} : FieldSet(std::span<const SetEntry>(list, n));
+  }
+
+  static constexpr size_t kFewNames = 128;
+  Arena& arena_;
+  const char* start_;
+  const char* at_;
+  const char* end_;
+  const char* error_ = nullptr;
+  const char* error_at_ = nullptr;
+  std::string_view few_names_[kFewNames];
+  std::string_view* names_ = few_names_;
+  size_t name_count_ = 0, name_capacity_ = kFewNames;
+  std::vector<std::string_view> more_names_;
+};
+
+}  // namespace
+
+void append_fields_v2(std::string& out, FieldSet set, FieldsV2Layout layout) {
+  if (layout == FieldsV2Layout::Plain) {
+    Writer<FieldsV2Layout::Plain>(out).set(set);
+  } else {
+    Writer<FieldsV2Layout::NameTable>(out).set(set);
+  }
+}
+
+std::string to_fields_v2(FieldSet set, FieldsV2Layout layout) {
+  std::string out;
+  append_fields_v2(out, set, layout);
+  return out;
+}
+
+Result<FieldSet> parse_fields_v2(Arena& arena, std::string_view bytes) { return Reader(arena, bytes).set(); }
+
+}  // namespace holdfast::ownership

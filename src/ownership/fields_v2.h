@@ -1,0 +1,29 @@
+// FieldsV2: a field set as compact binary. docs/formats/fieldsv2.md describes every byte and walks through an example.
+//
+// Lossless with FieldsV1, and canonical: equal sets have equal bytes. Read in one pass without looking back, built
+// without sorting.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "ownership/field_set.h"
+
+namespace holdfast::ownership {
+
+enum class FieldsV2Layout : uint8_t {
+  Plain = 1,      // Every name is written out.
+  NameTable = 2,  // A name that occurred before, or that every table begins with, is a number. What we write.
+};
+
+void append_fields_v2(std::string& out, FieldSet set, FieldsV2Layout layout = FieldsV2Layout::NameTable);
+std::string to_fields_v2(FieldSet set, FieldsV2Layout layout = FieldsV2Layout::NameTable);
+
+// Either layout. Texts point into `bytes`, which must live as long as the set. The error names the byte: truncated,
+// a length or count beyond the end, elements out of order, an unknown version, type or name, what follows the set.
+Result<FieldSet> parse_fields_v2(Arena& arena, std::string_view bytes);
+
+}  // namespace holdfast::ownership

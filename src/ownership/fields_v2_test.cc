@@ -1,0 +1,205 @@
+#include "ownership/fields_v2.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+#include <string>
+
+#include "ownership/fields_v2_names.h"
+
+namespace holdfast::ownership {
+namespace {
+
+constexpr FieldsV2Layout kLayouts[] = {FieldsV2Layout::Plain, FieldsV2Layout::NameTable};
+
+std::string hex(std::string_view bytes) {
+  std::string out;
+  for (unsigned char c : bytes) {
+    if (!out.empty()) out += ' ';
+    out += "0123456789abcdef"[c >> 4];
+    out += "0123456789abcdef"[c & 15];
+  }
+  return out;
+}
+
+std::string bytes_of(std::initializer_list<int> list) {
+  std::string out;
+  for (int b : list) out += static_cast<char>(b);
+  return out;
+}
+
+struct RoundTrip {
+  const char* name;
+  const char* fields_v1;  // Canonical.
+};
+constexpr RoundTrip kRoundTrips[] = {
+    {"the empty set", "{}"},
+    {"a field", R"({"f:spec":{}})"},
+    {"a field below a field that is not owned", R"({"f:spec":{"f:replicas":{}}})"},
+    {"a field and one below it", R"({"f:labels":{".":{},"f:app":{}}})"},
+    {"a keyed item", R"({"f:ports":{"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{},"f:name":{}}}})"},
+    {"items of a set of every scalar",
+     R"({"f:s":{"v:-7":{},"v:0.5":{},"v:1e+21":{},"v:\"x\"":{},"v:false":{},"v:true":{},"v:null":{}}})"},
+    {"a set item that is -0", R"({"f:s":{"v:-0":{}}})"},
+    {"set items that are lists and maps", R"({"f:s":{"v:[1,\"a\",[]]":{},"v:{\"a\":1,\"b\":{}}":{}}})"},
+    {"indices", R"({"f:s":{"i:-1":{},"i:0":{},"i:300":{}}})"},
+    {"an empty name and names with colons, quotes and controls", R"({"f:":{},"f:a:b":{},"f:q\"\u0001":{}})"},
+    {"the same name many times", R"({"f:aa":{"f:aa":{".":{},"f:aa":{"f:aa":{}}}},"f:ab":{"f:aa":{},"f:ab":{}}})"},
+    {"a keyed item with a null key", R"({"f:l":{"k:{\"a\":null}":{".":{}}}})"},
+};
+
+TEST(FieldsV2Test, EverySetComesBackInEitherLayout) {
+  for (const RoundTrip& test : kRoundTrips) {
+    SCOPED_TRACE(test.name);
+    Arena arena;
+    Result<FieldSet> set = parse_fields_v1(arena, test.fields_v1);
+    ASSERT_TRUE(set) << set.error().message;
+    const std::string v1 = to_fields_v1(*set);
+    for (FieldsV2Layout layout : kLayouts) {
+      const std::string bytes = to_fields_v2(*set, layout);
+      Result<FieldSet> back = parse_fields_v2(arena, bytes);
+      ASSERT_TRUE(back) << back.error().message << ": " << hex(bytes);
+      EXPECT_TRUE(*back == *set);
+      EXPECT_EQ(to_fields_v1(*back), v1);
+      EXPECT_EQ(to_fields_v2(*back, layout), bytes);
+    }
+  }
+}
+
+// The worked example of docs/formats/fieldsv2.md.
+constexpr const char* kExample =
+    R"({"f:metadata":{"f:labels":{".":{},"f:team":{}}},"f:spec":{"f:ports":{"k:{\"port\":80}":{".":{},"f:port":{}}},"f:team":{}}})";
+
+TEST(FieldsV2Test, BytesWithANameTableAreAsDocumented) {
+  Arena arena;
+  EXPECT_EQ(hex(to_fields_v2(*parse_fields_v1(arena, kExample))),
+            "02 02 "                 // version 2, two children
+            "09 04 01 "              // metadata (2), children: one
+            "19 0a 01 "              // labels (5), itself too, one child
+            "01 09 74 65 61 6d "     // team, written out: number 272
+            "09 06 02 "              // spec (3), two children
+            "09 42 01 "              // ports (33), one child
+            "1a 01 48 03 a0 01 01 "  // key of one pair: port (36) = 80; itself too, one child
+            "01 48 "                 // port
+            "01 a0 04");             // team: 272 << 1
+}
+
+TEST(FieldsV2Test, PlainBytesAreAsDocumented) {
+  Arena arena;
+  EXPECT_EQ(
+      hex(to_fields_v2(*parse_fields_v1(arena, R"({"f:l":{".":{},"f:a":{}},"f:s":{"k:{\"p\":80}":{},"v:\"x\"":{}}})"),
+                       FieldsV2Layout::Plain)),
+      "01 02 "                       // version 1, two nodes
+      "01 01 6c 02 "                 // field l, two nodes below:
+      "05 "                          //   itself
+      "01 01 61 00 "                 //   field a, nothing below
+      "01 01 73 02 "                 // field s, two nodes below:
+      "02 06 01 01 70 03 a0 01 00 "  //   key, 6 bytes: one pair, p = integer 80
+      "03 03 05 01 78 00");          //   value, 3 bytes: text x
+}
+
+struct Bad {
+  const char* name;
+  std::string bytes;
+  const char* error;
+};
+
+TEST(FieldsV2Test, BadBytesAreRefusedWithTheirPlace) {
+  const Bad cases[] = {
+      {"nothing", "", "truncated at byte 0"},
+      {"an unknown version", bytes_of({9, 0}), "unknown version at byte 0"},
+      {"cut in the middle", bytes_of({2, 1, 1, 9, 'a', 'b'}), "a length beyond the end at byte 4"},
+      {"more children than bytes", bytes_of({2, 0x7f, 1, 0}), "a count beyond the end at byte 2"},
+      {"a huge count", bytes_of({1, 0xff, 0xff, 0xff, 0xff, 0x0f}), "a count beyond the end at byte 6"},
+      {"a number of more than 64 bits", bytes_of({2, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}),
+       "a number is too large at byte 11"},
+      {"an unknown type", bytes_of({2, 1, 6, 0}), "an unknown type of element at byte 2"},
+      {"a name that is not there", bytes_of({2, 1, 1, 0xa0, 0x04}), "a name that is not in the table at byte 5"},
+      {"fields out of order", bytes_of({2, 2, 1, 3, 'b', 1, 3, 'a'}), "elements out of order at byte 8"},
+      {"a field twice", bytes_of({2, 2, 1, 3, 'b', 1, 0xa0, 0x04}), "elements out of order at byte 8"},
+      {"children announced, none there", bytes_of({2, 1, 9, 3, 'a', 0}),
+       "children announced, but none there at byte 6"},
+      {"an infinite number", bytes_of({2, 1, 3, 4, 0, 0, 0, 0, 0, 0, 0xf0, 0x7f}),
+       "a number that is not finite at byte 12"},
+      {"bytes behind the set", bytes_of({2, 0, 0}), "bytes after the set at byte 2"},
+      {"plain: the root as a member", bytes_of({1, 2, 5, 1, 1, 'a', 0}), "the root cannot be a member at byte 7"},
+      {"plain: a length that does not fit", bytes_of({1, 1, 3, 9, 0, 0}), "a length that does not fit at byte 5"},
+  };
+  for (const Bad& test : cases) {
+    SCOPED_TRACE(test.name);
+    Arena arena;
+    Result<FieldSet> set = parse_fields_v2(arena, test.bytes);
+    ASSERT_FALSE(set);
+    EXPECT_EQ(set.error().message, std::string("FieldsV2: ") + test.error);
+  }
+}
+
+TEST(FieldsV2Test, NestingBeyondReasonIsRefused) {
+  std::string deep = bytes_of({2});
+  for (int i = 0; i < 100000; ++i) deep += bytes_of({1, 9, 0});
+  deep += bytes_of({1, 1, 0});
+  Arena arena;
+  Result<FieldSet> set = parse_fields_v2(arena, deep);
+  ASSERT_FALSE(set);
+  EXPECT_NE(set.error().message.find("nested too deeply"), std::string::npos);
+}
+
+TEST(FieldsV2Test, FixedNamesAreDistinct) {
+  EXPECT_EQ(std::set<std::string_view>(std::begin(kFieldsV2Names), std::end(kFieldsV2Names)).size(),
+            std::size(kFieldsV2Names));
+}
+
+FieldSet random_set(Arena& arena, std::mt19937& random, int depth) {
+  SetBuilder builder(arena);
+  const size_t level = builder.open();
+  const int count = static_cast<int>(random() % (depth == 0 ? 60 : 5));
+  for (int i = 0; i < count; ++i) {
+    const std::string name = random() % 3 == 0
+                                 ? std::string(kFieldsV2Names[random() % std::size(kFieldsV2Names)])
+                                 : "name" + std::to_string(random() % 2000) + std::string(random() % 3 * 70, 'x');
+    PathElement element = PathElement::field(arena.copy(name));
+    switch (random() % 6) {
+      case 0: {
+        const Member key[] = {{"a", Value::string(arena, name)},
+                              {"b", Value::integer(static_cast<int>(random() % 9) - 4)}};
+        element = PathElement::key(arena.copy(std::span<const Member>(key)));
+        break;
+      }
+      case 1:
+        element = PathElement::value(arena.make<Value>(Value::number(static_cast<double>(random() % 9) / 2)));
+        break;
+      case 2:
+        element = PathElement::index(static_cast<int64_t>(random()) - 1000000);
+        break;
+      default:
+        break;
+    }
+    const FieldSet below = depth < 4 ? random_set(arena, random, depth + 1) : FieldSet{};
+    builder.add(element, random() % 2 == 0, below);
+  }
+  return builder.close(level);
+}
+
+TEST(FieldsV2Test, RandomSetsComeBackAndEqualSetsHaveEqualBytes) {
+  for (uint32_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    Arena arena;
+    const FieldSet set = random_set(arena, random, 0);
+    for (FieldsV2Layout layout : kLayouts) {
+      const std::string bytes = to_fields_v2(set, layout);
+      Result<FieldSet> back = parse_fields_v2(arena, bytes);
+      ASSERT_TRUE(back) << back.error().message;
+      ASSERT_TRUE(*back == set);
+      // By way of FieldsV1, whose values are read anew.
+      const std::string text = to_fields_v1(set);
+      Result<FieldSet> again = parse_fields_v1(arena, text);
+      ASSERT_TRUE(again) << again.error().message;
+      ASSERT_EQ(to_fields_v2(*again, layout), bytes);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace holdfast::ownership
