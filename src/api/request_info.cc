@@ -1,0 +1,109 @@
+#include "api/request_info.h"
+
+#include <vector>
+
+namespace holdfast::api {
+namespace {
+
+std::vector<std::string_view> split_path(std::string_view path) {
+  while (!path.empty() && path.front() == '/') path.remove_prefix(1);
+  while (!path.empty() && path.back() == '/') path.remove_suffix(1);
+  std::vector<std::string_view> parts;
+  parts.reserve(8);
+  while (!path.empty()) {
+    const size_t slash = path.find('/');
+    parts.push_back(path.substr(0, slash));
+    if (slash == std::string_view::npos) break;
+    path.remove_prefix(slash + 1);
+  }
+  return parts;
+}
+
+Verb verb_of(std::string_view method) {
+  if (method == "GET" || method == "HEAD") return Verb::Get;
+  if (method == "POST") return Verb::Create;
+  if (method == "PUT") return Verb::Update;
+  if (method == "PATCH") return Verb::Patch;
+  if (method == "DELETE") return Verb::Delete;
+  return Verb::Other;
+}
+
+}  // namespace
+
+std::string_view to_string(Verb verb) {
+  switch (verb) {
+    case Verb::Get:
+      return "get";
+    case Verb::List:
+      return "list";
+    case Verb::Watch:
+      return "watch";
+    case Verb::Create:
+      return "create";
+    case Verb::Update:
+      return "update";
+    case Verb::Patch:
+      return "patch";
+    case Verb::Delete:
+      return "delete";
+    case Verb::DeleteCollection:
+      return "deletecollection";
+    case Verb::Other:
+      break;
+  }
+  return "";
+}
+
+RequestInfo parse_request_info(std::string_view method, std::string_view path, bool watch) {
+  RequestInfo info;
+  info.verb = verb_of(method);
+  const std::vector<std::string_view> parts = split_path(path);
+  size_t at = 0;
+  if (parts.size() < 3) return info;
+  if (parts[0] == "apis") {
+    if (parts.size() < 4) return info;
+    info.group = parts[1];
+    at = 2;
+  } else if (parts[0] == "api") {
+    at = 1;
+  } else {
+    return info;
+  }
+  info.is_resource = true;
+  info.trailing_slash = path.size() > 1 && path.back() == '/';
+  info.version = parts[at++];
+
+  if (parts[at] == "watch" || parts[at] == "proxy") {
+    if (parts.size() - at < 2) {
+      info.is_resource = false;
+      return info;
+    }
+    info.legacy_watch = parts[at] == "watch";
+    info.legacy_proxy = parts[at] == "proxy";
+    if (info.legacy_watch) info.verb = Verb::Watch;
+    ++at;
+  }
+
+  if (parts[at] == "namespaces" && parts.size() - at > 1) {
+    info.ns = parts[at + 1];
+    // namespaces/{x}/status and /finalize belong to the namespace; anything else is a resource inside it.
+    if (parts.size() - at > 2 && parts[at + 2] != "status" && parts[at + 2] != "finalize") at += 2;
+  }
+
+  info.resource = parts[at];
+  if (parts.size() - at > 1) info.name = parts[at + 1];
+  if (parts.size() - at > 2) info.subresource = parts[at + 2];
+  if (parts.size() - at > 3) {
+    info.has_rest = true;
+    const char* begin = parts[at + 3].data();
+    info.rest = {begin, static_cast<size_t>(path.data() + path.size() - begin)};
+  }
+
+  if (info.name.empty()) {
+    if (info.verb == Verb::Get) info.verb = watch ? Verb::Watch : Verb::List;
+    if (info.verb == Verb::Delete) info.verb = Verb::DeleteCollection;
+  }
+  return info;
+}
+
+}  // namespace holdfast::api

@@ -1,0 +1,36 @@
+// Label and field selectors as texts (rest.md 3.4): parsed into what the cache matches with.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "cache/cache.h"
+
+namespace holdfast::api {
+
+// "a=b,c in (d,e),!f". 400 in Kubernetes' words.
+Result<std::vector<cache::LabelRequirement>> parse_label_selector(std::string_view text);
+// The selector written out again, requirements by key, as Kubernetes prints it in Scale and authorization.
+std::string label_selector_text(const std::vector<cache::LabelRequirement>& requirements);
+
+// Which fields of a resource can be selected: names in the order of its codec.
+struct SelectableFields {
+  std::span<const std::string_view> names;
+  bool namespaced = true;
+  // Kinds with a list of their own, and custom resources, word the refusal differently from the others.
+  bool own_list = false;
+  // Names that mean another: pods' spec.host is spec.nodeName. Pairs of alias and name.
+  std::span<const std::pair<std::string_view, std::string_view>> aliases = {};
+};
+// "metadata.name=a,spec.nodeName!=b". 400.
+Result<std::vector<cache::FieldRequirement>> parse_field_selector(std::string_view text,
+                                                                  const SelectableFields& fields);
+
+// The value of metadata.name that a field selector demands, if it demands one.
+std::optional<std::string> name_demanded(const std::vector<cache::FieldRequirement>& fields);
+
+}  // namespace holdfast::api
