@@ -203,6 +203,8 @@ struct Peer {
   std::string address;  // "127.0.0.1:41234", "[::1]:41234", or "@" for a unix socket.
   bool tls = false;
   std::optional<PeerCertificate> certificate;
+  // Whatever handlers want to remember as long as the connection lives; theirs alone, on its thread.
+  mutable std::shared_ptr<const void> memo;
 };
 
 // Texts are views into the request's own memory and live as long as its handler runs.

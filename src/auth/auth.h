@@ -1,0 +1,174 @@
+// Who is asking, and may they: certificates and keys, authentication, authorization.
+//
+// A request is authenticated once (authenticate), then authorized for what it wants (Authorizer). A credential that
+// is there but wrong is Unauthorized, never anonymous; no credential at all is system:anonymous, if that is allowed.
+//
+// Threading: everything here is immutable after construction and may be used from any thread, except that
+//   authenticate() is called on the thread of the request's connection. To reload, make a new Authenticator.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "net/net.h"
+
+namespace holdfast::auth {
+
+// ---------------------------------------------------------------------------------------------------- Users
+
+struct UserInfo {
+  std::string name;
+  std::string uid;
+  std::vector<std::string> groups;
+  std::vector<std::pair<std::string, std::vector<std::string>>> extra;
+
+  bool in_group(std::string_view group) const;
+};
+using UserRef = std::shared_ptr<const UserInfo>;
+
+inline constexpr std::string_view kAnonymous = "system:anonymous";
+inline constexpr std::string_view kUnauthenticatedGroup = "system:unauthenticated";
+inline constexpr std::string_view kAuthenticatedGroup = "system:authenticated";
+inline constexpr std::string_view kMastersGroup = "system:masters";
+
+// ---------------------------------------------------------------------------------------------------- Authentication
+
+// token,user,uid[,"group1,group2"] a line: kube-apiserver's --token-auth-file.
+class TokenTable {
+ public:
+  // The error names `source` and the line.
+  static Result<TokenTable> from_csv(std::string_view csv, std::string_view source);
+  UserRef find(std::string_view token) const;  // Null when unknown.
+
+ private:
+  std::unordered_map<std::string, UserRef> users_;
+};
+
+// Answers for bearer tokens of one kind: static ones, service accounts', ...
+using TokenCheck = std::function<Result<UserRef>(std::string_view token)>;  // A null user: not one of mine.
+
+struct AuthenticatorOptions {
+  std::optional<net::CaPool> client_ca;  // None: client certificates are not looked at.
+  std::vector<TokenCheck> tokens;        // Asked in turn.
+  bool anonymous = true;
+
+  // Front proxies, which vouch for users in headers, show a certificate of this authority.
+  std::optional<net::CaPool> request_header_ca;
+  std::vector<std::string> request_header_allowed_names;  // Empty: any name the authority signed.
+  std::vector<std::string> username_headers = {"X-Remote-User"};
+  std::vector<std::string> uid_headers = {"X-Remote-Uid"};
+  std::vector<std::string> group_headers = {"X-Remote-Group"};
+  std::vector<std::string> extra_header_prefixes = {"X-Remote-Extra-"};
+};
+
+class Authenticator {
+ public:
+  explicit Authenticator(AuthenticatorOptions options);
+
+  // Unauthorized, with the reason for the log; clients are told "Unauthorized" and nothing more.
+  Result<UserRef> authenticate(const net::Request& request) const;
+
+ private:
+  Result<UserRef> by_request_header(const net::Request& request) const;
+  Result<UserRef> by_certificate(const net::Request& request) const;
+  Result<UserRef> by_token(const net::Request& request) const;
+
+  const AuthenticatorOptions options_;
+  const UserRef anonymous_;
+  const uint64_t id_;  // Tells users remembered with a connection by another Authenticator apart.
+};
+
+// ---------------------------------------------------------------------------------------------------- Authorization
+
+// What a request wants to do. Views live as long as the request.
+struct Attributes {
+  const UserInfo* user = nullptr;
+  std::string_view verb;  // get, list, watch, create, ...; the lower-case method for paths.
+  bool is_resource = false;
+  std::string_view group, version, resource, subresource, ns, name;
+  std::string_view path;  // When it is not a resource.
+};
+
+struct Decision {
+  enum class Verdict : uint8_t { Allow, Deny, NoOpinion };
+  Verdict verdict = Verdict::NoOpinion;
+  std::string reason;  // "RBAC: allowed by ...", or why not; may be empty.
+
+  bool allowed() const { return verdict == Verdict::Allow; }
+};
+
+class Authorizer {
+ public:
+  virtual ~Authorizer() = default;
+  virtual Decision authorize(const Attributes& attributes) const = 0;
+};
+
+// Everything, to everybody.
+std::unique_ptr<Authorizer> always_allow();
+// Everything to system:masters, the health and version paths to everybody, nothing else.
+std::unique_ptr<Authorizer> masters_only();
+
+// The 403 of a request that was not allowed, in Kubernetes' words.
+Error forbidden_error(const Attributes& attributes, std::string_view reason);
+Error unauthorized_error();
+
+// ---------------------------------------------------------------------------------------------------- Certificates
+
+using Days = std::chrono::duration<int64_t, std::ratio<86400>>;
+
+struct CertificateRequest {
+  std::string common_name;
+  std::vector<std::string> organizations;
+  std::vector<std::string> dns_names;
+  std::vector<std::string> addresses;  // IP addresses as text.
+  enum class Use : uint8_t { Server, Client, Authority } use = Use::Client;
+  Days valid{365};
+};
+
+// A new P-256 key and a certificate for it; signed by `authority`, by itself when that is null.
+Result<net::Identity> make_certificate(const CertificateRequest& request, const net::Identity* authority);
+// A new P-256 key: {public key, private key} in PEM.
+Result<std::pair<std::string, std::string>> make_key_pair();
+
+// The credentials of a server, in files named as kubeadm names them, so that other components can be given them.
+struct Pki {
+  net::Identity authority;                  // ca.crt, ca.key: signs the others and clients.
+  net::Identity serving;                    // apiserver.crt, apiserver.key
+  net::Identity admin;                      // admin.crt, admin.key: CN=kubernetes-admin, O=system:masters
+  net::Identity proxy_authority;            // front-proxy-ca.crt, .key
+  net::Identity proxy_client;               // front-proxy-client.crt, .key: shown to aggregated API servers.
+  std::string service_account_public_pem;   // sa.pub
+  std::string service_account_private_pem;  // sa.key
+};
+
+struct PkiOptions {
+  std::string directory;
+  std::vector<std::string> dns_names;  // Of the serving certificate, beside the usual ones.
+  std::vector<std::string> addresses;
+};
+
+// Reads what is there, makes what is missing. A serving or admin certificate that expires within a month, or lacks a
+// name it should have, is made anew; nothing else is ever replaced. Private keys are readable by the owner alone.
+Result<Pki> ensure_pki(const PkiOptions& options);
+
+struct KubeconfigRequest {
+  std::string server;  // https://127.0.0.1:6443
+  std::string ca_pem;
+  net::Identity identity;
+  std::string cluster_name = "holdfast";
+  std::string user_name = "admin";
+};
+std::string make_kubeconfig(const KubeconfigRequest& request);
+
+// Files: whole, private (0600) if asked, replaced in one step. Errors name the path.
+Result<std::string> read_file(const std::string& path);
+Result<Unit> write_file(const std::string& path, std::string_view content, bool is_private);
+
+}  // namespace holdfast::auth

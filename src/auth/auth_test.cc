@@ -1,0 +1,170 @@
+#include "auth/auth.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+namespace holdfast::auth {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+struct Folder {
+  Folder() {
+    char name[] = "/tmp/auth_test.XXXXXX";
+    path = mkdtemp(name);
+  }
+  ~Folder() { std::filesystem::remove_all(path); }
+  std::string path;
+};
+
+TEST(Tokens, AreReadAsKubeApiserverReadsThem) {
+  Result<TokenTable> table =
+      TokenTable::from_csv("secret,alice,1,\"dev, ops\"\nt2,bob,2\n\nt3,carol,3,one\n", "tokens.csv");
+  ASSERT_TRUE(table);
+  EXPECT_THAT(table->find("secret")->groups, ElementsAre("dev", " ops", "system:authenticated"));
+  EXPECT_EQ(table->find("t2")->name, "bob");
+  EXPECT_THAT(table->find("t3")->groups, ElementsAre("one", "system:authenticated"));
+  EXPECT_EQ(table->find("nope"), nullptr);
+}
+
+TEST(Tokens, AShortLineIsNamed) {
+  Result<TokenTable> table = TokenTable::from_csv("a,b,c\nx,y\n", "tokens.csv");
+  ASSERT_FALSE(table);
+  EXPECT_THAT(table.error().message, HasSubstr("tokens.csv line 2: at least 3 columns"));
+}
+
+net::Request request_with(const net::Peer& peer, std::string_view authorization) {
+  net::Request request;
+  request.peer = &peer;
+  if (!authorization.empty()) request.headers.add({"authorization", authorization});
+  return request;
+}
+
+TEST(Authenticator, TellsBadCredentialsFromNone) {
+  auto table = TokenTable::from_csv("good,alice,1", "t");
+  AuthenticatorOptions options;
+  options.tokens.push_back([&](std::string_view token) -> Result<UserRef> { return table->find(token); });
+  Authenticator authenticator(options);
+  net::Peer peer;
+  EXPECT_EQ((*authenticator.authenticate(request_with(peer, "Bearer good")))->name, "alice");
+  EXPECT_EQ((*authenticator.authenticate(request_with(peer, "bearer good")))->name, "alice");
+  EXPECT_EQ((*authenticator.authenticate(request_with(peer, "")))->name, "system:anonymous");
+  EXPECT_EQ((*authenticator.authenticate(request_with(peer, "Basic xyz")))->name, "system:anonymous");
+  EXPECT_EQ(authenticator.authenticate(request_with(peer, "Bearer bad")).error().reason, Reason::Unauthorized);
+  options.anonymous = false;
+  EXPECT_FALSE(Authenticator(options).authenticate(request_with(peer, "")));
+}
+
+TEST(Authorizer, MastersMayAllAndOthersMayLookAtHealth) {
+  auto authorizer = masters_only();
+  UserInfo admin{.name = "a", .uid = {}, .groups = {"system:masters"}, .extra = {}};
+  UserInfo other{.name = "system:anonymous", .uid = {}, .groups = {"system:unauthenticated"}, .extra = {}};
+  Attributes pods{.user = &admin,
+                  .verb = "list",
+                  .is_resource = true,
+                  .group = "",
+                  .version = "v1",
+                  .resource = "pods",
+                  .subresource = "",
+                  .ns = "",
+                  .name = "",
+                  .path = ""};
+  EXPECT_TRUE(authorizer->authorize(pods).allowed());
+  pods.user = &other;
+  EXPECT_FALSE(authorizer->authorize(pods).allowed());
+  Attributes health{.user = &other,
+                    .verb = "get",
+                    .is_resource = false,
+                    .group = "",
+                    .version = "",
+                    .resource = "",
+                    .subresource = "",
+                    .ns = "",
+                    .name = "",
+                    .path = "/healthz"};
+  EXPECT_TRUE(authorizer->authorize(health).allowed());
+  health.path = "/healthz/ping";
+  EXPECT_FALSE(authorizer->authorize(health).allowed());
+}
+
+struct ForbiddenCase {
+  const char* name;
+  Attributes attributes;
+  const char* message;
+  ErrorDetails details;
+};
+
+TEST(Forbidden, SaysWhatKubernetesSays) {
+  const UserInfo user{.name = "system:anonymous", .uid = {}, .groups = {}, .extra = {}};
+  const ForbiddenCase cases[] = {
+      {"a path",
+       {&user, "get", false, "", "", "", "", "", "", "/a<b"},
+       "forbidden: User \"system:anonymous\" cannot get path \"/a&lt;b\"",
+       {}},
+      {"a list in a namespace",
+       {&user, "list", true, "apps", "v1", "deployments", "", "default", "", ""},
+       "deployments.apps is forbidden: User \"system:anonymous\" cannot list resource \"deployments\" in API group "
+       "\"apps\" in the namespace \"default\"",
+       {"", "apps", "deployments", ""}},
+      {"a subresource of one object",
+       {&user, "get", true, "", "v1", "pods", "log", "default", "x", ""},
+       "pods \"x\" is forbidden: User \"system:anonymous\" cannot get resource \"pods/log\" in API group \"\" in the "
+       "namespace \"default\"",
+       {"x", "", "pods", ""}},
+      {"cluster scope",
+       {&user, "list", true, "", "v1", "nodes", "", "", "", ""},
+       "nodes is forbidden: User \"system:anonymous\" cannot list resource \"nodes\" in API group \"\" at the cluster "
+       "scope",
+       {"", "", "nodes", ""}},
+  };
+  for (const ForbiddenCase& c : cases) {
+    const Error error = forbidden_error(c.attributes, "");
+    EXPECT_EQ(error.message, c.message) << c.name;
+    EXPECT_EQ(error.details, c.details) << c.name;
+    EXPECT_EQ(error.reason, Reason::Forbidden) << c.name;
+  }
+}
+
+TEST(Pki, IsMadeOnceAndKept) {
+  Folder folder;
+  const PkiOptions options{.directory = folder.path + "/pki", .dns_names = {}, .addresses = {"10.0.0.1"}};
+  Result<Pki> first = ensure_pki(options);
+  ASSERT_TRUE(first) << first.error().message;
+  Result<Pki> second = ensure_pki(options);
+  ASSERT_TRUE(second);
+  EXPECT_EQ(first->serving.certificate_pem, second->serving.certificate_pem);
+  EXPECT_EQ(first->authority.key_pem, second->authority.key_pem);
+  EXPECT_EQ(first->service_account_private_pem, second->service_account_private_pem);
+  struct stat info{};
+  ASSERT_EQ(stat((options.directory + "/ca.key").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+}
+
+TEST(Pki, ANewAddressMakesANewServingCertificateAlone) {
+  Folder folder;
+  PkiOptions options{.directory = folder.path, .dns_names = {}, .addresses = {}};
+  Result<Pki> first = ensure_pki(options);
+  options.addresses = {"10.1.2.3"};
+  Result<Pki> second = ensure_pki(options);
+  ASSERT_TRUE(first && second);
+  EXPECT_NE(first->serving.certificate_pem, second->serving.certificate_pem);
+  EXPECT_EQ(first->authority.certificate_pem, second->authority.certificate_pem);
+  EXPECT_EQ(first->admin.certificate_pem, second->admin.certificate_pem);
+}
+
+TEST(Pki, ADamagedFileIsNamed) {
+  Folder folder;
+  ASSERT_TRUE(ensure_pki({.directory = folder.path, .dns_names = {}, .addresses = {}}));
+  ASSERT_TRUE(write_file(folder.path + "/apiserver.crt", "nonsense", false));
+  Result<Pki> again = ensure_pki({.directory = folder.path, .dns_names = {}, .addresses = {}});
+  ASSERT_FALSE(again);
+  EXPECT_THAT(again.error().message, HasSubstr("apiserver.crt holds no certificate"));
+}
+
+}  // namespace
+}  // namespace holdfast::auth

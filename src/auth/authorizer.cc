@@ -1,0 +1,76 @@
+#include <algorithm>
+
+#include "auth/auth.h"
+#include "base/api_error.h"
+#include "base/text.h"
+
+namespace holdfast::auth {
+
+namespace {
+
+class AlwaysAllow final : public Authorizer {
+ public:
+  Decision authorize(const Attributes&) const override { return {Decision::Verdict::Allow, {}}; }
+};
+
+class MastersOnly final : public Authorizer {
+ public:
+  Decision authorize(const Attributes& attributes) const override {
+    // What Kubernetes' role system:public-info-viewer grants to everybody.
+    constexpr std::string_view kPublic[] = {"/healthz", "/livez", "/readyz", "/version", "/version/"};
+    if (attributes.user->in_group(kMastersGroup)) return {Decision::Verdict::Allow, {}};
+    if (!attributes.is_resource && attributes.verb == "get" &&
+        std::find(std::begin(kPublic), std::end(kPublic), attributes.path) != std::end(kPublic)) {
+      return {Decision::Verdict::Allow, {}};
+    }
+    return {};
+  }
+};
+
+// Upstream escapes the whole sentence so that browsers do not take it for markup (responsewriters.Forbidden).
+std::string html_escape(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        escaped += "&amp;";
+        break;
+      case '<':
+        escaped += "&lt;";
+        break;
+      case '>':
+        escaped += "&gt;";
+        break;
+      default:
+        escaped += c;
+    }
+  }
+  return escaped;
+}
+
+}  // namespace
+
+std::unique_ptr<Authorizer> always_allow() { return std::make_unique<AlwaysAllow>(); }
+std::unique_ptr<Authorizer> masters_only() { return std::make_unique<MastersOnly>(); }
+
+Error forbidden_error(const Attributes& a, std::string_view reason) {
+  const std::string suffix = reason.empty() ? std::string() : ": " + std::string(reason);
+  const std::string user = go_quote(a.user->name);
+  const std::string verb(a.verb);
+  if (!a.is_resource) {
+    Error error{Reason::Forbidden,
+                html_escape("forbidden: User " + user + " cannot " + verb + " path " + go_quote(a.path) + suffix)};
+    error.details.emplace();
+    return error;
+  }
+  std::string resource(a.resource);
+  if (!a.subresource.empty()) resource += "/" + std::string(a.subresource);
+  std::string why =
+      "User " + user + " cannot " + verb + " resource " + go_quote(resource) + " in API group " + go_quote(a.group);
+  why += a.ns.empty() ? std::string(" at the cluster scope") : " in the namespace " + go_quote(a.ns);
+  Error error = forbidden({a.group, a.resource}, a.name, why + suffix);
+  error.message = html_escape(error.message);
+  return error;
+}
+
+}  // namespace holdfast::auth
