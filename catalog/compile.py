@@ -64,7 +64,7 @@ class Field:
         self.omit_empty = self.omit_zero = self.required = self.root_only = False
         self.list_kind, self.list_keys, self.map_kind = None, [], None
         self.patch, self.merge_key = [], ""
-        self.default, self.enum, self.gate = None, None, None
+        self.default, self.enum, self.gate, self.items = None, None, None, None
 
 
 class Package:
@@ -151,6 +151,8 @@ def parse_field(line, where):
             field.enum = value.split("|")
         elif key == "gate":
             field.gate = value
+        elif key == "items":
+            field.items = value.rpartition("/")[::2]
         else:
             raise CatalogError(f"{where}: unknown word {flag!r}")
     return field
@@ -331,6 +333,8 @@ class Unit:
             parts.append(f".gate = Gate::{field.gate}")
         if field.root_only:
             parts.append(".root_only = true")
+        if field.items:
+            parts.append(f".item_api_version = {quote(field.items[0])}, .item_kind = {quote(field.items[1])}")
         return "{" + ", ".join(parts) + "}"
 
     def define(self, named):

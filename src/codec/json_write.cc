@@ -124,11 +124,6 @@ class Compactor : public JsonIgnore {
   bool first_ = true;
 };
 
-void write_compacted(std::string_view source, Sink& sink) {
-  Compactor compactor(sink);
-  JsonParser(source, compactor).parse_document();
-}
-
 template <Layout layout>
 class Writer {
  public:
@@ -216,7 +211,7 @@ class Writer {
       // Number texts of the sender would not survive a tree.
       write_pretty_raw(compact);
     } else {
-      write_compacted(json, sink_);
+      write_json_raw(json, sink_);
     }
   }
 
@@ -309,6 +304,26 @@ void write_json_text_slow(std::string_view text, Sink& sink) {
   sink.put('"');
 }
 
+void write_json_raw(std::string_view source, Sink& sink) {
+  // Most raw JSON was written by a machine: nothing in it could be a space between tokens or needs an escape.
+  const auto special = [](char c) { return static_cast<signed char>(c) <= ' ' || c == '&' || (c | 2) == '>'; };
+  const char* p = source.data();
+  const char* const end = p + source.size();
+  for (; end - p >= 16; p += 16) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+    __m128i found = _mm_cmplt_epi8(bytes, _mm_set1_epi8(' ' + 1));
+    found = _mm_or_si128(found, _mm_cmpeq_epi8(bytes, _mm_set1_epi8('&')));
+    found = _mm_or_si128(found, _mm_cmpeq_epi8(_mm_or_si128(bytes, _mm_set1_epi8(2)), _mm_set1_epi8('>')));
+    if (_mm_movemask_epi8(found) != 0) break;
+  }
+  if (end - p < 16 && std::none_of(p, end, special)) {
+    sink.put(source);
+    return;
+  }
+  Compactor compactor(sink);
+  JsonParser(source, compactor).parse_document();
+}
+
 void write_json_double(double number, Sink& sink) {
   if (!std::isfinite(number)) {
     sink.put("null");
@@ -337,7 +352,7 @@ std::string encode_json_string(std::string_view text) {
 
 void compact_json(std::string_view source, std::string& out) {
   Sink sink(out);
-  write_compacted(source, sink);
+  write_json_raw(source, sink);
 }
 
 }  // namespace holdfast::codec

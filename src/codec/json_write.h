@@ -59,6 +59,9 @@ inline void write_json_text(std::string_view text, Sink& sink) {
 inline void write_json_int(int64_t number, Sink& sink) { sink.wrote(write_int(number, sink.room(kMaxNumberText))); }
 void write_json_double(double number, Sink& sink);
 
+// Raw JSON, compacted. It must be valid.
+void write_json_raw(std::string_view source, Sink& sink);
+
 // A break and the indentation of pretty JSON.
 inline void write_json_indent(size_t depth, Sink& sink) {
   char* to = sink.room(1 + depth * 2);

@@ -202,6 +202,17 @@ bool interpret(std::string_view suffix, Scale& scale) {
 
 }  // namespace
 
+bool Quantity::surely_canonical(std::string_view text) {
+  if (text.empty() || text[0] < '1' || text[0] > '9') return text == "0";
+  size_t digits = 1;
+  while (digits < text.size() && is_digit(text[digits])) ++digits;
+  const std::string_view number = text.substr(0, digits), suffix = text.substr(digits);
+  // An odd last digit: not a multiple of eight. Few digits: within every suffix's exact range.
+  if (suffix == "Ki" || suffix == "Mi" || suffix == "Gi") return digits <= 5 && (number.back() & 1) != 0;
+  if (digits > kFastDigits || number.ends_with("000")) return false;
+  return suffix.empty() || (suffix.size() == 1 && std::string_view("numkMG").find(suffix[0]) != std::string_view::npos);
+}
+
 Quantity Quantity::of(int64_t value, Format format) {
   Quantity q;
   q.negative_ = value < 0;

@@ -29,6 +29,9 @@ class Quantity {
   // is BadRequest in upstream's words.
   static Result<Quantity> parse(std::string_view text);
 
+  // Whether a text is certainly printed as it stands, found without parsing it ("100m", "3Gi"). False means: parse.
+  static bool surely_canonical(std::string_view text);
+
   // What is printed: the text it was sent as where that is close enough to canonical, else the canonical text.
   std::string text() const { return as_sent_.empty() ? canonical() : as_sent_; }
   std::string canonical() const;

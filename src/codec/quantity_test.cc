@@ -140,5 +140,17 @@ TEST(IntOrString, TakesPercentagesOfATotal) {
   EXPECT_FALSE(IntOrString::from(Value::string("x%")).scaled_from(10, false));
 }
 
+TEST(Quantity, WhatIsSurelyCanonicalIsPrintedAsItStands) {
+  for (int number : {0, 1, 7, 10, 12, 100, 128, 250, 1000, 1001, 1024, 99999, 123456}) {
+    for (std::string_view suffix : {"", "n", "u", "m", "k", "M", "G", "T", "Ki", "Mi", "Gi", "e3", "K"}) {
+      const std::string text = std::to_string(number) + std::string(suffix);
+      if (Quantity::surely_canonical(text)) EXPECT_EQ(Quantity::parse(text)->text(), text);
+    }
+  }
+  EXPECT_TRUE(Quantity::surely_canonical("100m"));
+  EXPECT_TRUE(Quantity::surely_canonical("3Gi"));
+  EXPECT_FALSE(Quantity::surely_canonical("1000m"));
+}
+
 }  // namespace
 }  // namespace holdfast::codec

@@ -1,6 +1,7 @@
 #include "types/types.h"
 
 #include <algorithm>
+#include <string>
 
 #include "catalog.inc"
 
@@ -42,6 +43,26 @@ const Resource* find_resource(std::string_view group, std::string_view version, 
 
 const Resource* find_kind(std::string_view group, std::string_view version, std::string_view kind) {
   return find_in(catalog::resources_by_kind, &Resource::kind, kind, group, version);
+}
+
+const Type* find_type_of(std::string_view group, std::string_view version, std::string_view kind) {
+  const auto in_package = [&](std::string_view package) {
+    std::string name(package);
+    name += '.';
+    name += kind;
+    const Type* type = find_type(name);
+    const bool is_kind = type != nullptr && type->shape == Shape::Struct && find_member(*type, "apiVersion") != nullptr;
+    return is_kind ? type : nullptr;
+  };
+  bool served = group == "meta.k8s.io" && version == "v1";
+  for (const Resource& resource : builtin_resources()) {
+    if (resource.group != group || resource.version != version) continue;
+    const std::string_view name = resource.type->name;
+    if (const Type* type = in_package(name.substr(0, name.rfind('.')))) return type;
+    served = true;
+    break;
+  }
+  return served ? in_package("meta/v1") : nullptr;
 }
 
 std::span<const Type* const> builtin_types() { return catalog::types; }

@@ -77,6 +77,8 @@ struct Field {
   // exist. kCount: it always exists. Readers of types ask exists().
   Gate gate = Gate::kCount;
   bool root_only = false;  // Only in the metadata of the object itself, not of a template inside it.
+  // A list whose items carry apiVersion and kind in JSON although Protobuf has neither (volumeClaimTemplates).
+  std::string_view item_api_version = {}, item_kind = {};
 
   bool exists(const Gates* gates) const { return gate == Gate::kCount || (gates != nullptr && gates->on(gate)); }
 };
@@ -186,6 +188,11 @@ struct Resource {
 std::span<const Resource> builtin_resources();
 const Resource* find_resource(std::string_view group, std::string_view version, std::string_view plural);
 const Resource* find_kind(std::string_view group, std::string_view version, std::string_view kind);
+
+// The type of a body that calls itself so: a resource's kind, its list, the bodies of subresources (Scale, Eviction,
+// TokenRequest, ...), and the kinds that every group version has (Status, DeleteOptions, WatchEvent, ...); null when
+// there is none.
+const Type* find_type_of(std::string_view group, std::string_view version, std::string_view kind);
 
 // Every type of the catalog, sorted by name ("core/v1.Pod"); types that are no resource (Status, DeleteOptions,
 // Table, ListMeta, ...) are found here.

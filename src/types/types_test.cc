@@ -97,6 +97,22 @@ TEST(Catalog, EveryTypeIsConsistent) {
   }
 }
 
+TEST(Catalog, EveryStoredKindHasItsMetadataAsFieldOne) {
+  for (const Resource& resource : builtin_resources()) {
+    const Field* metadata = find_member(*resource.type, "metadata");
+    ASSERT_NE(metadata, nullptr) << resource.kind;
+    EXPECT_EQ(metadata->number, 1u) << resource.kind;
+    EXPECT_EQ(metadata->type, find_type("meta/v1.ObjectMeta")) << resource.kind;
+  }
+}
+
+TEST(Catalog, NoTypeHasMoreFieldsThanReadersKeepRoomFor) {
+  for (const Type* type : builtin_types()) {
+    EXPECT_LE(type->fields.size(), 64u) << type->name;
+    EXPECT_LE(type->members.size(), 128u) << type->name;
+  }
+}
+
 TEST(Catalog, ListKindsHoldItemsOfTheirKind) {
   for (const Resource& resource : builtin_resources()) {
     if (resource.list_type == nullptr) continue;
@@ -151,6 +167,17 @@ TEST(Catalog, SaysWhatLiesInTheStore) {
   EXPECT_EQ(events->storage_group, "");
   EXPECT_TRUE(find_resource("apiextensions.k8s.io", "v1", "customresourcedefinitions")->stored_as_json);
   EXPECT_EQ(find_resource("", "v1", "bindings")->storage_prefix, "");
+}
+
+TEST(Catalog, FindsTheTypeOfABody) {
+  EXPECT_EQ(find_type_of("apps", "v1", "DeploymentList"), find_type("apps/v1.DeploymentList"));
+  EXPECT_EQ(find_type_of("autoscaling", "v1", "Scale"), find_type("autoscaling/v1.Scale"));
+  EXPECT_EQ(find_type_of("policy", "v1", "Eviction"), find_type("policy/v1.Eviction"));
+  EXPECT_EQ(find_type_of("", "v1", "Status"), find_type("meta/v1.Status"));
+  EXPECT_EQ(find_type_of("apps", "v1", "DeleteOptions"), find_type("meta/v1.DeleteOptions"));
+  EXPECT_EQ(find_type_of("meta.k8s.io", "v1", "PartialObjectMetadata"), find_type("meta/v1.PartialObjectMetadata"));
+  EXPECT_EQ(find_type_of("apps", "v1", "DeploymentSpec"), nullptr);
+  EXPECT_EQ(find_type_of("apps", "v2", "Deployment"), nullptr);
 }
 
 TEST(Catalog, SubresourcesNameTheirBodies) {

@@ -1,0 +1,619 @@
+// One walk over a Protobuf message that tells a writer what JSON would show. The tree, JSON and CBOR are three
+// writers, so they cannot disagree. Private to the room.
+//
+// Protobuf has fields in the order of their numbers, JSON in the order of declaration, and embedded structs are
+// messages here and flat there. So each message is looked at twice: once to note where its fields lie (a slot each),
+// once, in declaration order, to tell about them.
+//
+// A writer has
+//   key(name), map_key(text)              before a member's value; names need no escaping
+//   item()                                before a list's item
+//   null(), boolean(b), integer(i), number(d)
+//   string(view of the message), text(short-lived characters), base64(bytes), raw(valid JSON)
+//   Mark begin_map(), end_map(Mark), begin_list(), end_list(Mark)
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "codec/json_parse.h"
+#include "codec/protobuf.h"
+#include "codec/protobuf_wire.h"
+#include "codec/quantity.h"
+
+namespace holdfast::codec {
+
+// Seconds of Go's zero time, 0001-01-01T00:00:00Z.
+inline constexpr int64_t kZeroTimeSeconds = -62135596800;
+
+// More fields than any type has; types_test holds the catalog to it.
+inline constexpr size_t kMaxFields = 64;
+
+class ProtobufReaderBase {
+ public:
+  ProtobufReaderBase(std::string_view source, const Gates* gates, const FieldPaths* drop)
+      : source_(source), gates_(gates), drop_(drop) {}
+
+  // Says where it went wrong: the path of fields, and the byte.
+  Error error() const;
+
+ protected:
+  using Type = types::Type;
+  using Field = types::Field;
+  using Kind = types::Shape;
+
+  // Where a field lies in its message.
+  struct Slot {
+    union {
+      const char* data;  // A single value's bytes; the first tag of a repeated field.
+      uint64_t bits;     // A single varint or fixed64.
+    };
+    uint32_t size;   // Of the single value; of a repeated field, up to the end of the message.
+    uint32_t count;  // Times the field occurs; 0: it is absent.
+  };
+
+  static wire::Type wire_of(const Type& type) {
+    switch (type.shape) {
+      case Kind::Bool:
+      case Kind::Int32:
+      case Kind::Int64:
+        return wire::kVarint;
+      case Kind::Double:
+        return wire::kFixed64;
+      default:
+        return wire::kBytes;
+    }
+  }
+  static bool is_repeated(const Type& type) {
+    return type.shape == Kind::Map || (type.shape == Kind::List && !type.wrapped);
+  }
+
+  bool index(const Type& type, std::string_view message, Slot* slots);
+  bool merge(Slot& slot, std::string_view more);
+  bool read_time(const Type& type, std::string_view message, UnixTime& time, bool& zero);
+
+  // Quantity, IntOrString, Timestamp, RawExtension: at most three fields, of which at most one is bytes.
+  struct SmallMessage {
+    uint64_t varints[4] = {};  // By number.
+    std::string_view bytes;
+    bool has_bytes = false;
+  };
+  bool small_message(std::string_view message, SmallMessage& parts);
+
+  bool fail(const char* at, std::string_view what) {
+    fail_at_ = at;
+    what_ = what;
+    return false;
+  }
+  bool truncated(const char* at) { return fail(at, "unexpected EOF"); }
+  bool in_field(std::string_view name) {
+    path_.emplace_back(name);
+    return false;
+  }
+
+  std::string_view source_;
+  const Gates* gates_;
+  const FieldPaths* drop_;
+  int depth_ = 0;
+  bool root_ = false;              // What is read is a whole object.
+  bool in_root_metadata_ = false;  // Its metadata comes next.
+  Arena scratch_{256};             // For what has to be put together: messages given in pieces, quantities.
+
+ private:
+  const char* fail_at_ = nullptr;
+  std::string what_;
+  std::vector<std::string> path_;  // From the inside out.
+};
+
+template <class Out>
+class ProtobufReader : ProtobufReaderBase {
+ public:
+  ProtobufReader(Out& out, std::string_view source, const Gates* gates, const FieldPaths* drop)
+      : ProtobufReaderBase(source, gates, drop), out_(out) {}
+  using ProtobufReaderBase::error;
+
+  bool object(const Type& type, const TypeMeta& meta) {
+    root_ = true;
+    return structure(type, source_, FieldPaths::kRoot, &meta);
+  }
+
+  // An object or a list of them as PartialObjectMetadata(List).
+  bool metadata_only(const Type& type);
+
+ private:
+  using Node = FieldPaths::Node;
+  static constexpr std::string_view kMetaVersion = "meta.k8s.io/v1";
+
+  Node step(Node node, std::string_view name) const {
+    return drop_ == nullptr ? FieldPaths::kNone : drop_->child(node, name);
+  }
+
+  // `meta`: what kind and apiVersion the JSON shows; null: none, as in every struct inside an object.
+  bool structure(const Type& type, std::string_view message, Node node, const TypeMeta* meta = nullptr) {
+    if (depth_ == kMaxProtobufDepth) return fail(message.data(), "messages are nested too deeply");
+    ++depth_;
+    const auto mark = out_.begin_map();
+    const bool ok = members(type, message, node, meta);
+    out_.end_map(mark);
+    --depth_;
+    return ok;
+  }
+
+  void type_meta(const TypeMeta& meta) {
+    if (!meta.kind.empty()) {
+      out_.key("kind");
+      out_.string(meta.kind);
+    }
+    if (!meta.api_version.empty()) {
+      out_.key("apiVersion");
+      out_.string(meta.api_version);
+    }
+  }
+
+  bool members(const Type& type, std::string_view message, Node node, const TypeMeta* meta) {
+    Slot slots[kMaxFields];
+    if (!index(type, message, slots)) return false;
+    for (size_t i = 0; i < type.fields.size(); ++i) {
+      if (!field(type, type.fields[i], slots[i], node, meta)) return false;
+    }
+    return true;
+  }
+
+  bool field(const Type& owner, const Field& field, const Slot& slot, Node node, const TypeMeta* meta);
+  bool single(const Type& type, std::string_view bytes, Node node);
+  void scalar(const Type& type, uint64_t bits);
+  bool list(const Field& field, const Slot& slot, Node node);
+  bool map(const Field& field, const Slot& slot, Node node);
+  bool wrapped_items(std::string_view message);
+  bool time(const Type& type, std::string_view message);
+  bool quantity(std::string_view message);
+  bool int_or_string(std::string_view message);
+  bool raw(std::string_view message);
+  bool schema_union(const Type& type, std::string_view message);
+  bool partial(const Type& type, std::string_view message, Node node);
+
+  struct Entry {
+    std::string_view key, bytes;
+    uint64_t bits;
+  };
+
+  Out& out_;
+  std::vector<Entry> entries_;  // A stack: maps inside maps use what lies behind.
+};
+
+template <class Out>
+bool ProtobufReader<Out>::field(const Type& owner, const Field& field, const Slot& slot, Node node,
+                                const TypeMeta* meta) {
+  const Type& type = *field.type;
+  if (field.inlined) {
+    if (field.number == 0) {  // TypeMeta, which Protobuf has not.
+      if (meta != nullptr) type_meta(*meta);
+      return true;
+    }
+    if (depth_ == kMaxProtobufDepth) return fail(source_.data(), "messages are nested too deeply");
+    ++depth_;
+    const bool ok =
+        members(type, slot.count != 0 ? std::string_view(slot.data, slot.size) : std::string_view(), node, nullptr);
+    --depth_;
+    return ok;
+  }
+  const Node below = step(node, field.name);
+  if (below >= 0 && drop_->ends_at(below)) return true;
+  const bool present = slot.count != 0;
+  if (!present) {
+    if (field.pointer || type.shape == Kind::List || type.shape == Kind::Map || type.shape == Kind::Bytes) {
+      if (field.omit_empty) return true;
+      out_.key(field.name);
+      // The lists of list kinds are never null: their encoder sees to that.
+      if (field.name == "items" && owner.name.ends_with("List")) {
+        out_.end_list(out_.begin_list());
+      } else {
+        out_.null();
+      }
+      return true;
+    }
+  }
+  switch (type.shape) {
+    case Kind::Bool:
+    case Kind::Int32:
+    case Kind::Int64:
+    case Kind::Double: {
+      const uint64_t bits = present ? slot.bits : 0;
+      const bool zero = type.shape == Kind::Double ? bits << 1 == 0 : bits == 0;
+      if (zero && field.omit_empty && !field.pointer) return true;
+      out_.key(field.name);
+      scalar(type, bits);
+      return true;
+    }
+    case Kind::String:
+      if (field.omit_empty && !field.pointer && (!present || slot.size == 0)) return true;
+      out_.key(field.name);
+      out_.string(present ? std::string_view(slot.data, slot.size) : std::string_view());
+      return true;
+    case Kind::Bytes:
+      if (field.omit_empty && slot.size == 0) return true;
+      out_.key(field.name);
+      out_.base64({slot.data, slot.size});
+      return true;
+    case Kind::List:
+      if (type.wrapped) break;
+      out_.key(field.name);
+      return list(field, slot, below) || in_field(field.name);
+    case Kind::Map:
+      out_.key(field.name);
+      return map(field, slot, below) || in_field(field.name);
+    default:
+      break;
+  }
+  const std::string_view bytes = present ? std::string_view(slot.data, slot.size) : std::string_view();
+  if (field.omit_zero && !field.pointer) {
+    UnixTime when;
+    bool zero = true;
+    if (!read_time(type, bytes, when, zero)) return in_field(field.name);
+    if (zero) return true;
+  }
+  out_.key(field.name);
+  in_root_metadata_ = depth_ == 1 && root_ && field.name == "metadata";
+  return single(type, bytes, below) || in_field(field.name);
+}
+
+template <class Out>
+void ProtobufReader<Out>::scalar(const Type& type, uint64_t bits) {
+  switch (type.shape) {
+    case Kind::Bool:
+      return out_.boolean(bits != 0);
+    case Kind::Int32:
+      return out_.integer(static_cast<int32_t>(bits));
+    case Kind::Double:
+      return out_.number(std::bit_cast<double>(bits));
+    default:
+      return out_.integer(static_cast<int64_t>(bits));
+  }
+}
+
+// A value that is bytes on the wire.
+template <class Out>
+bool ProtobufReader<Out>::single(const Type& type, std::string_view bytes, Node node) {
+  switch (type.shape) {
+    case Kind::Struct:
+      return structure(type, bytes, node);
+    case Kind::String:
+      out_.string(bytes);
+      return true;
+    case Kind::Bytes:
+      out_.base64(bytes);
+      return true;
+    case Kind::Time:
+    case Kind::MicroTime:
+      return time(type, bytes);
+    case Kind::Quantity:
+      return quantity(bytes);
+    case Kind::IntOrString:
+      return int_or_string(bytes);
+    case Kind::FieldsV1:
+    case Kind::Raw:
+      return raw(bytes);
+    case Kind::SchemaOrBool:
+    case Kind::SchemaOrArray:
+    case Kind::SchemaOrStringArray:
+      return schema_union(type, bytes);
+    case Kind::List:
+      return wrapped_items(bytes);
+    default:
+      return fail(bytes.data(), "no Protobuf form for this type");
+  }
+}
+
+template <class Out>
+bool ProtobufReader<Out>::list(const Field& field, const Slot& slot, Node node) {
+  const Type& element = *field.type->element;
+  const wire::Type expected = wire_of(element);
+  const uint64_t tag = uint64_t{field.number} << 3;
+  const char* const end = slot.data + slot.size;
+  const auto mark = out_.begin_list();
+  const char* p = slot.data;
+  size_t position = 0;
+  for (uint32_t seen = 0; seen < slot.count;) {
+    uint64_t found = 0;
+    p = wire::read_varint(p, end, found);
+    if ((found & ~uint64_t{7}) != tag) {  // Another field between the items.
+      p = wire::skip_value(p, end, found);
+      continue;
+    }
+    ++seen;
+    if (expected == wire::kBytes) {
+      std::string_view bytes;
+      p = wire::read_bytes(p, end, bytes);
+      out_.item();
+      const TypeMeta meta{field.item_api_version, field.item_kind};
+      const bool ok =
+          element.shape == Kind::Struct ? structure(element, bytes, node, &meta) : single(element, bytes, node);
+      if (!ok) return in_field("[" + std::to_string(position) + "]");
+      ++position;
+      continue;
+    }
+    std::string_view packed;
+    if ((found & 7) == wire::kBytes) {
+      p = wire::read_bytes(p, end, packed);
+    } else {
+      const char* const start = p;
+      p = wire::skip_value(p, end, found);
+      packed = {start, static_cast<size_t>(p - start)};
+    }
+    const char* at = packed.data();
+    const char* const stop = at + packed.size();
+    while (at != stop) {
+      uint64_t bits = 0;
+      if (expected == wire::kFixed64) {
+        if (stop - at < 8) return truncated(at);
+        bits = wire::load64(at);
+        at += 8;
+      } else {
+        const char* const from = at;
+        at = wire::read_varint(at, stop, bits);
+        if (at == nullptr) return truncated(from);
+      }
+      out_.item();
+      scalar(element, bits);
+    }
+  }
+  out_.end_list(mark);
+  return true;
+}
+
+template <class Out>
+bool ProtobufReader<Out>::map(const Field& field, const Slot& slot, Node node) {
+  const Type& element = *field.type->element;
+  const wire::Type expected = wire_of(element);
+  const uint64_t tag = uint64_t{field.number} << 3 | wire::kBytes;
+  const char* const end = slot.data + slot.size;
+  const size_t start = entries_.size();
+  const char* p = slot.data;
+  bool sorted = true;
+  for (uint32_t seen = 0; seen < slot.count;) {
+    uint64_t found = 0;
+    p = wire::read_varint(p, end, found);
+    if (found != tag) {
+      p = wire::skip_value(p, end, found);
+      continue;
+    }
+    ++seen;
+    std::string_view bytes;
+    p = wire::read_bytes(p, end, bytes);
+    Entry entry{};
+    const char* at = bytes.data();
+    const char* const stop = at + bytes.size();
+    while (at != stop) {
+      const char* const from = at;
+      uint64_t inner = 0;
+      at = wire::read_varint(at, stop, inner);
+      if (at == nullptr) return truncated(from);
+      if (inner == (1 << 3 | wire::kBytes)) {
+        at = wire::read_bytes(at, stop, entry.key);
+      } else if (inner == (2 << 3 | uint64_t{expected})) {
+        if (expected == wire::kBytes) {
+          at = wire::read_bytes(at, stop, entry.bytes);
+        } else if (expected == wire::kVarint) {
+          at = wire::read_varint(at, stop, entry.bits);
+        } else {
+          if (stop - at < 8) return truncated(from);
+          entry.bits = wire::load64(at);
+          at += 8;
+        }
+      } else {
+        at = wire::skip_value(at, stop, inner);
+      }
+      if (at == nullptr) return truncated(from);
+    }
+    if (entries_.size() > start && !(entries_.back().key < entry.key)) sorted = false;
+    entries_.push_back(entry);
+  }
+  if (!sorted) {
+    // Go writes maps sorted, and of a key given twice the last counts.
+    const auto first = entries_.begin() + static_cast<std::ptrdiff_t>(start);
+    std::stable_sort(first, entries_.end(), [](const Entry& a, const Entry& b) { return a.key < b.key; });
+    size_t kept = start;
+    for (size_t i = start; i < entries_.size(); ++i) {
+      if (kept > start && entries_[kept - 1].key == entries_[i].key) --kept;
+      entries_[kept++] = entries_[i];
+    }
+    entries_.resize(kept);
+  }
+  const size_t stop = entries_.size();
+  const auto mark = out_.begin_map();
+  for (size_t i = start; i < stop; ++i) {
+    const Entry entry = entries_[i];  // A copy: maps below may move the stack.
+    const Node below = step(node, entry.key);
+    if (below >= 0 && drop_->ends_at(below)) continue;
+    out_.map_key(entry.key);
+    if (expected == wire::kBytes) {
+      if (!single(element, entry.bytes, below)) return in_field(entry.key);
+    } else {
+      scalar(element, entry.bits);
+    }
+  }
+  out_.end_map(mark);
+  entries_.resize(start);
+  return true;
+}
+
+// A named list that is a message of its own: {1: items}.
+template <class Out>
+bool ProtobufReader<Out>::wrapped_items(std::string_view message) {
+  if (message.empty()) {
+    out_.null();
+    return true;
+  }
+  const auto mark = out_.begin_list();
+  const char* p = message.data();
+  const char* const end = p + message.size();
+  while (p != end) {
+    const char* const from = p;
+    uint64_t tag = 0;
+    p = wire::read_varint(p, end, tag);
+    if (p == nullptr) return truncated(from);
+    if (tag == (1 << 3 | wire::kBytes)) {
+      std::string_view item;
+      p = wire::read_bytes(p, end, item);
+      if (p == nullptr) return truncated(from);
+      out_.item();
+      out_.string(item);
+    } else {
+      p = wire::skip_value(p, end, tag);
+      if (p == nullptr) return truncated(from);
+    }
+  }
+  out_.end_list(mark);
+  return true;
+}
+
+template <class Out>
+bool ProtobufReader<Out>::time(const Type& type, std::string_view message) {
+  UnixTime when;
+  bool zero = true;
+  if (!read_time(type, message, when, zero)) return false;
+  if (zero) {
+    out_.null();
+    return true;
+  }
+  char text[kMaxRfc3339];
+  const char* end = nullptr;
+  if (type.shape == Kind::MicroTime) {
+    end = write_rfc3339_micro(when, text);
+  } else {
+    end = write_rfc3339(when, text);
+  }
+  out_.text({text, static_cast<size_t>(end - text)});
+  return true;
+}
+
+template <class Out>
+bool ProtobufReader<Out>::quantity(std::string_view message) {
+  SmallMessage parts;
+  if (!small_message(message, parts)) return false;
+  if (!parts.has_bytes) {
+    out_.text("0");
+    return true;
+  }
+  if (Quantity::surely_canonical(parts.bytes)) {
+    out_.string(parts.bytes);
+    return true;
+  }
+  Result<Quantity> parsed = Quantity::parse(parts.bytes);
+  if (!parsed) return fail(message.data(), parsed.error().message);
+  out_.text(parsed->text());
+  return true;
+}
+
+template <class Out>
+bool ProtobufReader<Out>::int_or_string(std::string_view message) {
+  SmallMessage parts;
+  if (!small_message(message, parts)) return false;
+  if (parts.varints[1] == 1) {
+    out_.string(parts.bytes);
+  } else if (parts.varints[1] == 0) {
+    out_.integer(static_cast<int32_t>(parts.varints[2]));
+  } else {
+    return fail(message.data(), "impossible IntOrString.Type");
+  }
+  return true;
+}
+
+// RawExtension, apiextensions' JSON, FieldsV1: {1: bytes of JSON}.
+template <class Out>
+bool ProtobufReader<Out>::raw(std::string_view message) {
+  SmallMessage parts;
+  if (!small_message(message, parts)) return false;
+  if (parts.bytes.empty()) {
+    out_.null();
+    return true;
+  }
+  JsonIgnore nobody;
+  if (!JsonParser(parts.bytes, nobody).parse_document())
+    return fail(parts.bytes.data(), "the embedded value is not JSON");
+  out_.raw(parts.bytes);
+  return true;
+}
+
+template <class Out>
+bool ProtobufReader<Out>::schema_union(const Type& type, std::string_view message) {
+  Slot slots[kMaxFields];
+  if (!index(type, message, slots)) return false;
+  const bool or_bool = type.shape == Kind::SchemaOrBool;
+  const Slot& schema = slots[or_bool ? 1 : 0];
+  const Slot& other = slots[or_bool ? 0 : 1];
+  if (!or_bool && other.count != 0) return list(type.fields[1], other, FieldPaths::kNone);
+  if (schema.count != 0) {
+    return structure(*type.fields[or_bool ? 1 : 0].type, {schema.data, schema.size}, FieldPaths::kNone);
+  }
+  if (or_bool) {
+    out_.boolean(other.count != 0 && other.bits != 0);
+  } else {
+    out_.null();
+  }
+  return true;
+}
+
+template <class Out>
+bool ProtobufReader<Out>::metadata_only(const Type& type) {
+  root_ = true;
+  const Field* items = types::find_member(type, "items");
+  if (items == nullptr || items->type->shape != Kind::List || !type.name.ends_with("List")) {
+    return partial(type, source_, FieldPaths::kRoot);
+  }
+  Slot slots[kMaxFields];
+  if (!index(type, source_, slots)) return false;
+  ++depth_;
+  const auto mark = out_.begin_map();
+  type_meta({kMetaVersion, "PartialObjectMetadataList"});
+  for (size_t i = 0; i < type.fields.size(); ++i) {
+    const Field& field = type.fields[i];
+    const Slot& slot = slots[i];
+    if (field.name == "metadata" && !this->field(type, field, slot, FieldPaths::kRoot, nullptr)) return false;
+    if (&field != items) continue;
+    const Node below = step(FieldPaths::kRoot, "items");
+    out_.key("items");
+    const auto list = out_.begin_list();
+    const char* p = slot.data;
+    const char* const end = p + slot.size;
+    for (uint32_t seen = 0; seen < slot.count;) {
+      uint64_t found = 0;
+      p = wire::read_varint(p, end, found);
+      if (found >> 3 != field.number) {
+        p = wire::skip_value(p, end, found);
+        continue;
+      }
+      std::string_view bytes;
+      p = wire::read_bytes(p, end, bytes);
+      out_.item();
+      if (!partial(*field.type->element, bytes, below)) return in_field("items[" + std::to_string(seen) + "]");
+      ++seen;
+    }
+    out_.end_list(list);
+  }
+  out_.end_map(mark);
+  --depth_;
+  return true;
+}
+
+template <class Out>
+bool ProtobufReader<Out>::partial(const Type& type, std::string_view message, Node node) {
+  Slot slots[kMaxFields];
+  if (!index(type, message, slots)) return false;
+  ++depth_;
+  const auto mark = out_.begin_map();
+  type_meta({kMetaVersion, "PartialObjectMetadata"});
+  bool ok = true;
+  for (size_t i = 0; i < type.fields.size() && ok; ++i) {
+    if (type.fields[i].name == "metadata") ok = field(type, type.fields[i], slots[i], node, nullptr);
+  }
+  out_.end_map(mark);
+  --depth_;
+  return ok;
+}
+
+}  // namespace holdfast::codec
