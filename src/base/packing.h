@@ -32,7 +32,9 @@ class Dictionary {
 
   // What it takes in memory.
   size_t bytes() const;
-  // Packed / plain over the samples it was trained with: what to expect while it fits.
+  // What keeping `plain` takes: packed, or plain where that does not help.
+  size_t packed_bytes(std::string_view plain) const;
+  // Packed / plain over samples that it did not learn from: what to expect while it fits.
   double expected_ratio() const { return expected_ratio_; }
 
  private:

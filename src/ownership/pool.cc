@@ -1,0 +1,835 @@
+#include "ownership/pool.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cassert>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <list>
+#include <mutex>
+#include <new>
+#include <unordered_map>
+#include <vector>
+
+#include "base/hash.h"
+#include "base/packing.h"
+#include "ownership/fields_v2.h"
+
+namespace holdfast::ownership {
+
+// --- What is allocated for each set, object and manager -------------------------------------------------------------
+
+// One set, or fields that are none. The bytes stand behind it.
+struct FieldsBlock {
+  enum Flags : uint8_t {
+    kIsSet = 1,     // FieldsV2; else FieldsV1 text or other bytes as found.
+    kInterned = 2,  // In the table.
+    kHot = 4,       // Its text is, or was, in the cache of hot texts.
+  };
+  std::atomic<uint32_t> users;
+  uint32_t hash;         // Of the plain bytes; places it in its table.
+  uint32_t plain_bytes;  // FieldsV2, or as found.
+  uint32_t kept_bytes;   // Behind this header.
+  uint32_t v1_bytes;
+  uint16_t dictionary;  // 0: kept plain.
+  std::atomic<uint8_t> flags;
+
+  bool is_set() const { return (flags.load(std::memory_order_relaxed) & kIsSet) != 0; }
+  const char* bytes() const { return reinterpret_cast<const char*>(this + 1); }
+  char* bytes() { return reinterpret_cast<char*>(this + 1); }
+  std::string_view kept() const { return {bytes(), kept_bytes}; }
+  uint64_t allocated() const { return sizeof(FieldsBlock) + kept_bytes; }
+};
+static_assert(sizeof(FieldsBlock) == 24);
+
+namespace {
+
+// Time of one entry, in four bytes for all times from 1970 to 2106; others are part of the manager's text.
+constexpr uint32_t kTimeInManager = 0;
+
+struct OwnerRecord {
+  FieldsBlock* fields;  // Null: the entry has none.
+  uint32_t manager;
+  uint32_t time;
+};
+static_assert(sizeof(OwnerRecord) == 16);
+
+}  // namespace
+
+struct OwnersBlock {
+  std::atomic<uint32_t> users;
+  uint32_t count;
+  OwnerRecord* records() { return reinterpret_cast<OwnerRecord*>(this + 1); }
+  const OwnerRecord* records() const { return reinterpret_cast<const OwnerRecord*>(this + 1); }
+  static uint64_t allocated(uint32_t count) { return sizeof(OwnersBlock) + count * sizeof(OwnerRecord); }
+};
+static_assert(sizeof(OwnersBlock) == 8);
+
+namespace {
+
+// One more user, unless there is none left.
+bool add_user_unless_dead(std::atomic<uint32_t>& users) {
+  uint32_t n = users.load(std::memory_order_relaxed);
+  while (n != 0) {
+    if (users.compare_exchange_weak(n, n + 1, std::memory_order_relaxed)) return true;
+  }
+  return false;
+}
+
+// One user less, unless it is the last: that one must go under the lock of whoever finds the thing by its content.
+bool drop_user_unless_last(std::atomic<uint32_t>& users) {
+  uint32_t n = users.load(std::memory_order_relaxed);
+  while (n > 1) {
+    if (users.compare_exchange_weak(n, n - 1, std::memory_order_release, std::memory_order_relaxed)) return true;
+  }
+  return false;
+}
+
+using Counter = std::atomic<uint64_t>;
+void add(Counter& counter, uint64_t n) { counter.fetch_add(n, std::memory_order_relaxed); }
+void sub(Counter& counter, uint64_t n) { counter.fetch_sub(n, std::memory_order_relaxed); }
+uint64_t get(const Counter& counter) { return counter.load(std::memory_order_relaxed); }
+
+// --- Managers -------------------------------------------------------------------------------------------------------
+
+// Distinct (manager, operation, apiVersion, subresource, fieldsType [, time]), numbered so that a record holds one in
+// four bytes.
+class Managers {
+ public:
+  struct Manager {
+    std::string text;  // The key: all parts, one after the other.
+    std::string_view manager, operation, api_version, subresource, fields_type;
+    std::optional<UnixTime> time;
+    std::atomic<uint32_t> users{0};
+  };
+
+  ~Managers() {
+    for (std::atomic<Chunk*>& chunk : chunks_) delete chunk.load(std::memory_order_relaxed);
+  }
+
+  uint32_t add_user(const ManagedEntry& entry, std::string_view fields_type, const std::optional<UnixTime>& time) {
+    thread_local std::string key;
+    key.clear();
+    for (std::string_view part : {entry.manager, entry.operation, entry.api_version, entry.subresource, fields_type}) {
+      key += part;
+      key += '\0';
+    }
+    // Whether a time is there at all is part of it, so that "no time" and 1970 differ.
+    if (time) key += std::to_string(time->seconds);
+    std::lock_guard lock(mutex_);
+    if (auto found = numbers_.find(key); found != numbers_.end()) {
+      at(found->second).users.fetch_add(1, std::memory_order_relaxed);
+      return found->second;
+    }
+    const uint32_t number = take_number();
+    Manager& made = at(number);
+    made.text = key;
+    std::string_view rest = made.text;
+    // Parts may contain NUL bytes, so they are cut by length.
+    const auto part = [&rest](size_t length) {
+      const std::string_view result = rest.substr(0, length);
+      rest.remove_prefix(length + 1);
+      return result;
+    };
+    made.manager = part(entry.manager.size());
+    made.operation = part(entry.operation.size());
+    made.api_version = part(entry.api_version.size());
+    made.subresource = part(entry.subresource.size());
+    made.fields_type = part(fields_type.size());
+    made.time = time;
+    made.users.store(1, std::memory_order_relaxed);
+    numbers_.emplace(made.text, number);
+    bytes_ += allocated(made);
+    return number;
+  }
+
+  void drop_user(uint32_t number) {
+    Manager& manager = at(number);
+    if (drop_user_unless_last(manager.users)) return;
+    std::lock_guard lock(mutex_);
+    if (manager.users.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    numbers_.erase(manager.text);
+    bytes_ -= allocated(manager);
+    manager.text = {};
+    free_.push_back(number);
+  }
+
+  const Manager& get(uint32_t number) const {
+    return chunks_[number / kChunk].load(std::memory_order_acquire)->managers[number % kChunk];
+  }
+
+  void usage(PoolUsage& usage) const {
+    std::lock_guard lock(mutex_);
+    usage.managers = numbers_.size();
+    usage.manager_bytes =
+        bytes_ + sizeof(chunks_) + chunk_count_ * sizeof(Chunk) + numbers_.bucket_count() * sizeof(void*);
+  }
+
+ private:
+  static constexpr uint32_t kChunk = 256, kChunks = 1 << 14;
+  struct Chunk {
+    std::array<Manager, kChunk> managers;
+  };
+  static uint64_t allocated(const Manager& manager) {
+    return manager.text.capacity() + 1 + sizeof(std::pair<std::string_view, uint32_t>) + 2 * sizeof(void*);
+  }
+
+  Manager& at(uint32_t number) {
+    return chunks_[number / kChunk].load(std::memory_order_acquire)->managers[number % kChunk];
+  }
+
+  uint32_t take_number() {
+    if (!free_.empty()) {
+      const uint32_t number = free_.back();
+      free_.pop_back();
+      return number;
+    }
+    const uint32_t number = next_++;
+    // Four million distinct managers would take a gigabyte for their names alone.
+    if (number / kChunk >= kChunks) std::abort();
+    if (number % kChunk == 0) {
+      chunks_[number / kChunk].store(new Chunk, std::memory_order_release);
+      ++chunk_count_;
+    }
+    return number;
+  }
+
+  mutable std::mutex mutex_;
+  std::unordered_map<std::string_view, uint32_t> numbers_;  // Views of Manager::text.
+  std::vector<uint32_t> free_;
+  uint32_t next_ = 0;
+  uint64_t bytes_ = 0, chunk_count_ = 0;
+  std::array<std::atomic<Chunk*>, kChunks> chunks_{};
+};
+
+// --- Dictionaries ---------------------------------------------------------------------------------------------------
+
+// Numbered, so that a set holds its dictionary in two bytes. A dictionary lives while a set was packed with it.
+class Dictionaries {
+ public:
+  Dictionaries() : slots_(new Slot[kSlots]) {}
+
+  const Dictionary& get(uint16_t number) const { return *slots_[number].pointer.load(std::memory_order_acquire); }
+
+  // 0: no number is free.
+  uint16_t add(std::shared_ptr<const Dictionary> dictionary) {
+    std::lock_guard lock(mutex_);
+    for (uint16_t number = 1; number < kSlots; ++number) {
+      Slot& slot = slots_[number];
+      if (slot.held != nullptr) continue;
+      bytes_ += dictionary->bytes();
+      ++count_;
+      slot.pointer.store(dictionary.get(), std::memory_order_release);
+      slot.held = std::move(dictionary);
+      slot.users.store(1, std::memory_order_relaxed);
+      return number;
+    }
+    return 0;
+  }
+  bool add_user(uint16_t number) { return add_user_unless_dead(slots_[number].users); }
+  void drop_user(uint16_t number) {
+    Slot& slot = slots_[number];
+    if (slot.users.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    std::lock_guard lock(mutex_);
+    bytes_ -= slot.held->bytes();
+    --count_;
+    slot.held = nullptr;
+  }
+
+  void usage(PoolUsage& usage) const {
+    std::lock_guard lock(mutex_);
+    usage.dictionaries = count_;
+    usage.dictionary_bytes = bytes_ + kSlots * sizeof(Slot);
+  }
+
+ private:
+  static constexpr uint16_t kSlots = 4096;
+  struct Slot {
+    std::atomic<const Dictionary*> pointer{nullptr};
+    std::atomic<uint32_t> users{0};
+    std::shared_ptr<const Dictionary> held;
+  };
+  mutable std::mutex mutex_;
+  std::unique_ptr<Slot[]> slots_;
+  uint64_t bytes_ = 0, count_ = 0;
+};
+
+constexpr uint64_t kMinPacksUntilLook = 1000, kMaxPacksUntilLook = 32000;
+
+// What one kind knows about its sets.
+struct KindState {
+  std::string name;
+  MemberOrder order = MemberOrder::Canonical;
+
+  std::mutex mutex;
+  std::atomic<uint16_t> dictionary{0};
+  std::vector<std::string> samples;  // While one is to be trained.
+  uint64_t sample_bytes = 0;
+  // Every so often the next samples are used to see whether another dictionary would do clearly better.
+  uint64_t packs = 0, packs_until_look = kMinPacksUntilLook;
+};
+
+// --- The table ------------------------------------------------------------------------------------------------------
+
+// One shard of the set of all sets: open addressing, eight bytes a place.
+struct Shard {
+  std::mutex mutex;
+  std::vector<FieldsBlock*> places;
+  size_t used = 0;
+
+  size_t home(uint32_t hash) const { return (hash >> 6) & (places.size() - 1); }
+
+  void insert(FieldsBlock* block) {
+    if ((used + 1) * 5 > places.size() * 4) grow();
+    size_t at = home(block->hash);
+    while (places[at] != nullptr) at = (at + 1) & (places.size() - 1);
+    places[at] = block;
+    ++used;
+  }
+  void erase(const FieldsBlock* block) {
+    const size_t mask = places.size() - 1;
+    size_t hole = home(block->hash);
+    while (places[hole] != block) hole = (hole + 1) & mask;
+    // Whoever stands behind the hole and may stand in it moves up, so that no search ends too early.
+    for (size_t at = (hole + 1) & mask; places[at] != nullptr; at = (at + 1) & mask) {
+      if (((at - home(places[at]->hash)) & mask) >= ((at - hole) & mask)) {
+        places[hole] = places[at];
+        hole = at;
+      }
+    }
+    places[hole] = nullptr;
+    --used;
+  }
+
+ private:
+  void grow() {
+    std::vector<FieldsBlock*> old(places.empty() ? 16 : places.size() * 2);
+    old.swap(places);
+    used = 0;
+    for (FieldsBlock* block : old) {
+      if (block != nullptr) insert(block);
+    }
+  }
+};
+
+// Texts that are asked for often, found by set and by text.
+class HotTexts {
+ public:
+  explicit HotTexts(uint64_t budget) : budget_(budget) {}
+
+  std::shared_ptr<const std::string> find(const FieldsBlock* block, MemberOrder order) {
+    std::lock_guard lock(mutex_);
+    const auto found = by_block_.find({block, order});
+    if (found == by_block_.end()) return nullptr;
+    order_.splice(order_.begin(), order_, found->second);
+    return found->second->text;
+  }
+
+  // The set whose text this is, with one more user.
+  FieldsBlock* find_text(std::string_view text, uint64_t hash, MemberOrder order) {
+    std::lock_guard lock(mutex_);
+    const auto found = by_text_.find(hash);
+    if (found == by_text_.end()) return nullptr;
+    Item& item = *found->second;
+    if (item.order != order || *item.text != text || !add_user_unless_dead(item.block->users)) return nullptr;
+    order_.splice(order_.begin(), order_, found->second);
+    return item.block;
+  }
+
+  // The caller is a user of the block.
+  void insert(FieldsBlock* block, MemberOrder order, std::shared_ptr<const std::string> text, uint64_t hash) {
+    if (text->size() * 4 > budget_) return;
+    std::lock_guard lock(mutex_);
+    block->flags.fetch_or(FieldsBlock::kHot, std::memory_order_relaxed);
+    if (by_block_.contains({block, order}) || by_text_.contains(hash)) return;
+    bytes_ += size(*text);
+    order_.push_front({block, order, std::move(text), hash});
+    by_block_[{block, order}] = order_.begin();
+    by_text_[hash] = order_.begin();
+    while (bytes_ > budget_) remove(std::prev(order_.end()));
+  }
+
+  void forget(const FieldsBlock* block) {
+    std::lock_guard lock(mutex_);
+    for (MemberOrder order : {MemberOrder::Canonical, MemberOrder::Bytewise}) {
+      if (const auto found = by_block_.find({block, order}); found != by_block_.end()) remove(found->second);
+    }
+  }
+
+  void usage(PoolUsage& usage) const {
+    std::lock_guard lock(mutex_);
+    usage.hot_texts = order_.size();
+    usage.hot_text_bytes = bytes_;
+  }
+
+ private:
+  struct Item {
+    FieldsBlock* block;
+    MemberOrder order;
+    std::shared_ptr<const std::string> text;
+    uint64_t hash;
+  };
+  using Place = std::list<Item>::iterator;
+  struct BlockKey {
+    const FieldsBlock* block;
+    MemberOrder order;
+    bool operator==(const BlockKey&) const = default;
+  };
+  struct BlockHash {
+    size_t operator()(const BlockKey& key) const {
+      return hash_combine(reinterpret_cast<uintptr_t>(key.block), static_cast<uint64_t>(key.order));
+    }
+  };
+  // The text, its string, and what list and maps take for it.
+  static uint64_t size(const std::string& text) { return text.capacity() + 1 + sizeof(std::string) + 16 + 160; }
+
+  void remove(Place place) {
+    bytes_ -= size(*place->text);
+    by_block_.erase({place->block, place->order});
+    by_text_.erase(place->hash);
+    order_.erase(place);
+  }
+
+  const uint64_t budget_;
+  mutable std::mutex mutex_;
+  std::list<Item> order_;  // Most recently used first.
+  std::unordered_map<BlockKey, Place, BlockHash> by_block_;
+  std::unordered_map<uint64_t, Place> by_text_;
+  uint64_t bytes_ = 0;
+};
+
+// FieldsV1 in stored JSON may have <, > and & escaped; that says the same.
+bool same_json_text(std::string_view stored, std::string_view ours) {
+  if (stored == ours) return true;
+  if (stored.size() < ours.size()) return false;
+  size_t at = 0;
+  for (char c : ours) {
+    const std::string_view escaped = c == '<'   ? "\\u003c"
+                                     : c == '>' ? "\\u003e"
+                                     : c == '&' ? "\\u0026"
+                                                : std::string_view{};
+    if (!escaped.empty() && stored.substr(at, escaped.size()) == escaped) {
+      at += escaped.size();
+    } else if (at < stored.size() && stored[at] == c) {
+      ++at;
+    } else {
+      return false;
+    }
+  }
+  return at == stored.size();
+}
+
+constexpr size_t kShards = 64;
+
+}  // namespace
+
+// --- The pool -------------------------------------------------------------------------------------------------------
+
+struct Pool::State {
+  State(const Gates& gates, PoolOptions o)
+      : options(o),
+        share(gates.on(Gate::ManagedFieldsPool)),
+        compress(gates.on(Gate::CompressManagedFieldsInCache)),
+        hot(o.hot_text_bytes) {}
+
+  // Constant after construction.
+  const PoolOptions options;
+  const bool share, compress;
+
+  std::array<Shard, kShards> shards;
+  Managers managers;
+  Dictionaries dictionaries;
+  HotTexts hot;
+
+  mutable std::mutex kinds_mutex;
+  std::vector<std::unique_ptr<KindState>> kinds;
+
+  Counter objects{0}, owner_bytes{0}, entries{0}, sets{0}, references{0}, v1_bytes{0}, plain_bytes{0}, kept_bytes{0},
+      packed_sets{0};
+
+  KindState& kind_state(Kind kind) const {
+    std::lock_guard lock(kinds_mutex);
+    return *kinds[kind.number];
+  }
+
+  // The plain bytes: in the block itself, or unpacked into `scratch`.
+  std::string_view plain(const FieldsBlock& block, std::string& scratch) const {
+    if (block.dictionary == 0) return block.kept();
+    scratch.resize(block.plain_bytes);
+    const bool unpacked = dictionaries.get(block.dictionary).unpack(block.kept(), scratch.data(), scratch.size());
+    assert(unpacked);
+    (void)unpacked;
+    return scratch;
+  }
+
+  // Learns from a new set; true when the kind has a dictionary to pack with, one user of which is the caller.
+  uint16_t dictionary_for(KindState& kind, std::string_view bytes) {
+    if (!compress) return 0;
+    uint16_t current = kind.dictionary.load(std::memory_order_acquire);
+    if (current != 0 && !dictionaries.add_user(current)) current = 0;
+    std::lock_guard lock(kind.mutex);
+    if (current != 0 && ++kind.packs < kind.packs_until_look) return current;
+    kind.samples.emplace_back(bytes);
+    kind.sample_bytes += bytes.size();
+    if (kind.samples.size() >= options.dictionary_samples) train(kind);
+    return current;
+  }
+
+  // Called with the kind locked.
+  void train(KindState& kind) {
+    std::vector<std::string_view> views(kind.samples.begin(), kind.samples.end());
+    auto trained = Dictionary::train(views, options.dictionary_bytes);
+    const uint16_t old = kind.dictionary.load(std::memory_order_relaxed);
+    double old_ratio = 1;
+    if (old != 0) {
+      uint64_t plain = 1, packed = 1;
+      for (std::string_view sample : views) {
+        plain += sample.size();
+        packed += dictionaries.get(old).packed_bytes(sample);
+      }
+      old_ratio = static_cast<double>(packed) / static_cast<double>(plain);
+    }
+    kind.samples = {};
+    kind.sample_bytes = 0;
+    kind.packs = 0;
+    if (trained == nullptr || trained->expected_ratio() > 0.75 * old_ratio) {
+      kind.packs_until_look = std::min(kind.packs_until_look * 2, kMaxPacksUntilLook);
+      return;
+    }
+    kind.packs_until_look = kMinPacksUntilLook;
+    kind.dictionary.store(dictionaries.add(std::move(trained)), std::memory_order_release);
+    if (old != 0) dictionaries.drop_user(old);
+  }
+
+  FieldsBlock* make_block(KindState& kind, std::string_view bytes, uint32_t hash, size_t v1, uint8_t flags) {
+    uint16_t dictionary = dictionary_for(kind, bytes);
+    std::string_view kept = bytes;
+    if (dictionary != 0) {
+      const std::string_view packed = dictionaries.get(dictionary).pack(bytes);
+      if (packed.empty()) {
+        dictionaries.drop_user(dictionary);
+        dictionary = 0;
+      } else {
+        kept = packed;
+      }
+    }
+    void* memory = std::malloc(sizeof(FieldsBlock) + kept.size());
+    if (memory == nullptr) throw std::bad_alloc();
+    auto* block = new (memory) FieldsBlock{.users = 1,
+                                           .hash = hash,
+                                           .plain_bytes = static_cast<uint32_t>(bytes.size()),
+                                           .kept_bytes = static_cast<uint32_t>(kept.size()),
+                                           .v1_bytes = static_cast<uint32_t>(v1),
+                                           .dictionary = dictionary,
+                                           .flags = flags};
+    if (!kept.empty()) std::memcpy(block->bytes(), kept.data(), kept.size());
+    add(sets, 1);
+    add(plain_bytes, block->plain_bytes);
+    add(kept_bytes, block->allocated());
+    if (dictionary != 0) add(packed_sets, 1);
+    return block;
+  }
+
+  void free_block(FieldsBlock* block) {
+    if ((block->flags.load(std::memory_order_relaxed) & FieldsBlock::kHot) != 0) hot.forget(block);
+    sub(sets, 1);
+    sub(plain_bytes, block->plain_bytes);
+    sub(kept_bytes, block->allocated());
+    if (block->dictionary != 0) {
+      sub(packed_sets, 1);
+      dictionaries.drop_user(block->dictionary);
+    }
+    block->~FieldsBlock();
+    std::free(block);
+  }
+
+  // Whether a block has these plain bytes. Called with its shard locked.
+  bool same_bytes(const FieldsBlock& block, std::string_view bytes, uint8_t flags) const {
+    if (block.plain_bytes != bytes.size()) return false;
+    if ((block.flags.load(std::memory_order_relaxed) & FieldsBlock::kIsSet) != (flags & FieldsBlock::kIsSet))
+      return false;
+    thread_local std::string scratch;
+    return plain(block, scratch) == bytes;
+  }
+
+  // The block with these bytes, with one more user: found, or made.
+  template <class V1Bytes>
+  FieldsBlock* intern_bytes(KindState& kind, std::string_view bytes, uint8_t flags, V1Bytes&& v1) {
+    if (!share) return make_block(kind, bytes, 0, v1(), flags);
+    const uint64_t wide = hash_bytes(bytes);
+    const auto hash = static_cast<uint32_t>(wide ^ (wide >> 32));
+    Shard& shard = shards[hash % kShards];
+    {
+      std::lock_guard lock(shard.mutex);
+      if (FieldsBlock* found = find(shard, hash, bytes, flags)) return found;
+    }
+    // Packing takes a while, and nobody should wait for it; whoever comes second throws its own away.
+    FieldsBlock* made = make_block(kind, bytes, hash, v1(), flags | FieldsBlock::kInterned);
+    FieldsBlock* first = nullptr;
+    {
+      std::lock_guard lock(shard.mutex);
+      first = find(shard, hash, bytes, flags);
+      if (first == nullptr) shard.insert(made);
+    }
+    if (first == nullptr) return made;
+    free_block(made);
+    return first;
+  }
+
+  FieldsBlock* find(Shard& shard, uint32_t hash, std::string_view bytes, uint8_t flags) {
+    if (shard.places.empty()) return nullptr;
+    const size_t mask = shard.places.size() - 1;
+    for (size_t at = shard.home(hash); shard.places[at] != nullptr; at = (at + 1) & mask) {
+      FieldsBlock* block = shard.places[at];
+      if (block->hash != hash || !same_bytes(*block, bytes, flags)) continue;
+      block->users.fetch_add(1, std::memory_order_relaxed);
+      return block;
+    }
+    return nullptr;
+  }
+
+  FieldsBlock* intern_fields(KindState& kind, const ManagedEntry& entry, bool& is_set) {
+    is_set = false;
+    if (!entry.fields) return nullptr;
+    const std::string_view fields = *entry.fields;
+    if (entry.fields_type == kFieldsV1) {
+      const uint64_t text_hash = share ? hash_bytes(fields) : 0;
+      if (share) {
+        if (FieldsBlock* found = hot.find_text(fields, text_hash, kind.order)) {
+          is_set = true;
+          return found;
+        }
+      }
+      Arena arena;
+      if (Result<FieldSet> set = parse_fields_v1(arena, fields)) {
+        thread_local std::string text, bytes;
+        text.clear();
+        append_fields_v1(text, *set, kind.order);
+        if (kind.order == MemberOrder::Bytewise ? same_json_text(fields, text) : fields == text) {
+          is_set = true;
+          bytes.clear();
+          append_fields_v2(bytes, *set);
+          FieldsBlock* block = intern_bytes(kind, bytes, FieldsBlock::kIsSet, [] { return text.size(); });
+          if (share && block->users.load(std::memory_order_relaxed) > 1) {
+            hot.insert(block, kind.order, std::make_shared<const std::string>(text), hash_bytes(text));
+          }
+          return block;
+        }
+      }
+    } else if (entry.fields_type == kFieldsV2) {
+      Arena arena;
+      if (Result<FieldSet> set = parse_fields_v2(arena, fields)) {
+        is_set = true;
+        thread_local std::string text, bytes;
+        bytes.clear();
+        append_fields_v2(bytes, *set);
+        return intern_bytes(kind, bytes, FieldsBlock::kIsSet, [&] {
+          text.clear();
+          append_fields_v1(text, *set, kind.order);
+          return text.size();
+        });
+      }
+    }
+    return intern_bytes(kind, fields, 0, [&] { return fields.size(); });
+  }
+
+  void drop_fields(FieldsBlock* block) {
+    if (drop_user_unless_last(block->users)) return;
+    if ((block->flags.load(std::memory_order_relaxed) & FieldsBlock::kInterned) != 0) {
+      Shard& shard = shards[block->hash % kShards];
+      std::lock_guard lock(shard.mutex);
+      if (block->users.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+      shard.erase(block);
+    } else if (block->users.fetch_sub(1, std::memory_order_acq_rel) != 1) {
+      return;
+    }
+    free_block(block);
+  }
+
+  std::shared_ptr<const std::string> text_of(FieldsBlock* block, MemberOrder order) {
+    const bool shared = block->users.load(std::memory_order_relaxed) > 1;
+    if (shared && block->is_set()) {
+      if (auto found = hot.find(block, order)) return found;
+    }
+    thread_local std::string scratch;
+    const std::string_view bytes = plain(*block, scratch);
+    if (!block->is_set()) return std::make_shared<const std::string>(bytes);
+    Arena arena;
+    Result<FieldSet> set = parse_fields_v2(arena, bytes);
+    assert(set);
+    auto text = std::make_shared<std::string>();
+    text->reserve(block->v1_bytes);
+    append_fields_v1(*text, *set, order);
+    if (shared) hot.insert(block, order, text, hash_bytes(*text));
+    return text;
+  }
+};
+
+Pool::Pool(const Gates& gates, PoolOptions options) : state_(std::make_unique<State>(gates, options)) {}
+Pool::~Pool() { assert(get(state_->objects) == 0); }
+
+Pool::Kind Pool::kind(std::string_view name, MemberOrder order) {
+  std::lock_guard lock(state_->kinds_mutex);
+  for (size_t i = 0; i < state_->kinds.size(); ++i) {
+    if (state_->kinds[i]->name == name && state_->kinds[i]->order == order) return {static_cast<uint16_t>(i)};
+  }
+  assert(state_->kinds.size() < std::numeric_limits<uint16_t>::max());
+  state_->kinds.push_back(std::make_unique<KindState>());
+  state_->kinds.back()->name = name;
+  state_->kinds.back()->order = order;
+  return {static_cast<uint16_t>(state_->kinds.size() - 1)};
+}
+
+OwnersRef Pool::intern(Kind kind, std::span<const ManagedEntry> entries) {
+  if (entries.empty()) return {};
+  State& state = *state_;
+  KindState& kind_state = state.kind_state(kind);
+  const auto count = static_cast<uint32_t>(entries.size());
+  void* memory = std::malloc(OwnersBlock::allocated(count));
+  if (memory == nullptr) throw std::bad_alloc();
+  auto* block = new (memory) OwnersBlock{.users = 1, .count = count};
+  for (uint32_t i = 0; i < count; ++i) {
+    const ManagedEntry& entry = entries[i];
+    bool is_set = false;
+    FieldsBlock* fields = state.intern_fields(kind_state, entry, is_set);
+    if (fields != nullptr) {
+      add(state.references, 1);
+      add(state.v1_bytes, fields->v1_bytes);
+    }
+    const bool narrow = entry.time && entry.time->seconds > 0 &&
+                        entry.time->seconds <= std::numeric_limits<uint32_t>::max() && entry.time->nanos == 0;
+    new (&block->records()[i]) OwnerRecord{
+        .fields = fields,
+        .manager =
+            state.managers.add_user(entry, is_set ? kFieldsV1 : entry.fields_type, narrow ? std::nullopt : entry.time),
+        .time = narrow ? static_cast<uint32_t>(entry.time->seconds) : kTimeInManager};
+  }
+  add(state.objects, 1);
+  add(state.entries, count);
+  add(state.owner_bytes, OwnersBlock::allocated(count));
+  return {this, block};
+}
+
+OwnersRef OwnersRef::share() const {
+  if (block_ != nullptr) block_->users.fetch_add(1, std::memory_order_relaxed);
+  return {pool_, block_};
+}
+
+OwnersRef::~OwnersRef() {
+  if (block_ == nullptr || block_->users.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  Pool::State& state = *pool_->state_;
+  for (uint32_t i = 0; i < block_->count; ++i) {
+    const OwnerRecord& record = block_->records()[i];
+    state.managers.drop_user(record.manager);
+    if (record.fields == nullptr) continue;
+    sub(state.references, 1);
+    sub(state.v1_bytes, record.fields->v1_bytes);
+    state.drop_fields(record.fields);
+  }
+  sub(state.objects, 1);
+  sub(state.entries, block_->count);
+  sub(state.owner_bytes, OwnersBlock::allocated(block_->count));
+  block_->~OwnersBlock();
+  std::free(block_);
+}
+
+PoolUsage Pool::usage() const {
+  const State& state = *state_;
+  PoolUsage usage;
+  usage.objects = get(state.objects);
+  usage.owner_bytes = get(state.owner_bytes);
+  usage.entries = get(state.entries);
+  usage.sets = get(state.sets);
+  usage.references = get(state.references);
+  usage.fields_v1_bytes = get(state.v1_bytes);
+  usage.plain_bytes = get(state.plain_bytes);
+  usage.kept_bytes = get(state.kept_bytes);
+  usage.packed_sets = get(state.packed_sets);
+  for (Shard& shard : state_->shards) {
+    std::lock_guard lock(shard.mutex);
+    usage.table_bytes += shard.places.capacity() * sizeof(FieldsBlock*);
+  }
+  state.managers.usage(usage);
+  state.dictionaries.usage(usage);
+  state.hot.usage(usage);
+  std::lock_guard lock(state.kinds_mutex);
+  for (const auto& kind : state.kinds) {
+    std::lock_guard kind_lock(kind->mutex);
+    usage.sample_bytes += kind->sample_bytes;
+  }
+  return usage;
+}
+
+// --- Owners ---------------------------------------------------------------------------------------------------------
+
+size_t Owners::count() const { return block_ == nullptr ? 0 : block_->count; }
+
+ManagedEntry Owners::manager(size_t i) const {
+  assert(i < count());
+  const OwnerRecord& record = block_->records()[i];
+  const Managers::Manager& manager = pool_->state_->managers.get(record.manager);
+  ManagedEntry entry{.manager = manager.manager,
+                     .operation = manager.operation,
+                     .api_version = manager.api_version,
+                     .subresource = manager.subresource,
+                     .time = manager.time,
+                     .fields_type = manager.fields_type,
+                     .fields = {}};
+  if (record.time != kTimeInManager) entry.time = UnixTime{record.time, 0};
+  return entry;
+}
+
+const FieldsBlock* Owners::fields(size_t i) const {
+  assert(i < count());
+  return block_->records()[i].fields;
+}
+
+Result<FieldSet> Owners::field_set(size_t i, Arena& arena) const {
+  const FieldsBlock* block = fields(i);
+  if (block == nullptr) return FieldSet{};
+  thread_local std::string scratch;
+  const std::string_view bytes = arena.copy(pool_->state_->plain(*block, scratch));
+  if (block->is_set()) return parse_fields_v2(arena, bytes);
+  const ManagedEntry entry = manager(i);
+  if (entry.fields_type == kFieldsV1) return parse_fields_v1(arena, bytes);
+  if (entry.fields_type == kFieldsV2) return parse_fields_v2(arena, bytes);
+  return bad_request("managedFields of " + std::string(entry.manager) + ": unknown fieldsType " +
+                     std::string(entry.fields_type));
+}
+
+std::shared_ptr<const std::string> Owners::fields_v1(size_t i, MemberOrder order) const {
+  FieldsBlock* block = block_->records()[i].fields;
+  return block == nullptr ? nullptr : pool_->state_->text_of(block, order);
+}
+
+bool Owners::append_fields_v2(size_t i, std::string& out) const {
+  const FieldsBlock* block = fields(i);
+  if (block == nullptr || !block->is_set()) return false;
+  thread_local std::string scratch;
+  out += pool_->state_->plain(*block, scratch);
+  return true;
+}
+
+std::span<ManagedEntry> Owners::entries(Arena& arena, std::string_view fields_type, MemberOrder order) const {
+  const size_t n = count();
+  auto* const list = arena.allocate_array<ManagedEntry>(n);
+  for (size_t i = 0; i < n; ++i) {
+    ManagedEntry entry = manager(i);
+    const FieldsBlock* block = fields(i);
+    if (block != nullptr) {
+      if (fields_type == kFieldsV2 && block->is_set()) {
+        thread_local std::string scratch;
+        entry.fields = arena.copy(pool_->state_->plain(*block, scratch));
+        entry.fields_type = kFieldsV2;
+      } else {
+        entry.fields = arena.copy(*fields_v1(i, order));
+      }
+    }
+    new (&list[i]) ManagedEntry(entry);
+  }
+  return {list, n};
+}
+
+}  // namespace holdfast::ownership

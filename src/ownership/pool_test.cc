@@ -1,0 +1,276 @@
+#include "ownership/pool.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "ownership/fields_v2.h"
+
+namespace holdfast::ownership {
+namespace {
+
+constexpr std::string_view kController =
+    R"({"f:metadata":{"f:labels":{".":{},"f:app":{}}},"f:spec":{"f:containers":{"k:{\"name\":\"main\"}":{".":{},"f:image":{},"f:name":{}}}}})";
+
+std::string kubelet(int i) {
+  return R"({"f:status":{"f:conditions":{"k:{\"type\":\"Ready\"}":{".":{},"f:lastProbeTime":{},"f:status":{},"f:type":{}}},"f:podIP":{},"f:podIPs":{".":{},"k:{\"ip\":\"10.)" +
+         std::to_string(i / 250 % 250) + "." + std::to_string(i % 250) + "." + std::to_string(i / 62500) +
+         R"(\"}":{".":{},"f:ip":{}}},"f:startTime":{}}})";
+}
+
+ManagedEntry entry(std::string_view manager, std::string_view fields, int64_t seconds = 1700000000) {
+  return {.manager = manager,
+          .operation = "Update",
+          .api_version = "v1",
+          .subresource = {},
+          .time = UnixTime{seconds, 0},
+          .fields_type = kFieldsV1,
+          .fields = fields};
+}
+
+OwnersRef pod(Pool& pool, int i) {
+  const std::string mine = kubelet(i);
+  const ManagedEntry entries[] = {entry("kube-controller-manager", kController),
+                                  entry("kubelet", mine, 1700000000 + i)};
+  return pool.intern(pool.kind("pods", MemberOrder::Canonical), entries);
+}
+
+TEST(PoolTest, EqualSetsExistOnceAndAreEqualByPointer) {
+  Pool pool{Gates{}};
+  const OwnersRef a = pod(pool, 1), b = pod(pool, 2);
+  EXPECT_EQ(a.view().fields(0), b.view().fields(0));
+  EXPECT_NE(a.view().fields(1), b.view().fields(1));
+  const PoolUsage usage = pool.usage();
+  EXPECT_EQ(usage.objects, 2u);
+  EXPECT_EQ(usage.entries, 4u);
+  EXPECT_EQ(usage.sets, 3u);
+  EXPECT_EQ(usage.references, 4u);
+  EXPECT_DOUBLE_EQ(usage.sharing_factor(), 4.0 / 3);
+  EXPECT_EQ(usage.fields_v1_bytes, 2 * kController.size() + kubelet(1).size() + kubelet(2).size());
+  EXPECT_EQ(usage.managers, 2u);
+}
+
+TEST(PoolTest, ASetGoesWithItsLastUser) {
+  Pool pool{Gates{}};
+  const uint64_t empty = pool.usage().kept_bytes;
+  {
+    OwnersRef a = pod(pool, 1);
+    {
+      const OwnersRef b = pod(pool, 2);
+      const OwnersRef again = a.share();
+    }
+    EXPECT_EQ(pool.usage().sets, 2u);
+  }
+  const PoolUsage usage = pool.usage();
+  EXPECT_EQ(usage.sets, 0u);
+  EXPECT_EQ(usage.objects, 0u);
+  EXPECT_EQ(usage.references, 0u);
+  EXPECT_EQ(usage.managers, 0u);
+  EXPECT_EQ(usage.fields_v1_bytes, 0u);
+  EXPECT_EQ(usage.kept_bytes, empty);
+  EXPECT_EQ(usage.owner_bytes, 0u);
+  EXPECT_EQ(usage.hot_text_bytes, 0u);
+}
+
+TEST(PoolTest, WhatWentInComesBack) {
+  Pool pool{Gates{}};
+  for (int i = 0; i < 500; ++i) {
+    const OwnersRef ref = pod(pool, i);
+    const Owners owners = ref.view();
+    ASSERT_EQ(owners.count(), 2u);
+    EXPECT_EQ(*owners.fields_v1(0), kController);
+    EXPECT_EQ(*owners.fields_v1(1), kubelet(i));
+    const ManagedEntry second = owners.manager(1);
+    EXPECT_EQ(second.manager, "kubelet");
+    EXPECT_EQ(second.operation, "Update");
+    EXPECT_EQ(second.api_version, "v1");
+    EXPECT_EQ(second.subresource, "");
+    EXPECT_EQ(second.time, (UnixTime{1700000000 + i, 0}));
+    EXPECT_EQ(second.fields_type, kFieldsV1);
+    Arena arena;
+    Result<FieldSet> set = owners.field_set(1, arena);
+    ASSERT_TRUE(set);
+    EXPECT_EQ(to_fields_v1(*set), kubelet(i));
+    std::string v2;
+    ASSERT_TRUE(owners.append_fields_v2(1, v2));
+    EXPECT_EQ(v2, to_fields_v2(*set));
+    EXPECT_EQ(*owners.entries(arena)[1].fields, kubelet(i));
+    EXPECT_EQ(*owners.entries(arena, kFieldsV2)[1].fields, v2);
+  }
+}
+
+TEST(PoolTest, FieldsV2MeetTheSameSetAsFieldsV1) {
+  Pool pool{Gates{}};
+  Arena arena;
+  const std::string v2 = to_fields_v2(*parse_fields_v1(arena, kController));
+  ManagedEntry binary = entry("a", v2);
+  binary.fields_type = kFieldsV2;
+  const ManagedEntry entries[] = {entry("a", kController), binary};
+  const OwnersRef ref = pool.intern(pool.kind("x", MemberOrder::Canonical), entries);
+  EXPECT_EQ(ref.view().fields(0), ref.view().fields(1));
+  EXPECT_EQ(ref.view().manager(1).fields_type, kFieldsV1);
+  EXPECT_EQ(pool.usage().managers, 1u);
+}
+
+struct Verbatim {
+  const char* name;
+  const char* type;
+  const char* fields;
+};
+constexpr Verbatim kVerbatim[] = {
+    {"text that is no JSON", "FieldsV1", "{not json"},
+    {"elements of an unknown kind", "FieldsV1", R"({"x:what":{},"f:a":{}})"},
+    {"members in another order", "FieldsV1", R"({"f:b":{},"f:a":{}})"},
+    {"space", "FieldsV1", R"({"f:a": {}})"},
+    {"another type", "FieldsV9", "anything"},
+    {"an empty type", "", "{}"},
+    {"FieldsV2 that is none", "FieldsV2", "\x07\x07"},
+};
+
+TEST(PoolTest, WhatIsNoCanonicalSetIsKeptAsFound) {
+  for (const Verbatim& test : kVerbatim) {
+    SCOPED_TRACE(test.name);
+    Pool pool{Gates{}};
+    ManagedEntry odd = entry("odd", test.fields);
+    odd.fields_type = test.type;
+    const ManagedEntry entries[] = {odd, odd};
+    const OwnersRef ref = pool.intern(pool.kind("x", MemberOrder::Canonical), entries);
+    EXPECT_EQ(ref.view().manager(0).fields_type, test.type);
+    EXPECT_EQ(*ref.view().fields_v1(0), test.fields);
+    EXPECT_EQ(ref.view().fields(0), ref.view().fields(1));
+    std::string v2;
+    EXPECT_FALSE(ref.view().append_fields_v2(0, v2));
+  }
+}
+
+TEST(PoolTest, SortedTextOfCustomResourcesWithEscapesIsASet) {
+  Pool pool{Gates{}};
+  const ManagedEntry entries[] = {
+      entry("a", R"({"f:spec":{"f:\u003ca\u003e":{},"f:tags":{"v:-0.5":{},"v:0.1":{},"v:1":{}}}})")};
+  const OwnersRef ref = pool.intern(pool.kind("widgets", MemberOrder::Bytewise), entries);
+  std::string v2;
+  EXPECT_TRUE(ref.view().append_fields_v2(0, v2));
+  EXPECT_EQ(*ref.view().fields_v1(0, MemberOrder::Bytewise),
+            R"({"f:spec":{"f:<a>":{},"f:tags":{"v:-0.5":{},"v:0.1":{},"v:1":{}}}})");
+}
+
+TEST(PoolTest, AbsentFieldsAndEveryTimeComeBack) {
+  Pool pool{Gates{}};
+  std::vector<ManagedEntry> entries;
+  for (std::optional<UnixTime> time :
+       {std::optional<UnixTime>{}, std::optional(UnixTime{0, 0}), std::optional(UnixTime{-5, 0}),
+        std::optional(UnixTime{1, 0}), std::optional(UnixTime{4294967295, 0}),
+        std::optional(UnixTime{4294967296, 0})}) {
+    ManagedEntry one = entry("m", kController);
+    one.time = time;
+    one.fields = std::nullopt;
+    entries.push_back(one);
+  }
+  const OwnersRef ref = pool.intern(pool.kind("x", MemberOrder::Canonical), entries);
+  for (size_t i = 0; i < entries.size(); ++i) {
+    EXPECT_EQ(ref.view().manager(i).time, entries[i].time) << i;
+    EXPECT_EQ(ref.view().fields(i), nullptr);
+    EXPECT_EQ(ref.view().fields_v1(i), nullptr);
+  }
+}
+
+TEST(PoolTest, SetsOfOneObjectLieCompressed) {
+  Pool pool{Gates{}};
+  std::vector<OwnersRef> pods;
+  for (int i = 0; i < 5000; ++i) pods.push_back(pod(pool, i));
+  const PoolUsage usage = pool.usage();
+  EXPECT_EQ(usage.sets, 5001u);
+  EXPECT_GE(usage.packed_sets, 4800u);
+  EXPECT_EQ(usage.dictionaries, 1u);
+  EXPECT_LT(usage.kept_bytes, 5001u * 64);  // Headers included; FieldsV1 takes 5000 * 230.
+  EXPECT_GT(usage.fields_v1_bytes, 5000u * 300);
+}
+
+TEST(PoolTest, ADictionaryThatStopsFittingIsReplacedAndTheOldOneGoesWithItsSets) {
+  Pool pool{Gates{}};
+  std::vector<OwnersRef> first, second;
+  for (int i = 0; i < 400; ++i) first.push_back(pod(pool, i));
+  const uint64_t one = pool.usage().dictionary_bytes;
+  std::mt19937 random(1);
+  const auto other = [&](int i) {
+    std::string text = "{";
+    for (int f = 0; f < 12; ++f)
+      text += "\"f:field-" + std::to_string(f) + "-another-shape-" + std::to_string(f * 7919 % 1000) + "\":{},";
+    text += "\"f:zz-" + std::to_string(i) + "\":{}}";
+    Arena arena;
+    const std::string canonical = to_fields_v1(*parse_fields_v1(arena, text));
+    const ManagedEntry entries[] = {entry("m", canonical)};
+    return pool.intern(pool.kind("pods", MemberOrder::Canonical), entries);
+  };
+  for (int i = 0; i < 2000; ++i) second.push_back(other(i));
+  EXPECT_EQ(pool.usage().dictionaries, 2u);
+  EXPECT_GT(pool.usage().dictionary_bytes, one);
+  // The later ones fit again.
+  const uint64_t before = pool.usage().kept_bytes;
+  for (int i = 2000; i < 3000; ++i) second.push_back(other(i));
+  EXPECT_LT((pool.usage().kept_bytes - before) / 1000, 64u);
+  for (int i = 0; i < 400; ++i) EXPECT_EQ(*first[static_cast<size_t>(i)].view().fields_v1(1), kubelet(i));
+  first.clear();
+  second.erase(second.begin(), second.begin() + 1500);
+  EXPECT_EQ(pool.usage().dictionaries, 1u);
+}
+
+TEST(PoolTest, GatesSwitchSharingAndCompression) {
+  struct {
+    bool pool, compress;
+    uint64_t sets;
+    bool packed;
+  } const cases[] = {
+      {true, true, 1001, true}, {true, false, 1001, false}, {false, true, 2000, true}, {false, false, 2000, false}};
+  for (const auto& test : cases) {
+    Pool pool(Gates{}.with(Gate::ManagedFieldsPool, test.pool).with(Gate::CompressManagedFieldsInCache, test.compress));
+    std::vector<OwnersRef> pods;
+    for (int i = 0; i < 1000; ++i) pods.push_back(pod(pool, i));
+    EXPECT_EQ(pool.usage().sets, test.sets);
+    EXPECT_EQ(pool.usage().packed_sets > 0, test.packed);
+    EXPECT_EQ(*pods[999].view().fields_v1(1), kubelet(999));
+    EXPECT_EQ(*pods[999].view().fields_v1(0), kController);
+  }
+}
+
+TEST(PoolTest, HotTextsAreSharedAndStayInTheirBudget) {
+  Pool pool(Gates{}, {.hot_text_bytes = 20000});
+  std::vector<OwnersRef> refs;
+  for (int app = 0; app < 200; ++app) {
+    for (int i = 0; i < 3; ++i) {
+      const std::string fields = kubelet(app);
+      const ManagedEntry entries[] = {entry("m", fields)};
+      refs.push_back(pool.intern(pool.kind("pods", MemberOrder::Canonical), entries));
+    }
+  }
+  EXPECT_GT(pool.usage().hot_texts, 10u);
+  EXPECT_LE(pool.usage().hot_text_bytes, 20000u);
+  EXPECT_EQ(refs[597].view().fields_v1(0).get(), refs[598].view().fields_v1(0).get());
+}
+
+TEST(PoolTest, ManyThreadsShareAndReleaseTheSameSets) {
+  Pool pool(Gates{}, {.hot_text_bytes = 5000, .dictionary_samples = 16});
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&pool, t] {
+      std::mt19937 random(static_cast<uint32_t>(t));
+      std::vector<OwnersRef> held(20);
+      for (int i = 0; i < 2000; ++i) {
+        const int which = static_cast<int>(random() % 50);
+        held[random() % held.size()] = pod(pool, which);
+        const OwnersRef& any = held[random() % held.size()];
+        if (!any.view().empty() && any.view().fields_v1(0)->size() != kController.size()) std::abort();
+        if (i % 100 == 0) held = std::vector<OwnersRef>(20);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(pool.usage().sets, 0u);
+  EXPECT_EQ(pool.usage().managers, 0u);
+  EXPECT_EQ(pool.usage().hot_texts, 0u);
+}
+
+}  // namespace
+}  // namespace holdfast::ownership
