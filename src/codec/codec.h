@@ -14,12 +14,14 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "codec/cbor.h"
 #include "codec/fields.h"
 #include "codec/json.h"
 #include "codec/protobuf.h"
 #include "codec/quantity.h"
 #include "codec/sink.h"
 #include "codec/text.h"
+#include "codec/transcode_json.h"
 #include "value/value.h"
 
 namespace holdfast::codec {
@@ -46,5 +48,6 @@ class Document {
 };
 
 Result<Document> parse_json(std::string source, const JsonOptions& options = {});
+Result<Document> parse_cbor(std::string source, const CborOptions& options = {});
 
 }  // namespace holdfast::codec

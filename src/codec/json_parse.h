@@ -38,6 +38,8 @@ enum class JsonTake : uint8_t {
 // The decoded text: a view of the source where nothing had to change, else in `arena`. Escapes must be well formed
 // (the parser has seen to that).
 std::string_view unescape_json(const JsonText& text, Arena& arena);
+// The same in memory that is used again: valid until the next call with it.
+std::string_view unescape_json(const JsonText& text, std::string& scratch);
 
 inline bool is_json_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 inline bool is_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; }

@@ -10,12 +10,10 @@
 #include "codec/codec.h"
 #include "codec/json_error.h"
 #include "codec/json_parse.h"
+#include "codec/repeated.h"
 
 namespace holdfast::codec {
 namespace {
-
-// Maps up to this many members look for keys given twice among the members before; larger ones hash.
-constexpr size_t kFewMembers = 32;
 
 uint32_t hex_value(const char* digits) {
   uint32_t code = 0;
@@ -26,7 +24,9 @@ uint32_t hex_value(const char* digits) {
   return code;
 }
 
-// Decodes escapes; the result is never longer than the source. `to` has 16 bytes of slack behind that.
+constexpr size_t kUnescapeSlack = 16;
+
+// Decodes escapes; the result is never longer than the source. `to` has kUnescapeSlack bytes behind that.
 char* unescape_to(std::string_view raw, char* to) {
   const char* p = raw.data();
   const char* const end = p + raw.size();
@@ -121,7 +121,9 @@ class TreeHandler {
   void end_map() {
     const size_t start = frames_.back().start;
     frames_.pop_back();
-    if (members_.size() - start > 1) drop_repeated(start);
+    const std::span<const Member> all(members_.data() + start, members_.size() - start);
+    if (all.size() > 1 && first_repeated(all, scratch_) != kNoneRepeated) [[unlikely]]
+      merge_repeated(start);
     const std::span<const Member> members(members_.data() + start, members_.size() - start);
     const Value map = members.empty() ? Value::empty_map() : Value::map(arena_, members);
     members_.resize(start);
@@ -162,40 +164,6 @@ class TreeHandler {
   }
 
   // Of members with one key the last value stays, in the first one's place.
-  void drop_repeated(size_t start) {
-    const size_t count = members_.size() - start;
-    Member* const members = members_.data() + start;
-    if (count <= kFewMembers) {
-      uint64_t seen = 0;
-      for (size_t i = 0; i < count; ++i) {
-        const std::string_view key = members[i].key;
-        // A filter of length, first and last byte: two keys of an object rarely agree in all of them.
-        const auto mix = key.empty()
-                             ? 0u
-                             : static_cast<unsigned>(static_cast<unsigned char>(key.front()) * 5u +
-                                                     static_cast<unsigned char>(key.back()) * 11u + key.size() * 17u);
-        const uint64_t bit = uint64_t{1} << (mix & 63);
-        if (seen & bit) {
-          for (size_t j = 0; j < i; ++j) {
-            if (members[j].key == key) return merge_repeated(start);
-          }
-        }
-        seen |= bit;
-      }
-      return;
-    }
-    // Open addressing over positions + 1, in scratch that is reused.
-    const size_t slots = std::bit_ceil(count * 2);
-    table_.assign(slots, 0);
-    for (size_t i = 0; i < count; ++i) {
-      size_t slot = hash_bytes(members[i].key) & (slots - 1);
-      for (; table_[slot] != 0; slot = (slot + 1) & (slots - 1)) {
-        if (members[table_[slot] - 1].key == members[i].key) return merge_repeated(start);
-      }
-      table_[slot] = static_cast<uint32_t>(i + 1);
-    }
-  }
-
   void merge_repeated(size_t start);
 
   Arena& arena_;
@@ -203,7 +171,7 @@ class TreeHandler {
   std::vector<Member> members_;  // Of all open maps, innermost last.
   std::vector<Value> items_;     // Of all open lists.
   std::vector<Frame> frames_;
-  std::vector<uint32_t> table_;
+  std::vector<uint32_t> scratch_;
   Value root_;
   std::string_view out_of_range_;
   bool saw_repeated_ = false;
@@ -366,9 +334,20 @@ std::string_view unescape_json(const JsonText& text, Arena& arena) {
     return unescape_json({valid, text.escaped, true}, arena);
   }
   if (!text.escaped) return text.raw;
-  constexpr size_t kSlack = 16;
-  char* const to = arena.allocate_array<char>(text.raw.size() + kSlack);
+  char* const to = arena.allocate_array<char>(text.raw.size() + kUnescapeSlack);
   return {to, static_cast<size_t>(unescape_to(text.raw, to) - to)};
+}
+
+std::string_view unescape_json(const JsonText& text, std::string& scratch) {
+  if (!text.ascii && !is_valid_utf8(text.raw)) {
+    const std::string valid = replace_invalid_utf8(text.raw);
+    if (text.escaped) return unescape_json({valid, true, true}, scratch);
+    scratch = valid;
+    return scratch;
+  }
+  if (!text.escaped) return text.raw;
+  if (scratch.size() < text.raw.size() + kUnescapeSlack) scratch.resize(text.raw.size() + kUnescapeSlack);
+  return {scratch.data(), static_cast<size_t>(unescape_to(text.raw, scratch.data()) - scratch.data())};
 }
 
 Result<Value> decode_json(Arena& arena, std::string_view source, const JsonOptions& options) {

@@ -1,0 +1,77 @@
+// Which resources the server has at this moment: the built-in ones, and custom ones that come and go at run time.
+//
+// A Snapshot is immutable. A request takes one and keeps it, so that what it looked up stays valid until it ends,
+// whatever happens to the CRD meanwhile. Taking one costs no lock: each thread remembers the newest it saw.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "kinds/kinds.h"
+#include "types/types.h"
+
+namespace holdfast::api {
+
+class Storage;
+
+// One resource in one served version.
+struct Served {
+  const types::Resource* resource = nullptr;
+  // The same kind in the version that lies in the store; `resource` itself for nearly all.
+  const types::Resource* stored = nullptr;
+  const kinds::Rules* rules = nullptr;
+  bool custom = false;
+  Storage* storage = nullptr;                    // Null: nothing is stored (reviews).
+  std::shared_ptr<const void> keeps_alive = {};  // Of a custom resource: its types, storage and strings.
+
+  bool has_verb(std::string_view verb) const;
+  const types::Subresource* subresource(std::string_view name) const;
+};
+
+class Registry {
+ public:
+  class Snapshot {
+   public:
+    explicit Snapshot(std::vector<Served> served);
+
+    const Served* find(std::string_view group, std::string_view version, std::string_view plural) const;
+    const Served* find_kind(std::string_view group, std::string_view version, std::string_view kind) const;
+    // Whether anything is served there, and whether that is built in: decides how a 404 is worded.
+    bool has_group(std::string_view group) const;
+    static bool is_builtin_group(std::string_view group);
+
+    const std::vector<Served>& all() const { return served_; }
+    // In the order discovery wants: built-in ones as in the catalog, then custom ones.
+    const std::vector<const types::Resource*>& resources() const { return resources_; }
+
+   private:
+    std::vector<Served> served_;
+    std::vector<const types::Resource*> resources_;
+    std::unordered_map<std::string, const Served*> by_path_, by_kind_;
+  };
+  using SnapshotRef = std::shared_ptr<const Snapshot>;
+
+  Registry() : id_(next_id()) {}
+  Registry(const Registry&) = delete;
+  Registry& operator=(const Registry&) = delete;
+
+  SnapshotRef snapshot() const;
+  // Serves these from now on. Running requests keep what they have.
+  void replace(std::vector<Served> served);
+  uint64_t version() const { return version_.load(std::memory_order_acquire); }
+
+ private:
+  static uint64_t next_id();
+
+  const uint64_t id_;  // Tells registries apart in the threads' memories (tests make several).
+  std::atomic<uint64_t> version_{0};
+  mutable std::mutex mutex_;
+  SnapshotRef current_ = std::make_shared<Snapshot>(std::vector<Served>{});  // Guarded by mutex_.
+};
+
+}  // namespace holdfast::api

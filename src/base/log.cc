@@ -1,0 +1,69 @@
+#include "base/log.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <ctime>
+
+#include "base/text.h"
+
+namespace holdfast::log {
+
+namespace {
+
+std::atomic<int> the_verbosity{0};
+std::atomic<Format> the_format{Format::Text};
+
+std::string timestamp() {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  tm parts{};
+  gmtime_r(&now.tv_sec, &parts);
+  char text[40];
+  const size_t bytes = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
+  snprintf(text + bytes, sizeof text - bytes, ".%03ldZ", now.tv_nsec / 1'000'000);
+  return text;
+}
+
+bool needs_quotes(std::string_view text) {
+  return text.empty() || std::any_of(text.begin(), text.end(), [](char c) {
+           return c == ' ' || c == '"' || c == '=' || static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+         });
+}
+
+void write(std::string_view level, std::string_view message, Fields fields) {
+  std::string line;
+  if (the_format == Format::Json) {
+    line = "{\"ts\":\"" + timestamp() + "\",\"level\":\"" + std::string(level) + "\",\"msg\":" + json_quote(message);
+    for (const Field& field : fields) line += "," + json_quote(field.key) + ":" + json_quote(field.value);
+    line += "}";
+  } else {
+    line = timestamp() + " " + std::string(level) + " " + std::string(message);
+    for (const Field& field : fields) {
+      line += " ";
+      line += field.key;
+      line += "=";
+      line += needs_quotes(field.value) ? json_quote(field.value) : field.value;
+    }
+  }
+  line += '\n';
+  // One write a line: lines of several threads do not mix, and nothing is lost when the process is killed.
+  [[maybe_unused]] auto written = ::write(STDERR_FILENO, line.data(), line.size());
+}
+
+}  // namespace
+
+void configure(int verbosity, Format format) {
+  the_verbosity = verbosity;
+  the_format = format;
+}
+
+bool verbose(int verbosity) { return the_verbosity.load(std::memory_order_relaxed) >= verbosity; }
+
+void info(std::string_view message, Fields fields) { write("INFO", message, fields); }
+void warning(std::string_view message, Fields fields) { write("WARN", message, fields); }
+void error(std::string_view message, Fields fields) { write("ERROR", message, fields); }
+
+}  // namespace holdfast::log
