@@ -57,9 +57,8 @@ const Served* Registry::Snapshot::find_kind(std::string_view group, std::string_
 }
 
 bool Registry::Snapshot::has_group(std::string_view group) const {
-  return is_builtin_group(group) || std::any_of(served_.begin(), served_.end(), [&](const Served& entry) {
-           return entry.resource->group == group;
-         });
+  return is_builtin_group(group) || std::any_of(served_.begin(), served_.end(),
+                                                [&](const Served& entry) { return entry.resource->group == group; });
 }
 
 bool Registry::Snapshot::is_builtin_group(std::string_view group) { return builtin_groups().contains(group); }

@@ -70,7 +70,6 @@ RequestInfo parse_request_info(std::string_view method, std::string_view path, b
     return info;
   }
   info.is_resource = true;
-  info.trailing_slash = path.size() > 1 && path.back() == '/';
   info.version = parts[at++];
 
   if (parts[at] == "watch" || parts[at] == "proxy") {

@@ -29,9 +29,8 @@ struct RequestInfo {
   std::string_view group, version;
   std::string_view ns;  // Of namespaces/{x} itself too: authorization sees it.
   std::string_view resource, name, subresource;
-  std::string_view rest;        // Behind the subresource: pods/x/proxy/some/path.
-  bool has_rest = false;        // Something stands behind the subresource.
-  bool trailing_slash = false;  // Kubernetes' router does not match such a path.
+  std::string_view rest;  // Behind the subresource: pods/x/proxy/some/path.
+  bool has_rest = false;  // Something stands behind the subresource.
 };
 
 // `watch` is whether the query says watch=true: a GET of a collection is then a watch.

@@ -99,8 +99,7 @@ Value status_of(Arena& arena, const Error& error) {
   add_text(arena, status, "message", message);
   add_text(arena, status, "reason", info_of(error.reason).name);
   if (error.details || !causes.empty() || error.retry_after_seconds > 0) {
-    status.add("details",
-               details_of(arena, error.details.value_or(ErrorDetails{}), causes, error.retry_after_seconds));
+    status.add("details", details_of(arena, error.details.value_or(ErrorDetails{}), causes, error.retry_after_seconds));
   }
   status.add("code", Value::integer(http_code(error)));
   return status.build();

@@ -1,0 +1,97 @@
+// The request side of the server: everything between an authorized HTTP request and the store.
+//
+//   net -> handle() -> route -> negotiate -> cache -> bytes                          (get, list, watch)
+//                             -> decode -> admission -> kinds -> ownership -> store  (create, update, patch, delete)
+//
+// One file a verb. Threading: handle() runs on the loop of its request; everything shared is immutable or owned by a
+// class that says so. Lifetime: an Api outlives the server that calls it; close() before its store goes away.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/admission_hook.h"
+#include "api/negotiate.h"
+#include "api/registry.h"
+#include "api/request_info.h"
+#include "auth/auth.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/gates.h"
+#include "base/metrics.h"
+#include "base/task.h"
+#include "net/net.h"
+#include "store/store.h"
+
+namespace holdfast::ownership {
+class Pool;
+}
+
+namespace holdfast::api {
+
+struct Options {
+  Gates gates;
+
+  // Kubernetes' own limit on a request body.
+  size_t max_body_bytes = 3 << 20;
+  std::string registry_prefix = "/registry";
+  // Events delete themselves.
+  std::chrono::seconds event_ttl{3600};
+  bool allow_privileged = true;
+  std::string service_cluster_ip_range = "10.0.0.0/24";
+  uint16_t node_port_first = 30000, node_port_last = 32767;
+
+  // "host:port" as clients reach the server: /api says it.
+  std::string server_address;
+
+  // Watches without timeoutSeconds end after a random time between this and twice this.
+  std::chrono::seconds min_watch_timeout{1800};
+};
+
+// All but `admission` must be given, and outlive the Api.
+struct Dependencies {
+  store::Store* store = nullptr;
+  net::Loops* loops = nullptr;
+  Executor* background = nullptr;  // Work that lasts: loading caches, training dictionaries.
+  ownership::Pool* pool = nullptr;
+  const auth::Authorizer* authorizer = nullptr;
+  MetricRegistry* metrics = nullptr;
+  const Clock* clock = nullptr;
+  AdmissionHook* admission = nullptr;
+};
+
+class Api {
+ public:
+  Api(const Dependencies& dependencies, Options options);
+  ~Api();
+  Api(const Api&) = delete;
+  Api& operator=(const Api&) = delete;
+
+  // Starts to follow the store; returns at once.
+  void start();
+  // Every cache has its first state.
+  bool ready() const;
+  // Ends watches and caches. Call once, after the last handle() began.
+  Task<void> close(Executor& executor);
+
+  // Answers a request for /api, /apis or anything below, whose user may do it. `user` is never null.
+  Task<void> handle(net::Request& request, net::Response& response, auth::UserRef user);
+
+  Registry& registry();
+  const Options& options() const;
+
+  struct State;
+  State& state() { return *state_; }  // For api's own files.
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+// An error's answer in the encoding that the client reads: for the parts of the server that refuse before the API is
+// asked (401, 403, unknown paths).
+void send_error(const net::Request& request, net::Response& response, const Error& error);
+
+}  // namespace holdfast::api
