@@ -120,6 +120,9 @@ struct Type {
 
   // Custom resources.
   bool preserve_unknown = false;  // Undeclared members of this Struct are kept.
+  // Lies below a node with preserve_unknown: to the merge engine undeclared members are untyped data, though pruning
+  // removes them.
+  bool open_to_merge = false;
   bool embedded_resource = false;
   bool nullable = false;
   bool element_pointer = false;  // List or map of Go pointers (none in the catalog today).

@@ -1,0 +1,401 @@
+#include "schema/schema.h"
+
+#include <algorithm>
+
+namespace holdfast::schema {
+namespace {
+
+using types::Constraints;
+using types::Field;
+using types::Shape;
+using types::Type;
+
+bool flag(const Value& map, std::string_view key) {
+  const Value* value = map.find(key);
+  return value != nullptr && value->is_bool() && value->as_bool();
+}
+
+// Builds types in an arena. Views into `schema` stay valid: it is a deep copy in the same arena.
+class Builder {
+ public:
+  Builder(Arena& arena, bool open_everywhere) : arena_(arena), open_everywhere_(open_everywhere) {}
+
+  const Type* root(const Value& schema) {
+    Type* type = convert(schema, open_everywhere_);
+    if (type->shape != Shape::Struct) {
+      type = arena_.make<Type>();
+      type->shape = Shape::Struct;
+      type->preserve_unknown = type->open_to_merge = true;
+    }
+    if (!schema.is_map()) type->preserve_unknown = type->open_to_merge = true;
+    add_resource_members(*type);
+    return type;
+  }
+
+ private:
+  template <class T>
+  const T* keep(T value) {
+    return arena_.make<T>(value);
+  }
+
+  const int64_t* limit(const Value& schema, std::string_view key) {
+    const Value* value = schema.find(key);
+    if (value == nullptr || !value->is_number()) return nullptr;
+    return keep<int64_t>(value->is_int() ? value->as_int() : static_cast<int64_t>(value->as_double()));
+  }
+  const double* bound(const Value& schema, std::string_view key) {
+    const Value* value = schema.find(key);
+    return value != nullptr && value->is_number() ? keep<double>(value->number_value()) : nullptr;
+  }
+  std::span<const std::string_view> names(const Value& schema, std::string_view key) {
+    const auto items = schema.items_at(key);
+    auto* result = arena_.allocate_array<std::string_view>(items.size());
+    size_t count = 0;
+    for (const Value& item : items) {
+      if (item.is_string()) new (&result[count++]) std::string_view(item.as_string());
+    }
+    return {result, count};
+  }
+  std::span<const Type* const> alternatives(const Value& schema, std::string_view key) {
+    const auto items = schema.items_at(key);
+    auto* result = arena_.allocate_array<const Type*>(items.size());
+    for (size_t i = 0; i < items.size(); ++i) result[i] = convert(items[i], false);
+    return {result, items.size()};
+  }
+
+  const Constraints* constraints(const Value& schema) {
+    Constraints c;
+    c.minimum = bound(schema, "minimum");
+    c.maximum = bound(schema, "maximum");
+    c.exclusive_minimum = flag(schema, "exclusiveMinimum");
+    c.exclusive_maximum = flag(schema, "exclusiveMaximum");
+    c.multiple_of = bound(schema, "multipleOf");
+    c.min_length = limit(schema, "minLength");
+    c.max_length = limit(schema, "maxLength");
+    c.min_items = limit(schema, "minItems");
+    c.max_items = limit(schema, "maxItems");
+    c.min_properties = limit(schema, "minProperties");
+    c.max_properties = limit(schema, "maxProperties");
+    c.unique_items = flag(schema, "uniqueItems");
+    c.pattern = schema.text_at("pattern");
+    c.enum_values = schema.items_at("enum");
+    c.required = names(schema, "required");
+    c.all_of = alternatives(schema, "allOf");
+    c.any_of = alternatives(schema, "anyOf");
+    c.one_of = alternatives(schema, "oneOf");
+    if (const Value* negated = schema.find("not"); negated != nullptr && negated->is_map())
+      c.not_schema = convert(*negated, false);
+    const auto rules = schema.items_at("x-kubernetes-validations");
+    auto* written = arena_.allocate_array<types::ValidationRule>(rules.size());
+    for (size_t i = 0; i < rules.size(); ++i) {
+      const Value& rule = rules[i];
+      new (&written[i])
+          types::ValidationRule{rule.text_at("rule"),   rule.text_at("message"),   rule.text_at("messageExpression"),
+                                rule.text_at("reason"), rule.text_at("fieldPath"), flag(rule, "optionalOldSelf")};
+    }
+    c.rules = {written, rules.size()};
+    const bool any = c.minimum || c.maximum || c.multiple_of || c.min_length || c.max_length || c.min_items ||
+                     c.max_items || c.min_properties || c.max_properties || c.unique_items || !c.pattern.empty() ||
+                     !c.enum_values.empty() || !c.required.empty() || !c.all_of.empty() || !c.any_of.empty() ||
+                     !c.one_of.empty() || c.not_schema || !c.rules.empty();
+    return any ? keep(c) : nullptr;
+  }
+
+  // `open`: this node lies below one that keeps unknown members.
+  Type* convert(const Value& schema, bool open) {
+    Type* type = arena_.make<Type>();
+    if (!schema.is_map()) {
+      type->shape = Shape::Any;
+      return type;
+    }
+    const std::string_view name = schema.text_at("type");
+    type->nullable = flag(schema, "nullable");
+    type->preserve_unknown = open_everywhere_ || flag(schema, "x-kubernetes-preserve-unknown-fields");
+    type->open_to_merge = open || type->preserve_unknown;
+    type->embedded_resource = flag(schema, "x-kubernetes-embedded-resource");
+    type->format = schema.text_at("format");
+    type->description = schema.text_at("description");
+    type->constraints = constraints(schema);
+    if (const Value* value = schema.find("default")) type->default_value = value;
+    if (flag(schema, "x-kubernetes-int-or-string")) {
+      type->shape = Shape::IntOrString;
+    } else if (name == "object" || (name.empty() && (schema.has("properties") || schema.has("additionalProperties")))) {
+      object(*type, schema);
+    } else if (name == "array" || (name.empty() && schema.has("items"))) {
+      list(*type, schema);
+    } else if (name == "integer") {
+      type->shape = Shape::Int64;
+    } else if (name == "number") {
+      type->shape = Shape::Double;
+    } else if (name == "boolean") {
+      type->shape = Shape::Bool;
+    } else if (name == "string") {
+      type->shape = Shape::String;
+    } else {
+      type->shape = Shape::Any;
+    }
+    return type;
+  }
+
+  void object(Type& type, const Value& schema) {
+    type.map_kind =
+        schema.text_at("x-kubernetes-map-type") == "atomic" ? types::MapKind::Atomic : types::MapKind::Granular;
+    const Value* additional = schema.find("additionalProperties");
+    const bool has_properties = !schema.members_at("properties").empty();
+    if (additional != nullptr && !has_properties && (!additional->is_bool() || additional->as_bool())) {
+      type.shape = Shape::Map;
+      type.element = convert(*additional, type.open_to_merge);
+      return;
+    }
+    type.shape = Shape::Struct;
+    const auto required = names(schema, "required");
+    const auto properties = schema.members_at("properties");
+    auto* fields = arena_.allocate_array<Field>(properties.size());
+    for (size_t i = 0; i < properties.size(); ++i) {
+      const Value& property = properties[i].value;
+      Field field;
+      field.name = properties[i].key;
+      Type* member = convert(property, type.open_to_merge);
+      field.type = member;
+      field.pointer = field.omit_empty = true;  // Absent and zero differ; what is there is printed.
+      field.required = std::find(required.begin(), required.end(), field.name) != required.end();
+      field.default_value = member->default_value;
+      new (&fields[i]) Field(field);
+    }
+    set_fields(type, {fields, properties.size()});
+    if (type.embedded_resource) add_resource_members(type);
+  }
+
+  void set_fields(Type& type, std::span<const Field> fields) {
+    auto* members = arena_.allocate_array<const Field*>(fields.size());
+    auto* by_name = arena_.allocate_array<uint16_t>(fields.size());
+    for (size_t i = 0; i < fields.size(); ++i) {
+      members[i] = &fields[i];
+      by_name[i] = static_cast<uint16_t>(i);
+    }
+    std::sort(by_name, by_name + fields.size(),
+              [&fields](uint16_t a, uint16_t b) { return fields[a].name < fields[b].name; });
+    type.fields = fields;
+    type.members = {members, fields.size()};
+    type.members_by_name = {by_name, fields.size()};
+  }
+
+  // Every object has these, whatever its schema says of them.
+  void add_resource_members(Type& type) {
+    static const Type text{.shape = Shape::String};
+    const std::pair<std::string_view, const Type*> kMembers[] = {
+        {"apiVersion", &text}, {"kind", &text}, {"metadata", types::find_type("meta/v1.ObjectMeta")}};
+    auto* fields = arena_.allocate_array<Field>(type.fields.size() + std::size(kMembers));
+    size_t count = 0;
+    for (const auto& [name, member_type] : kMembers) {
+      Field field;
+      field.name = name;
+      field.type = member_type;
+      field.omit_empty = field.pointer = true;
+      new (&fields[count++]) Field(field);
+    }
+    for (const Field& field : type.fields) {
+      if (field.name != "apiVersion" && field.name != "kind" && field.name != "metadata")
+        new (&fields[count++]) Field(field);
+    }
+    set_fields(type, {fields, count});
+  }
+
+  void list(Type& type, const Value& schema) {
+    type.shape = Shape::List;
+    const Value* items = schema.find("items");
+    type.element = convert(items == nullptr ? Value::empty_map() : *items, type.open_to_merge);
+    const std::string_view kind = schema.text_at("x-kubernetes-list-type");
+    if (kind == "set") type.list_kind = types::ListKind::Set;
+    if (kind == "map") {
+      type.list_kind = types::ListKind::Keyed;
+      type.list_keys = names(schema, "x-kubernetes-list-map-keys");
+    }
+  }
+
+  Arena& arena_;
+  const bool open_everywhere_;
+};
+
+// The path of the member being looked at, written only when something is found.
+struct Trail {
+  const Trail* parent = nullptr;
+  std::string_view name = {};
+  int64_t index = -1;
+
+  std::string text() const {
+    std::string path = parent == nullptr ? "" : parent->text();
+    if (index >= 0) return path + "[" + std::to_string(index) + "]";
+    if (name.empty()) return path;
+    return path.empty() ? std::string(name) : path + "." + std::string(name);
+  }
+};
+
+struct Pruner {
+  Arena& arena;
+  std::vector<std::string>* unknown;
+
+  Value any(const Type& type, const Value& value, bool root, const Trail& at) {
+    if (value.is_map()) return map(type, value, root || type.embedded_resource, at);
+    if (value.is_list() && type.shape == Shape::List) return list(type, value, at);
+    return value;
+  }
+
+  Value map(const Type& type, const Value& value, bool resource, const Trail& at) {
+    // A scalar's schema says nothing of members; validation refuses the value later.
+    if (type.shape == Shape::Any || type.shape == Shape::IntOrString) {
+      if (type.preserve_unknown) return value;
+    }
+    MapBuilder result(arena);
+    bool changed = false;
+    for (const Member& member : value.members()) {
+      if (resource && (member.key == "apiVersion" || member.key == "kind" || member.key == "metadata")) {
+        result.add(member.key, member.value);
+        continue;
+      }
+      const Trail here{&at, member.key};
+      const types::Field* field = type.shape == Shape::Struct ? types::find_member(type, member.key) : nullptr;
+      const Type* child = field != nullptr ? field->type : type.shape == Shape::Map ? type.element : nullptr;
+      if (child == nullptr) {
+        if (type.preserve_unknown) {
+          result.add(member.key, member.value);
+        } else {
+          changed = true;
+          if (unknown != nullptr) unknown->push_back(here.text());
+        }
+        continue;
+      }
+      const Value pruned = any(*child, member.value, false, here);
+      changed |= !pruned.same(member.value);
+      result.add(member.key, pruned);
+    }
+    return changed ? result.build() : value;
+  }
+
+  Value list(const Type& type, const Value& value, const Trail& at) {
+    ListBuilder result(arena);
+    bool changed = false;
+    int64_t index = 0;
+    for (const Value& item : value.items()) {
+      const Value pruned = any(*type.element, item, false, {&at, {}, index++});
+      changed |= !pruned.same(item);
+      result.add(pruned);
+    }
+    return changed ? result.build() : value;
+  }
+};
+
+const Type* member_type(const Type& type, std::string_view key, bool resource) {
+  if (resource && (key == "apiVersion" || key == "kind" || key == "metadata")) return nullptr;
+  if (type.shape == Shape::Map) return type.element;
+  if (type.shape != Shape::Struct) return nullptr;
+  const types::Field* field = types::find_member(type, key);
+  return field == nullptr ? nullptr : field->type;
+}
+
+// A member that a null is no value for.
+bool refuses_null(const Type& type) { return !type.nullable && !(type.shape == Shape::Any && type.preserve_unknown); }
+
+struct NullDropper {
+  Arena& arena;
+
+  Value any(const Type& type, const Value& value, bool root) {
+    if (value.is_list() && type.shape == Shape::List) {
+      ListBuilder result(arena);
+      bool changed = false;
+      for (const Value& item : value.items()) {
+        const Value kept = any(*type.element, item, false);
+        changed |= !kept.same(item);
+        result.add(kept);
+      }
+      return changed ? result.build() : value;
+    }
+    if (!value.is_map()) return value;
+    const bool resource = root || type.embedded_resource;
+    MapBuilder result(arena);
+    bool changed = false;
+    for (const Member& member : value.members()) {
+      const Type* child = member_type(type, member.key, resource);
+      if (child != nullptr && member.value.is_null() && refuses_null(*child) && child->default_value == nullptr) {
+        changed = true;
+        continue;
+      }
+      const Value kept = child == nullptr ? member.value : any(*child, member.value, false);
+      changed |= !kept.same(member.value);
+      result.add(member.key, kept);
+    }
+    return changed ? result.build() : value;
+  }
+};
+
+struct Defaulter {
+  Arena& arena;
+
+  // The value itself, or the default of its schema where null is no value.
+  const Value& or_default(const Type& type, const Value& value) {
+    return value.is_null() && !type.nullable && type.default_value != nullptr ? *type.default_value : value;
+  }
+
+  Value any(const Type& type, const Value& value, bool root) {
+    if (value.is_list() && type.shape == Shape::List) {
+      ListBuilder result(arena);
+      bool changed = false;
+      for (const Value& item : value.items()) {
+        const Value set = any(*type.element, or_default(*type.element, item), false);
+        changed |= !set.same(item);
+        result.add(set);
+      }
+      return changed ? result.build() : value;
+    }
+    if (!value.is_map()) return value;
+    const bool resource = root || type.embedded_resource;
+    MapBuilder result(arena);
+    bool changed = false;
+    for (const Member& member : value.members()) {
+      const Type* child = member_type(type, member.key, resource);
+      if (child == nullptr) {
+        result.add(member.key, member.value);
+        continue;
+      }
+      const Value set = any(*child, or_default(*child, member.value), false);
+      changed |= !set.same(member.value);
+      result.add(member.key, set);
+    }
+    if (type.shape == Shape::Struct) {
+      for (const Field* field : type.members) {
+        if (field->default_value == nullptr || value.has(field->name) ||
+            member_type(type, field->name, resource) == nullptr)
+          continue;
+        result.add(field->name, any(*field->type, *field->default_value, false));
+        changed = true;
+      }
+    }
+    return changed ? result.build() : value;
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<const Schema> Schema::build(const Value& schema, bool preserve_unknown_fields) {
+  std::shared_ptr<Schema> result(new Schema());
+  result->written_ = deep_copy(result->arena_, schema);
+  result->root_ = Builder(result->arena_, preserve_unknown_fields).root(result->written_);
+  return result;
+}
+
+Value prune(Arena& arena, const Type& root, const Value& object, std::vector<std::string>* unknown) {
+  const size_t before = unknown == nullptr ? 0 : unknown->size();
+  const Value pruned = Pruner{arena, unknown}.any(root, object, true, {});
+  if (unknown != nullptr) std::sort(unknown->begin() + static_cast<ptrdiff_t>(before), unknown->end());
+  return pruned;
+}
+
+Value drop_nulls(Arena& arena, const Type& root, const Value& object) {
+  return NullDropper{arena}.any(root, object, true);
+}
+
+Value apply_defaults(Arena& arena, const Type& root, const Value& object) {
+  return Defaulter{arena}.any(root, object, true);
+}
+
+}  // namespace holdfast::schema

@@ -1,0 +1,105 @@
+#include "schema/schema.h"
+
+#include <gtest/gtest.h>
+
+#include "codec/codec.h"
+
+namespace holdfast::schema {
+namespace {
+
+constexpr const char* kWidget = R"({"type":"object","properties":{
+  "spec":{"type":"object","required":["size"],"properties":{
+    "size":{"type":"integer","default":3,"minimum":1},
+    "color":{"type":"string","nullable":true,"default":"red"},
+    "note":{"type":"string"},
+    "tags":{"type":"array","x-kubernetes-list-type":"set","items":{"type":"string"}},
+    "ports":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["num","proto"],
+      "items":{"type":"object","properties":{"num":{"type":"integer"},"proto":{"type":"string","default":"TCP"}}}},
+    "extra":{"type":"object","x-kubernetes-preserve-unknown-fields":true,"properties":{"known":{"type":"object","properties":{"a":{"type":"string"}}}}},
+    "opts":{"type":"object","additionalProperties":{"type":"string"}},
+    "empty":{"type":"object"},
+    "inner":{"type":"object","x-kubernetes-embedded-resource":true,"properties":{"spec":{"type":"object","properties":{"x":{"type":"string"}}}}},
+    "limit":{"x-kubernetes-int-or-string":true}}}}})";
+
+struct Fixture : testing::Test {
+  Arena arena;
+  std::shared_ptr<const Schema> widget;
+  Fixture() { widget = Schema::build(parse(kWidget), false); }
+  Value parse(const char* json) {
+    const auto value = codec::decode_json(arena, json);
+    EXPECT_TRUE(value) << json;
+    return value ? *value : Value();
+  }
+  std::string pruned(const char* json, std::vector<std::string>* unknown = nullptr) {
+    return codec::encode_json(prune(arena, widget->root(), parse(json), unknown));
+  }
+};
+using SchemaTest = Fixture;
+
+TEST_F(SchemaTest, TypesKeepListKindsKeysAndDefaults) {
+  const types::Type& spec = *types::find_member(widget->root(), "spec")->type;
+  const types::Type& ports = *types::find_member(spec, "ports")->type;
+  EXPECT_EQ(ports.list_kind, types::ListKind::Keyed);
+  EXPECT_EQ(ports.list_keys.size(), 2u);
+  EXPECT_EQ(types::find_member(*ports.element, "proto")->default_value->as_string(), "TCP");
+  EXPECT_EQ(types::find_member(spec, "tags")->type->list_kind, types::ListKind::Set);
+  EXPECT_EQ(types::find_member(spec, "limit")->type->shape, types::Shape::IntOrString);
+  EXPECT_EQ(types::find_member(spec, "opts")->type->shape, types::Shape::Map);
+  EXPECT_TRUE(types::find_member(spec, "extra")->type->preserve_unknown);
+  EXPECT_EQ(*types::find_member(spec, "size")->type->constraints->minimum, 1.0);
+  EXPECT_EQ(types::find_member(widget->root(), "metadata")->type->name, "meta/v1.ObjectMeta");
+}
+
+TEST_F(SchemaTest, UnknownMembersArePrunedAndNamed) {
+  std::vector<std::string> unknown;
+  EXPECT_EQ(
+      pruned(
+          R"({"apiVersion":"v1","kind":"W","metadata":{"name":"w"},"spec":{"size":1,"zzz":1,"ports":[{"num":1,"bad":2}],"empty":{"x":1}},"top":1})",
+          &unknown),
+      R"({"apiVersion":"v1","kind":"W","metadata":{"name":"w"},"spec":{"size":1,"ports":[{"num":1}],"empty":{}}})");
+  EXPECT_EQ(unknown, (std::vector<std::string>{"spec.empty.x", "spec.ports[0].bad", "spec.zzz", "top"}));
+}
+
+TEST_F(SchemaTest, BelowAPreservingNodeDeclaredPropertiesArePrunedAgain) {
+  EXPECT_EQ(pruned(R"({"spec":{"extra":{"any":{"x":1},"known":{"a":"1","b":2}}}})"),
+            R"({"spec":{"extra":{"any":{"x":1},"known":{"a":"1"}}}})");
+}
+
+TEST_F(SchemaTest, AnEmbeddedResourceKeepsWhatEveryObjectHas) {
+  EXPECT_EQ(
+      pruned(
+          R"({"spec":{"inner":{"apiVersion":"v1","kind":"X","metadata":{"labels":{"a":"b"}},"spec":{"x":"1","y":2},"z":3}}})"),
+      R"({"spec":{"inner":{"apiVersion":"v1","kind":"X","metadata":{"labels":{"a":"b"}},"spec":{"x":"1"}}}})");
+}
+
+TEST_F(SchemaTest, AnObjectThatNeedsNoPruningIsShared) {
+  const Value object = parse(R"({"spec":{"size":1}})");
+  EXPECT_TRUE(prune(arena, widget->root(), object).same(object));
+}
+
+TEST_F(SchemaTest, NullsWithoutMeaningAreDropped) {
+  const Value object = parse(
+      R"({"spec":{"size":null,"color":null,"note":null,"opts":{"a":null,"b":"1"},"extra":{"x":null},"tags":[null]}})");
+  EXPECT_EQ(codec::encode_json(drop_nulls(arena, widget->root(), object)),
+            R"({"spec":{"size":null,"color":null,"opts":{"b":"1"},"extra":{"x":null},"tags":[null]}})");
+}
+
+TEST_F(SchemaTest, DefaultsFillWhatIsAbsentOrWronglyNull) {
+  EXPECT_EQ(codec::encode_json(apply_defaults(arena, widget->root(),
+                                              parse(R"({"spec":{"size":null,"color":null,"ports":[{"num":1}]}})"))),
+            R"({"spec":{"size":3,"color":null,"ports":[{"num":1,"proto":"TCP"}]}})");
+  EXPECT_EQ(codec::encode_json(apply_defaults(arena, widget->root(), parse(R"({"spec":{}})"))),
+            R"({"spec":{"size":3,"color":"red"}})");
+  EXPECT_EQ(codec::encode_json(apply_defaults(arena, widget->root(), parse(R"({"metadata":{}})"))),
+            R"({"metadata":{}})");
+}
+
+TEST_F(SchemaTest, WithoutASchemaEverythingStays) {
+  const auto any = Schema::build(Value::null(), false);
+  const Value object = parse(R"({"spec":{"x":[1,null]},"y":1})");
+  EXPECT_TRUE(prune(arena, any->root(), object).same(object));
+  EXPECT_TRUE(any->root().preserve_unknown);
+}
+
+}  // namespace
+}  // namespace holdfast::schema
