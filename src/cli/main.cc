@@ -1,0 +1,47 @@
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <string>
+
+#include "cli/commands.h"
+#include "server/version.h"
+
+namespace holdfast::cli {
+
+int fail(const char* message) {
+  fprintf(stderr, "holdfast: %s\n", message);
+  return 1;
+}
+
+}  // namespace holdfast::cli
+
+int main(int argc, char** argv) {
+  using namespace holdfast;
+  CLI::App app("Holdfast: a Kubernetes API server in one small process.", "holdfast");
+  app.set_version_flag("--version", "holdfast " + std::string(server::holdfast_version()) + " (Kubernetes " +
+                                        std::string(server::kubernetes_version()) + ")");
+  app.require_subcommand(1);
+  app.footer(
+      "Start a server:  holdfast serve --data-dir /tmp/h\nThen:            kubectl --kubeconfig /tmp/h/kubeconfig get "
+      "namespaces");
+
+  std::vector<std::pair<CLI::App*, cli::Command>> commands;
+  for (auto add : {cli::add_serve, cli::add_kubeconfig}) {
+    cli::Command run = add(app);
+    commands.emplace_back(app.get_subcommands({}).back(), std::move(run));
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp& e) {
+    return app.exit(e);
+  } catch (const CLI::CallForAllHelp& e) {
+    return app.exit(e);
+  } catch (const CLI::CallForVersion& e) {
+    return app.exit(e);
+  } catch (const CLI::Error& e) {
+    return cli::fail(e.what());
+  }
+  for (auto& [command, run] : commands) {
+    if (command->parsed()) return run();
+  }
+  return 0;
+}

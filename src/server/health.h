@@ -1,0 +1,41 @@
+// /healthz, /livez and /readyz: named checks, printed as kube-apiserver prints them.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace holdfast::server {
+
+class Health {
+ public:
+  // Says what is wrong, nothing when all is well. Called on any thread; must not wait.
+  using Probe = std::function<std::optional<std::string>()>;
+
+  struct Probes {
+    Probe store;     // Can the store be read and written.
+    Probe started;   // Is everything that is done once at start done.
+    Probe shutdown;  // Is the server staying.
+  };
+  explicit Health(Probes probes);
+
+  struct Answer {
+    int status;
+    std::string body;
+  };
+  // `path` is /healthz, /livez or /readyz, or one of them and a check's name; nothing when there is no such check.
+  std::optional<Answer> answer(std::string_view path, std::string_view query) const;
+  std::vector<std::string> paths() const;  // All that answer() knows.
+
+ private:
+  struct Check {
+    std::string name;
+    bool live, ready;  // healthz has the checks of livez.
+    Probe probe;       // None: it is well if the process answers at all.
+  };
+  std::vector<Check> checks_;
+};
+
+}  // namespace holdfast::server

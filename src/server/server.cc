@@ -1,0 +1,288 @@
+#include "server/server.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "auth/auth.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "net/net.h"
+#include "server/pipeline.h"
+#include "server/version.h"
+#include "store/store.h"
+
+namespace holdfast::server {
+
+namespace {
+
+// "[::1]:6443" -> "::1"
+std::string host_of(const std::string& listen) {
+  std::string host = listen.substr(0, listen.rfind(':'));
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  return host;
+}
+
+bool is_any(const std::string& host) { return host.empty() || host == "0.0.0.0" || host == "::"; }
+
+// The first address of an IPv4 range: the kubernetes Service's. Empty when it is not one.
+std::string first_service_address(const std::string& range) {
+  const std::string base = range.substr(0, range.find('/'));
+  const size_t dot = base.rfind('.');
+  if (dot == std::string::npos) return {};
+  return base.substr(0, dot + 1) + std::to_string(std::atoi(base.c_str() + dot + 1) + 1);
+}
+
+double resident_bytes() {
+  long pages = 0;
+  if (FILE* file = fopen("/proc/self/statm", "r")) {
+    long total = 0;
+    if (fscanf(file, "%ld %ld", &total, &pages) != 2) pages = 0;
+    fclose(file);
+  }
+  return static_cast<double>(pages) * static_cast<double>(sysconf(_SC_PAGESIZE));
+}
+
+double cpu_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  auto seconds = [](const timeval& t) { return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6; };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+}  // namespace
+
+struct Server::State {
+  Options options;
+  std::string pki_dir;
+  std::string kubeconfig_path;
+  bool first_start = false;
+  auth::Pki pki;
+  MetricRegistry metrics;
+  std::unique_ptr<store::Store> store;
+  std::atomic<bool> started{false};
+  std::atomic<bool> stopping{false};
+  std::unique_ptr<Pipeline> pipeline;
+  std::unique_ptr<net::Loops> loops;
+  std::unique_ptr<net::Server> net;
+  bool stopped = false;
+
+  Result<Unit> open_store();
+  Result<net::Identity> serving_identity() const;
+  Result<std::string> client_ca() const;
+  Result<std::shared_ptr<const auth::Authenticator>> make_authenticator(const std::string& client_ca_pem) const;
+  std::string url() const;
+  void add_metrics();
+};
+
+std::string Server::State::url() const {
+  std::string host = options.advertise_address.empty() ? host_of(options.listen) : options.advertise_address;
+  if (is_any(host)) host = "127.0.0.1";
+  if (host.find(':') != std::string::npos) host = "[" + host + "]";
+  return "https://" + host + ":" + std::to_string(net->port());
+}
+
+Result<Unit> Server::State::open_store() {
+  if (!options.etcd_servers.empty()) return bad_request("--etcd-servers: this build has no etcd engine yet");
+  store::StoreResult<std::unique_ptr<store::Store>> opened =
+      store::open_rocks({.directory = options.data_dir + "/store"});
+  if (!opened) return Error{Reason::InternalError, opened.error().message};
+  store = std::move(*opened);
+  return Unit{};
+}
+
+Result<net::Identity> Server::State::serving_identity() const {
+  if (options.tls_cert_file.empty()) return pki.serving;
+  Result<std::string> certificate = auth::read_file(options.tls_cert_file);
+  if (!certificate) return certificate.take_error();
+  Result<std::string> key = auth::read_file(options.tls_private_key_file);
+  if (!key) return key.take_error();
+  return net::Identity{std::move(*certificate), std::move(*key)};
+}
+
+// The authorities of client certificates: the given ones, and our own, which signed the admin's.
+Result<std::string> Server::State::client_ca() const {
+  std::string pem = pki.authority.certificate_pem;
+  if (!options.client_ca_file.empty()) {
+    Result<std::string> given = auth::read_file(options.client_ca_file);
+    if (!given) return given;
+    if (Result<net::CaPool> pool = net::CaPool::from_pem(*given, options.client_ca_file); !pool)
+      return pool.take_error();
+    pem = *given + "\n" + pem;
+  }
+  return pem;
+}
+
+Result<std::shared_ptr<const auth::Authenticator>> Server::State::make_authenticator(
+    const std::string& client_ca_pem) const {
+  auth::AuthenticatorOptions a;
+  Result<net::CaPool> pool = net::CaPool::from_pem(client_ca_pem, "the client CA bundle");
+  if (!pool) return pool.take_error();
+  a.client_ca = std::move(*pool);
+  a.anonymous = options.anonymous_auth;
+  if (!options.token_auth_file.empty()) {
+    Result<std::string> csv = auth::read_file(options.token_auth_file);
+    if (!csv) return csv.take_error();
+    Result<auth::TokenTable> table = auth::TokenTable::from_csv(*csv, options.token_auth_file);
+    if (!table) return table.take_error();
+    a.tokens.push_back([table = std::make_shared<const auth::TokenTable>(std::move(*table))](
+                           std::string_view token) -> Result<auth::UserRef> { return table->find(token); });
+  }
+  if (!options.requestheader_client_ca_file.empty()) {
+    Result<std::string> pem = auth::read_file(options.requestheader_client_ca_file);
+    if (!pem) return pem.take_error();
+    Result<net::CaPool> proxy_pool = net::CaPool::from_pem(*pem, options.requestheader_client_ca_file);
+    if (!proxy_pool) return proxy_pool.take_error();
+    a.request_header_ca = std::move(*proxy_pool);
+    a.request_header_allowed_names = options.requestheader_allowed_names;
+    a.username_headers = options.requestheader_username_headers;
+    a.uid_headers = options.requestheader_uid_headers;
+    a.group_headers = options.requestheader_group_headers;
+    a.extra_header_prefixes = options.requestheader_extra_headers_prefix;
+  }
+  return std::make_shared<const auth::Authenticator>(std::move(a));
+}
+
+void Server::State::add_metrics() {
+  metrics.computed("process_resident_memory_bytes", "Resident memory size in bytes.", "gauge", resident_bytes);
+  metrics.computed("process_cpu_seconds_total", "Total user and system CPU time spent in seconds.", "counter",
+                   cpu_seconds);
+  const auto start = static_cast<double>(time(nullptr));
+  metrics.computed("process_start_time_seconds", "Start time of the process since unix epoch in seconds.", "gauge",
+                   [start] { return start; });
+  auto stat = [this](std::string name, std::string help, std::string_view type, uint64_t net::ServerStats::* member) {
+    metrics.computed(std::move(name), std::move(help), type,
+                     [this, member] { return net ? static_cast<double>(net->stats().*member) : 0.0; });
+  };
+  using Stats = net::ServerStats;
+  stat("holdfast_connections_open", "Open client connections.", "gauge", &Stats::connections_open);
+  stat("holdfast_connections_total", "Client connections accepted.", "counter", &Stats::connections_accepted);
+  stat("holdfast_connections_refused_total", "Client connections above the limit.", "counter",
+       &Stats::connections_refused);
+  stat("apiserver_tls_handshake_errors_total", "TLS handshakes that failed.", "counter", &Stats::handshake_failures);
+  stat("holdfast_requests_active", "Requests being served, watches included.", "gauge", &Stats::requests_active);
+  stat("holdfast_handler_exceptions_total", "Requests that ended by an exception.", "counter",
+       &Stats::handler_exceptions);
+  stat("holdfast_protocol_errors_total", "Malformed requests, floods and stalled peers.", "counter",
+       &Stats::protocol_errors);
+  stat("holdfast_received_bytes_total", "Bytes from clients, as on the wire.", "counter", &Stats::bytes_received);
+  stat("holdfast_sent_bytes_total", "Bytes to clients, as on the wire.", "counter", &Stats::bytes_sent);
+}
+
+Result<std::unique_ptr<Server>> Server::start(Options options) {
+  auto state = std::make_unique<State>();
+  State& s = *state;
+  s.options = std::move(options);
+  Options& o = s.options;
+  if (o.data_dir.empty() && (o.etcd_servers.empty() || o.cert_dir.empty())) {
+    return bad_request("--data-dir is needed (or --etcd-servers together with --cert-dir)");
+  }
+  if (o.tls_cert_file.empty() != o.tls_private_key_file.empty()) {
+    return bad_request("--tls-cert-file and --tls-private-key-file must be given together");
+  }
+  s.pki_dir = o.cert_dir.empty() ? o.data_dir + "/pki" : o.cert_dir;
+  s.kubeconfig_path = (o.data_dir.empty() ? o.cert_dir : o.data_dir) + "/kubeconfig";
+  // Its presence says "ready": one of an earlier run must not.
+  std::error_code ignored;
+  std::filesystem::remove(s.kubeconfig_path, ignored);
+  s.first_start = !std::filesystem::exists(s.pki_dir + "/ca.crt");
+
+  auth::PkiOptions pki_options{.directory = s.pki_dir, .dns_names = {}, .addresses = {}};
+  for (const std::string& address :
+       {host_of(o.listen), o.advertise_address, first_service_address(o.service_cluster_ip_range)}) {
+    if (!is_any(address) && address != "localhost" && address != "127.0.0.1" && address != "::1")
+      pki_options.addresses.push_back(address);
+  }
+  Result<auth::Pki> pki = auth::ensure_pki(pki_options);
+  if (!pki) return pki.take_error();
+  s.pki = std::move(*pki);
+  if (Result<Unit> opened = s.open_store(); !opened) return opened.take_error();
+
+  std::unique_ptr<auth::Authorizer> authorizer;
+  for (const std::string& mode : o.authorization_modes) {
+    if (mode == "AlwaysAllow") {
+      authorizer = auth::always_allow();
+    } else if (mode != "RBAC") {
+      return bad_request("--authorization-mode " + mode + " is not known; known are RBAC, AlwaysAllow");
+    }
+  }
+  if (!authorizer) authorizer = auth::masters_only();
+
+  s.add_metrics();
+  Health health({.store = {},
+                 .started = [&s]() -> std::optional<std::string> {
+                   if (s.started) return std::nullopt;
+                   return "not finished";
+                 },
+                 .shutdown = [&s]() -> std::optional<std::string> {
+                   if (!s.stopping) return std::nullopt;
+                   return "process is shutting down";
+                 }});
+  s.pipeline = std::make_unique<Pipeline>(s.metrics, std::move(health), std::move(authorizer));
+
+  Result<std::string> client_ca = s.client_ca();
+  if (!client_ca) return client_ca.take_error();
+  Result<std::shared_ptr<const auth::Authenticator>> authenticator = s.make_authenticator(*client_ca);
+  if (!authenticator) return authenticator.take_error();
+  s.pipeline->set_authenticator(std::move(*authenticator));
+  Result<net::Identity> identity = s.serving_identity();
+  if (!identity) return identity.take_error();
+
+  net::ServerOptions net_options;
+  net_options.listen = o.listen;
+  net_options.identity = std::move(*identity);
+  net_options.client_ca_pem = std::move(*client_ca);
+  net_options.on_exception = [](const net::Request& request, std::string_view what) {
+    log::error("a handler threw", {{"method", request.method}, {"uri", request.target}, {"what", what}});
+  };
+  s.loops = std::make_unique<net::Loops>(o.threads);
+  s.net = std::make_unique<net::Server>(*s.loops, std::move(net_options),
+                                        [pipeline = s.pipeline.get()](net::Request& request, net::Response& response) {
+                                          return pipeline->serve(request, response);
+                                        });
+  if (Result<Unit> listening = s.net->start(); !listening) return listening.take_error();
+  s.started = true;
+
+  const std::string kubeconfig =
+      auth::make_kubeconfig({.server = s.url(), .ca_pem = s.pki.authority.certificate_pem, .identity = s.pki.admin});
+  if (Result<Unit> written = auth::write_file(s.kubeconfig_path, kubeconfig, true); !written)
+    return written.take_error();
+  return std::unique_ptr<Server>(new Server(std::move(state)));
+}
+
+Server::Server(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Server::~Server() { stop(); }
+
+std::string Server::url() const { return state_->url(); }
+const std::string& Server::kubeconfig_path() const { return state_->kubeconfig_path; }
+bool Server::first_start() const { return state_->first_start; }
+
+Result<Unit> Server::reload() {
+  State& s = *state_;
+  Result<auth::Pki> pki = auth::ensure_pki({.directory = s.pki_dir, .dns_names = {}, .addresses = {}});
+  if (!pki) return pki.take_error();
+  std::swap(s.pki, *pki);
+  Result<std::string> client_ca = s.client_ca();
+  if (!client_ca) return client_ca.take_error();
+  Result<std::shared_ptr<const auth::Authenticator>> authenticator = s.make_authenticator(*client_ca);
+  if (!authenticator) return authenticator.take_error();
+  Result<net::Identity> identity = s.serving_identity();
+  if (!identity) return identity.take_error();
+  if (Result<Unit> loaded = s.net->reload(*identity, *client_ca); !loaded) return loaded;
+  s.pipeline->set_authenticator(std::move(*authenticator));
+  return Unit{};
+}
+
+void Server::stop() {
+  State& s = *state_;
+  if (std::exchange(s.stopped, true)) return;
+  s.stopping = true;
+  s.net->stop(s.options.shutdown_grace);
+  s.net.reset();
+  s.loops.reset();
+  s.store.reset();
+}
+
+}  // namespace holdfast::server

@@ -1,0 +1,79 @@
+// One API server in one process: options in, a listening server out. Wires the rooms together; has no behaviour of the
+// API itself.
+//
+// Threading: start(), reload() and stop() are called from one thread that is not a loop's.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/gates.h"
+
+namespace holdfast::server {
+
+// What users can choose. Names and meanings are kube-apiserver's where it has the same.
+struct Options {
+  // Where the embedded store, keys and the kubeconfig lie. Needed unless etcd_servers and cert_dir are given.
+  std::string data_dir;
+  std::vector<std::string> etcd_servers;  // Instead of the embedded store.
+  std::string etcd_prefix = "/registry";
+  std::string etcd_cafile, etcd_certfile, etcd_keyfile;
+
+  std::string listen = "127.0.0.1:6443";
+  std::string advertise_address;  // What clients are told to connect to; the listen address when empty.
+  uint32_t threads = 2;           // Event loops.
+
+  std::string cert_dir;  // DATA_DIR/pki when empty.
+  std::string tls_cert_file, tls_private_key_file;
+  std::string client_ca_file;
+  std::string token_auth_file;
+  bool anonymous_auth = true;
+  std::vector<std::string> authorization_modes;  // RBAC (default), AlwaysAllow.
+  std::string requestheader_client_ca_file;
+  std::vector<std::string> requestheader_allowed_names;
+  std::vector<std::string> requestheader_username_headers, requestheader_uid_headers, requestheader_group_headers,
+      requestheader_extra_headers_prefix;
+
+  std::string service_account_issuer;                  // url() when empty.
+  std::vector<std::string> service_account_key_files;  // Verify tokens; PKI's own when empty.
+  std::string service_account_signing_key_file;
+
+  std::string service_cluster_ip_range = "10.0.0.0/24";
+  bool allow_privileged = true;
+  std::chrono::seconds event_ttl{3600};
+  std::vector<std::string> controllers = {"*"};  // Embedded ones: * (all), none, or names.
+  std::vector<std::string> enable_admission_plugins, disable_admission_plugins;
+  Gates gates;
+
+  // Requests under way when a SIGTERM comes are given this long.
+  std::chrono::milliseconds shutdown_grace{10'000};
+};
+
+class Server {
+ public:
+  // Opens the store, makes what is missing of keys and certificates, listens, and writes DATA_DIR/kubeconfig when
+  // requests are answered. An error is one line that names the flag, file or address.
+  static Result<std::unique_ptr<Server>> start(Options options);
+  ~Server();  // stop()
+
+  std::string url() const;  // https://127.0.0.1:6443
+  const std::string& kubeconfig_path() const;
+  bool first_start() const;  // Keys were made just now.
+
+  // Certificates, client CAs and tokens are read again; on an error what was used goes on being used.
+  Result<Unit> reload();
+
+  // Ends watches, waits for other requests, closes the store.
+  void stop();
+
+ private:
+  struct State;
+  explicit Server(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace holdfast::server
