@@ -53,16 +53,12 @@ bool all_zero(std::string_view bytes) {
   return std::ranges::all_of(bytes, [](char c) { return c == 0; });
 }
 
-// Whether a record that begins a write lies anywhere at or after `from`.
+// Whether a record that begins a write lies anywhere at or after `from`. After damage nobody knows where records begin:
+// every byte is tried.
 bool another_write_follows(std::string_view contents, uint64_t from) {
-  for (uint64_t at = from; at + kHeaderBytes <= contents.size();) {
-    std::optional<Record> record = record_at(contents, at);
-    if (!record) {
-      ++at;
-      continue;
-    }
-    if (record->type == kFull || record->type == kFirst) return true;
-    at += record->bytes;
+  for (uint64_t at = from; at + kHeaderBytes <= contents.size(); ++at) {
+    auto type = static_cast<uint8_t>(contents[at + 6]);
+    if ((type == kFull || type == kFirst) && record_at(contents, at)) return true;
   }
   return false;
 }
