@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <rocksdb/cache.h>
 #include <rocksdb/env.h>
+#include <rocksdb/filter_policy.h>
+#include <rocksdb/slice_transform.h>
 #include <rocksdb/table.h>
 #include <unistd.h>
 
@@ -26,6 +28,19 @@ class SilentLogger final : public rocksdb::Logger {
  public:
   using rocksdb::Logger::Logv;
   void Logv(const char*, va_list) override {}
+};
+
+// Filters answer "is there any version of this key": most creates then read nothing. Whoever walks over more than one
+// key must ask for total order.
+class KeyOfVersion final : public rocksdb::SliceTransform {
+ public:
+  const char* Name() const override { return "holdfast.KeyOfVersion"; }
+  bool InDomain(const rocksdb::Slice& bytes) const override {
+    return parse_version_key(bytes.ToStringView()).has_value();
+  }
+  rocksdb::Slice Transform(const rocksdb::Slice& bytes) const override {
+    return {bytes.data(), parse_version_key(bytes.ToStringView())->key.size() + 2};
+  }
 };
 
 rocksdb::Options database_options(const RocksOptions& options, rocksdb::Env* env) {
@@ -55,6 +70,10 @@ rocksdb::Options database_options(const RocksOptions& options, rocksdb::Env* env
   table.cache_index_and_filter_blocks = true;
   table.pin_l0_filter_and_index_blocks_in_cache = true;
   table.format_version = 5;
+  table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
+  table.whole_key_filtering = false;
+  db.prefix_extractor = std::make_shared<KeyOfVersion>();
+  db.memtable_prefix_bloom_size_ratio = 0.02;
   db.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   return db;
 }
@@ -199,6 +218,12 @@ StoreError from_rocks(const rocksdb::Status& status, const std::string& what) {
   return {kind, what + ": " + (status.IsNoSpace() ? "the disk is full: " : "") + status.ToString()};
 }
 
+rocksdb::ReadOptions reading_in_order() {
+  rocksdb::ReadOptions options;
+  options.total_order_seek = true;
+  return options;
+}
+
 StoreResult<std::pair<Revision, Revision>> read_revisions(rocksdb::DB& db) {
   Revision compacted;
   std::string bytes;
@@ -211,7 +236,7 @@ StoreResult<std::pair<Revision, Revision>> read_revisions(rocksdb::DB& db) {
   } else if (!status.IsNotFound()) {
     return from_rocks(status, "reading the compacted revision");
   }
-  std::unique_ptr<rocksdb::Iterator> it(db.NewIterator(rocksdb::ReadOptions()));
+  std::unique_ptr<rocksdb::Iterator> it(db.NewIterator(reading_in_order()));
   it->SeekForPrev(log_key({UINT64_MAX}));
   Revision newest = std::max(Revision{1}, compacted);
   if (it->Valid()) {

@@ -48,6 +48,9 @@ StoreResult<Database> open_database(const RocksOptions& options, rocksdb::Env* e
 // The same store as its owner sees it, for a second process that only reads: takes no lock, changes nothing.
 StoreResult<std::unique_ptr<rocksdb::DB>> open_for_reading(const std::string& directory, const std::string& scratch);
 
+// For walks over more than one key; the default is for the versions of one.
+rocksdb::ReadOptions reading_in_order();
+
 // The newest and the compacted revision as the records tell them.
 StoreResult<std::pair<Revision, Revision>> read_revisions(rocksdb::DB& db);
 

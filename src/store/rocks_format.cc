@@ -60,17 +60,12 @@ class Reader {
 
 }  // namespace
 
-std::string version_prefix(std::string_view key) {
+std::string version_key(std::string_view key, Revision revision) {
   std::string out;
   out.reserve(key.size() + 2 + kRevisionBytes);
   out.push_back('d');
   out.append(key);
   out.push_back('\0');
-  return out;
-}
-
-std::string version_key(std::string_view key, Revision revision) {
-  std::string out = version_prefix(key);
   put_u64(out, ~revision.value);
   return out;
 }

@@ -27,7 +27,6 @@ inline constexpr std::string_view kFormat = "holdfast-store-1";
 inline constexpr std::string_view kFormatKey = "mformat";
 inline constexpr std::string_view kCompactedKey = "mcompacted";
 
-std::string version_prefix(std::string_view key);  // All versions of one key; also where the first one would lie.
 std::string version_key(std::string_view key, Revision revision);
 std::string log_key(Revision revision);
 std::string expiry_key(int64_t expiry_ms, Revision revision, std::string_view key);

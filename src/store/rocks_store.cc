@@ -209,7 +209,7 @@ class RocksStore final : public Store {
   StoreResult<Page> read_range_at(const RangeRequest& request, Revision at) {
     std::shared_lock lock(database_mutex_);
     if (!database_.db) return not_open();
-    rocksdb::ReadOptions options;
+    rocksdb::ReadOptions options = reading_in_order();
     options.fill_cache = false;  // Ranges are read once, by a cache of their own.
     std::string upper = "d" + prefix_end(request.prefix);
     if (upper.size() == 1) upper = "e";
@@ -282,7 +282,7 @@ class RocksStore final : public Store {
   StoreResult<Feed::History> read_history_of(const std::string& prefix, Revision after) {
     std::shared_lock lock(database_mutex_);
     if (!database_.db) return not_open();
-    std::unique_ptr<rocksdb::Iterator> it(database_.db->NewIterator(rocksdb::ReadOptions()));
+    std::unique_ptr<rocksdb::Iterator> it(database_.db->NewIterator(reading_in_order()));
     Feed::History history{{}, after};
     uint64_t bytes = 0;
     size_t entries = 0;
@@ -412,7 +412,7 @@ class RocksStore final : public Store {
       return Current{event->revision, event->created, event->value};
     }
     if (!group.iterator) group.iterator.reset(database_.db->NewIterator(rocksdb::ReadOptions()));
-    group.iterator->Seek(slice(version_prefix(key)));
+    group.iterator->Seek(slice(version_key(key, {UINT64_MAX})));
     if (!group.iterator->status().ok()) return from_rocks(group.iterator->status(), key);
     if (!group.iterator->Valid()) return Current{};
     std::optional<VersionKey> found = parse_version_key(group.iterator->key().ToStringView());
@@ -571,7 +571,7 @@ class RocksStore final : public Store {
     if (!database_.db) return;
     int64_t now_ms = to_ms(clock_.now());
     Submission expired;
-    std::unique_ptr<rocksdb::Iterator> it(database_.db->NewIterator(rocksdb::ReadOptions()));
+    std::unique_ptr<rocksdb::Iterator> it(database_.db->NewIterator(reading_in_order()));
     for (it->Seek("e"); it->Valid() && expired.expiries.size() < kExpiryStep; it->Next()) {
       std::optional<ExpiryKey> parsed = parse_expiry_key(it->key().ToStringView());
       if (!parsed || parsed->expiry_ms > now_ms) break;
@@ -583,7 +583,7 @@ class RocksStore final : public Store {
 
   // Adds the deletion of history up to a revision and a time, at most one step. Returns the revision reached.
   Revision add_compaction(Group& group, Revision until, int64_t until_ms) {
-    std::unique_ptr<rocksdb::Iterator> it(database_.db->NewIterator(rocksdb::ReadOptions()));
+    std::unique_ptr<rocksdb::Iterator> it(database_.db->NewIterator(reading_in_order()));
     Revision reached = database_.compacted;
     size_t steps = 0;
     for (it->Seek(slice(log_key({reached.value + 1}))); it->Valid(); it->Next()) {

@@ -245,7 +245,7 @@ struct RocksOptions {
   // Recent changes kept in memory for watchers; older ones are read from disk.
   uint64_t recent_bytes = 4 << 20;
   // RocksDB's own memory: two memtables of this size, and the cache of uncompressed blocks.
-  uint64_t memtable_bytes = 4 << 20;
+  uint64_t memtable_bytes = 8 << 20;
   uint64_t block_cache_bytes = 8 << 20;
 
   const Clock* clock = nullptr;  // Null: the system's.
