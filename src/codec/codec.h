@@ -22,6 +22,7 @@
 #include "codec/sink.h"
 #include "codec/text.h"
 #include "codec/transcode_json.h"
+#include "codec/typed.h"
 #include "value/value.h"
 
 namespace holdfast::codec {

@@ -239,6 +239,8 @@ bool Encoder::scalar(const Type& type, const Value& value) {
 
 // A value that is bytes on the wire, without its length. Null stands for Go's zero value.
 bool Encoder::single(const Type& type, const Value& value) {
+  // A pointer that is set, to something that prints as null.
+  if (value.is_raw() && value.raw_json() == "null") return single(type, Value::null());
   switch (type.shape) {
     case Kind::Struct:
       return structure(type, value.is_null() ? Value::empty_map() : value);

@@ -1,0 +1,573 @@
+#include "codec/typed.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "base/base64.h"
+#include "codec/go_time.h"
+#include "codec/json.h"
+#include "codec/protobuf.h"
+#include "codec/protobuf_read.h"
+#include "codec/quantity.h"
+#include "codec/text.h"
+
+namespace holdfast::codec {
+namespace {
+
+using types::Field;
+using types::Type;
+using Kind = types::Shape;
+
+// What stands in a tree for a pointer to something that prints as null, where a missing pointer would be left out.
+Value printed_null() { return Value::raw("null"); }
+
+std::string_view short_name(const Type& type) { return type.name.substr(type.name.rfind('.') + 1); }
+
+// The embedded structs between `owner` and one of its flattened members, as Go names them.
+bool find_embedding(const Type& owner, const Field* member, std::vector<std::string_view>& names) {
+  for (const Field& field : owner.fields) {
+    if (&field == member) return true;
+    if (!field.inlined) continue;
+    names.push_back(short_name(*field.type));
+    if (find_embedding(*field.type, member, names)) return true;
+    names.pop_back();
+  }
+  return false;
+}
+
+class Typer {
+ public:
+  Typer(Arena& arena, const TypedOptions& options) : arena_(arena), options_(options) {}
+
+  Result<Value> run(const Type& type, const Value& in) {
+    Value out;
+    if (!convert(type, in, out)) return bad_request(std::move(fatal_));
+    if (!saved_.empty()) return bad_request(std::move(saved_));
+    return out;
+  }
+  bool has_unknown() const { return has_unknown_; }
+
+ private:
+  // Each sets `out`, to null for Go's zero value where that is not printed by itself. False: an error that Go returns
+  // at once. Errors that Go only keeps (the first counts) leave `out` at the zero value.
+  bool convert(const Type& type, const Value& in, Value& out);
+  bool structure(const Type& type, const Value& in, Value& out);
+  bool list(const Type& type, const Value& in, Value& out);
+  bool map(const Type& type, const Value& in, Value& out);
+  bool integer(const Type& type, const Value& in, Value& out);
+  bool bytes(const Type& type, const Value& in, Value& out);
+  bool time(const Type& type, const Value& in, Value& out);
+  bool quantity(const Value& in, Value& out);
+  bool int_or_string(const Value& in, Value& out);
+  bool raw(const Type& type, const Value& in, Value& out);
+  bool schema_union(const Type& type, const Value& in, Value& out);
+
+  // How a value of this type prints when it was not given, outside of a struct's omit rules.
+  bool zero(const Type& type, Value& out);
+  bool emit(const Type& owner, const Field& field, Value value);
+
+  struct Step {
+    const Type* owner;    // Of a struct's member.
+    const Field* member;  // Null in lists and maps.
+    std::string_view key;
+    size_t position;  // In a list.
+  };
+
+  bool wrong(std::string_view found, std::string_view go_name) {
+    if (saved_.empty()) saved_ = type_error(found, go_name);
+    return true;
+  }
+  bool fatal(std::string message) {
+    fatal_ = std::move(message);
+    return false;
+  }
+  std::string type_error(std::string_view found, std::string_view go_name) const;
+  static std::string_view json_kind(const Value& value);
+  // The number as it was sent.
+  std::string number_text(const Value& value) const;
+  std::string_view source_text() const;
+
+  Arena& arena_;
+  const TypedOptions& options_;
+  bool has_unknown_ = false;
+  bool report_unknown_ = true;
+  std::string saved_, fatal_;
+  std::vector<Step> path_;
+  std::vector<Value> slots_;    // A stack: one frame of values, in the order of declaration, a struct that is open.
+  std::vector<Member> output_;  // A stack: what each open struct or map prints.
+};
+
+std::string_view Typer::json_kind(const Value& value) {
+  switch (value.kind()) {
+    case Value::Kind::Null:
+      return "null";
+    case Value::Kind::Bool:
+      return "bool";
+    case Value::Kind::Int:
+    case Value::Kind::Double:
+      return "number";
+    case Value::Kind::String:
+      return "string";
+    case Value::Kind::List:
+      return "array";
+    case Value::Kind::Raw:
+    case Value::Kind::Map:
+      return "object";
+  }
+  return "";
+}
+
+std::string Typer::type_error(std::string_view found, std::string_view go_name) const {
+  std::string fields;
+  const Type* owner = nullptr;
+  for (const Step& step : path_) {
+    if (step.member == nullptr) continue;
+    owner = step.owner;
+    std::vector<std::string_view> embedded;
+    find_embedding(*owner, step.member, embedded);
+    for (std::string_view name : embedded) fields += "." + std::string(name);
+    fields += "." + std::string(step.member->name);
+  }
+  std::string text = "json: cannot unmarshal " + std::string(found) + " into Go ";
+  text += owner == nullptr ? std::string("value") : "struct field " + std::string(short_name(*owner)) + fields;
+  return text + " of type " + std::string(go_name);
+}
+
+std::string_view Typer::source_text() const {
+  if (options_.json_source.empty()) return {};
+  std::vector<std::string> path;
+  for (const Step& step : path_) {
+    const bool in_list = step.member == nullptr && step.key.data() == nullptr;
+    path.push_back(in_list ? std::to_string(step.position) : std::string(step.key));
+  }
+  return json_text_at(options_.json_source, path);
+}
+
+std::string Typer::number_text(const Value& value) const {
+  if (value.is_int()) return std::to_string(value.as_int());
+  if (const std::string_view text = source_text(); !text.empty()) return std::string(text);
+  return std::isfinite(value.as_double()) ? float_text(value.as_double(), FloatText::Json) : "";
+}
+
+bool Typer::convert(const Type& type, const Value& in, Value& out) {
+  out = Value::null();
+  switch (type.shape) {
+    case Kind::Struct:
+      return structure(type, in, out);
+    case Kind::String:
+      if (in.is_string()) {
+        out = in;
+      } else if (!in.is_null()) {
+        wrong(json_kind(in), type.go_name);
+      }
+      return true;
+    case Kind::Bool:
+      if (in.is_bool()) {
+        out = in;
+      } else if (!in.is_null()) {
+        wrong(json_kind(in), type.go_name);
+      }
+      return true;
+    case Kind::Int32:
+    case Kind::Int64:
+      return integer(type, in, out);
+    case Kind::Double:
+      if (in.is_double() && !std::isfinite(in.as_double())) {
+        wrong("number " + number_text(in), type.go_name);
+      } else if (in.is_number()) {
+        out = in.is_double() ? in : Value::number(in.number_value());
+      } else if (!in.is_null()) {
+        wrong(json_kind(in), type.go_name);
+      }
+      return true;
+    case Kind::Bytes:
+      return bytes(type, in, out);
+    case Kind::List:
+      return list(type, in, out);
+    case Kind::Map:
+      return map(type, in, out);
+    case Kind::Time:
+    case Kind::MicroTime:
+      return time(type, in, out);
+    case Kind::Quantity:
+      return quantity(in, out);
+    case Kind::IntOrString:
+      return int_or_string(in, out);
+    case Kind::FieldsV1:
+      out = in;
+      return true;
+    case Kind::Raw:
+      return raw(type, in, out);
+    case Kind::SchemaOrBool:
+    case Kind::SchemaOrArray:
+    case Kind::SchemaOrStringArray:
+      return schema_union(type, in, out);
+    default:
+      out = in;
+      return true;
+  }
+}
+
+bool Typer::structure(const Type& type, const Value& in, Value& out) {
+  if (!in.is_map() && !in.is_null()) return wrong(json_kind(in), type.go_name);
+  if (path_.size() >= static_cast<size_t>(kMaxProtobufDepth) * 2) return fatal("exceeded max depth");
+  const size_t frame = slots_.size();
+  slots_.resize(frame + type.members.size());
+  bool same = true;  // Whether what comes out is, member for member, what came in.
+  size_t next = 0;
+  const std::span<const Member> members = in.is_map() ? in.members() : std::span<const Member>();
+  for (const Member& member : members) {
+    // Members mostly come in the order of declaration.
+    size_t at = next;
+    const size_t near = std::min(type.members.size(), next + 8);
+    while (at < near && type.members[at]->name != member.key) ++at;
+    if (at == near) {
+      const auto found = std::ranges::lower_bound(type.members_by_name, member.key, {},
+                                                  [&](uint16_t position) { return type.members[position]->name; });
+      at = found == type.members_by_name.end() ? type.members.size() : *found;
+    }
+    const Field* field = at < type.members.size() ? type.members[at] : nullptr;
+    if (field == nullptr || field->name != member.key || !field->exists(options_.gates) ||
+        (field->root_only && path_.size() != 1)) {
+      has_unknown_ = has_unknown_ || report_unknown_;
+      same = false;
+      continue;
+    }
+    if (at < next) same = false;
+    next = at + 1;
+    path_.push_back({&type, field, member.key, 0});
+    Value value;
+    if (!field->pointer) {
+      if (!convert(*field->type, member.value, value)) return false;
+    } else if (!member.value.is_null()) {
+      if (!convert(*field->type, member.value, value)) return false;
+      // The pointer is set, if only to Go's zero value.
+      if (value.is_null() && !zero(*field->type, value)) return false;
+      if (value.is_null()) value = printed_null();
+    }
+    path_.pop_back();
+    slots_[frame + at] = value;
+  }
+
+  const size_t start = output_.size();
+  for (size_t i = 0; i < type.members.size(); ++i) {
+    if (!emit(type, *type.members[i], slots_[frame + i])) return false;
+  }
+  slots_.resize(frame);
+  const std::span<const Member> printed(output_.data() + start, output_.size() - start);
+  same = same && in.is_map() && printed.size() == members.size();
+  for (size_t i = 0; same && i < printed.size(); ++i) {
+    same = printed[i].value.same(members[i].value) && printed[i].key == members[i].key;
+  }
+  if (same) {
+    out = in;
+  } else {
+    out = printed.empty() ? Value::empty_map() : Value::map(arena_, printed);
+  }
+  output_.resize(start);
+  return true;
+}
+
+bool Typer::zero(const Type& type, Value& out) {
+  switch (type.shape) {
+    case Kind::Bool:
+      out = Value::boolean(false);
+      return true;
+    case Kind::Int32:
+    case Kind::Int64:
+    case Kind::IntOrString:
+      out = Value::integer(0);
+      return true;
+    case Kind::Double:
+      out = Value::number(0);
+      return true;
+    case Kind::String:
+      out = Value::string("");
+      return true;
+    case Kind::Quantity:
+      out = Value::string("0");
+      return true;
+    case Kind::Struct:
+      return structure(type, Value::null(), out);
+    case Kind::SchemaOrBool:
+      out = Value::boolean(false);
+      return true;
+    default:
+      out = Value::null();
+      return true;
+  }
+}
+
+bool is_zero_scalar(const Value& value) {
+  switch (value.kind()) {
+    case Value::Kind::Null:
+      return true;
+    case Value::Kind::Bool:
+      return !value.as_bool();
+    case Value::Kind::Int:
+      return value.as_int() == 0;
+    case Value::Kind::Double:
+      return value.as_double() == 0;
+    default:
+      return value.count() == 0;
+  }
+}
+
+// Adds the member to what its struct prints, or leaves it out. Null: it was not given, or is Go's zero value.
+bool Typer::emit(const Type& owner, const Field& field, Value value) {
+  const Type& type = *field.type;
+  if (field.pointer) {
+    if (value.is_null() && field.omit_empty) return true;
+    output_.push_back({field.name, value});
+    return true;
+  }
+  switch (type.shape) {
+    case Kind::Bool:
+    case Kind::Int32:
+    case Kind::Int64:
+    case Kind::Double:
+    case Kind::String:
+      if (field.omit_empty && is_zero_scalar(value)) return true;
+      break;
+    case Kind::List:
+    case Kind::Map:
+    case Kind::Bytes:
+    case Kind::Any:
+      if (field.omit_empty && (value.is_null() || (type.shape != Kind::Any && value.count() == 0))) return true;
+      if (value.is_null() && field.name == "items" && owner.name.ends_with("List")) value = Value::empty_list();
+      break;
+    case Kind::Time:
+    case Kind::MicroTime:
+      if (field.omit_zero && value.is_null()) return true;
+      break;
+    default:
+      break;
+  }
+  if (value.is_null() && !zero(type, value)) return false;
+  output_.push_back({field.name, value});
+  return true;
+}
+
+bool Typer::list(const Type& type, const Value& in, Value& out) {
+  if (in.is_null()) return true;
+  if (!in.is_list()) return wrong(json_kind(in), type.go_name);
+  const Type& element = *type.element;
+  const auto items = in.items();
+  Value* changed = nullptr;  // Made when the first item differs from what came in.
+  path_.push_back({nullptr, nullptr, {}, 0});
+  for (size_t i = 0; i < items.size(); ++i) {
+    path_.back().position = i;
+    Value value;
+    if (!convert(element, items[i], value)) return false;
+    if (value.is_null() && !zero(element, value)) return false;
+    if (changed == nullptr && !value.same(items[i])) {
+      changed = arena_.allocate_array<Value>(items.size());
+      std::copy(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(i), changed);
+    }
+    if (changed != nullptr) changed[i] = value;
+  }
+  path_.pop_back();
+  out = changed == nullptr ? in : Value::list({changed, items.size()});
+  return true;
+}
+
+bool Typer::map(const Type& type, const Value& in, Value& out) {
+  if (in.is_null()) return true;
+  if (!in.is_map()) return wrong(json_kind(in), type.go_name);
+  const Type& element = *type.element;
+  const auto members = in.members();
+  const size_t start = output_.size();
+  bool same = true;
+  bool sorted = true;
+  path_.push_back({nullptr, nullptr, {}, 0});
+  for (size_t i = 0; i < members.size(); ++i) {
+    const Member& member = members[i];
+    path_.back().key = member.key.data() == nullptr ? std::string_view("") : member.key;
+    Value value;
+    if (!convert(element, member.value, value)) return false;
+    if (value.is_null() && !zero(element, value)) return false;
+    same = same && value.same(member.value);
+    sorted = sorted && (i == 0 || members[i - 1].key < member.key);
+    output_.push_back({member.key, value});
+  }
+  path_.pop_back();
+  if (!sorted) {
+    std::sort(output_.begin() + static_cast<std::ptrdiff_t>(start), output_.end(),
+              [](const Member& a, const Member& b) { return a.key < b.key; });
+  }
+  if (same && sorted) {
+    out = in;
+  } else {
+    out = Value::map(arena_, std::span<const Member>(output_.data() + start, output_.size() - start));
+  }
+  output_.resize(start);
+  return true;
+}
+
+bool Typer::integer(const Type& type, const Value& in, Value& out) {
+  if (in.is_null()) return true;
+  if (!in.is_number()) return wrong(json_kind(in), type.go_name);
+  const bool narrow = type.shape == Kind::Int32;
+  if (in.is_int()) {
+    if (narrow && in.as_int() != static_cast<int32_t>(in.as_int())) {
+      return wrong("number " + std::to_string(in.as_int()), type.go_name);
+    }
+    out = in;
+    return true;
+  }
+  // Whatever does not print as plain digits is no integer to Go. YAML's 1.0 has become 1 by then, JSON's has not.
+  const std::string text = number_text(in);
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  if (!whole || (narrow && number != static_cast<int32_t>(number))) return wrong("number " + text, type.go_name);
+  out = Value::integer(number);
+  return true;
+}
+
+bool Typer::bytes(const Type& type, const Value& in, Value& out) {
+  if (in.is_null()) return true;
+  std::string decoded;
+  if (in.is_string()) {
+    size_t at = 0;
+    std::optional<std::string> found = base64_decode(in.as_string(), &at);
+    if (!found) {
+      if (saved_.empty()) saved_ = "illegal base64 data at input byte " + std::to_string(at);
+      return true;
+    }
+    decoded = std::move(*found);
+  } else if (in.is_list()) {  // Go takes a list of small numbers for bytes.
+    for (const Value& item : in.items()) {
+      if (item.is_null()) {
+        decoded += '\0';
+      } else if (!item.is_number()) {
+        return wrong(json_kind(item), "uint8");
+      } else if (!item.is_int() || item.as_int() < 0 || item.as_int() > 255) {
+        return wrong("number " + number_text(item), "uint8");
+      } else {
+        decoded += static_cast<char>(item.as_int());
+      }
+    }
+  } else {
+    return wrong(json_kind(in), type.go_name);
+  }
+  const size_t size = base64_size(decoded.size());
+  auto* text = arena_.allocate_array<char>(size);
+  base64_encode(decoded, text);
+  const Value canonical = Value::string({text, size});
+  out = in.is_string() && in.as_string() == canonical.as_string() ? in : canonical;
+  return true;
+}
+
+bool Typer::time(const Type& type, const Value& in, Value& out) {
+  if (in.is_null()) return true;
+  if (!in.is_string()) return fatal(type_error(json_kind(in), "string"));
+  const bool micro = type.shape == Kind::MicroTime;
+  std::string error;
+  const std::optional<UnixTime> when =
+      parse_go_time(in.as_string(), micro ? TimeLayout::Micro : TimeLayout::Seconds, error);
+  if (!when) return fatal(std::move(error));
+  if (when->seconds == kZeroTimeSeconds && when->nanos == 0) return true;
+  char text[kMaxRfc3339];
+  const char* end = micro ? write_rfc3339_micro(*when, text) : write_rfc3339(*when, text);
+  const std::string_view canonical(text, static_cast<size_t>(end - text));
+  out = in.as_string() == canonical ? in : Value::string(arena_, canonical);
+  return true;
+}
+
+bool Typer::quantity(const Value& in, Value& out) {
+  if (in.is_null()) {
+    out = Value::string("0");
+    return true;
+  }
+  if (in.is_string() && Quantity::surely_canonical(in.as_string())) {
+    out = in;
+    return true;
+  }
+  std::string text;
+  if (in.is_string()) {
+    text = in.as_string();
+  } else if (in.is_number()) {
+    text = number_text(in);
+  } else {
+    text = encode_json(in);  // Go hands the value's own text to the parser, which refuses it.
+  }
+  Result<Quantity> parsed = Quantity::parse(text);
+  if (!parsed) return fatal(parsed.error().message);
+  const std::string printed = parsed->text();
+  out = in.is_string() && in.as_string() == printed ? in : Value::string(arena_, printed);
+  return true;
+}
+
+bool Typer::int_or_string(const Value& in, Value& out) {
+  if (in.is_null()) {
+    out = Value::integer(0);
+    return true;
+  }
+  if (in.is_string()) {
+    out = in;
+    return true;
+  }
+  if (!in.is_number()) return fatal(type_error(json_kind(in), "int32"));
+  int64_t number = 0;
+  const std::string text = number_text(in);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  if (!whole || number != static_cast<int32_t>(number)) return fatal(type_error("number " + text, "int32"));
+  out = in.is_int() ? in : Value::integer(number);
+  return true;
+}
+
+bool Typer::raw(const Type& type, const Value& in, Value& out) {
+  if (in.is_null() || in.is_raw()) {
+    out = in;
+    return true;
+  }
+  // RawExtension keeps the sender's bytes; apiextensions' JSON passes through a value and comes out sorted.
+  if (type.name == "runtime.RawExtension") {
+    if (const std::string_view text = source_text(); !text.empty()) {
+      out = Value::raw(text);
+      return true;
+    }
+  }
+  std::string text;
+  encode_json_sorted(in, text);
+  out = Value::raw(arena_.copy(std::string_view(text)));
+  return true;
+}
+
+bool Typer::schema_union(const Type& type, const Value& in, Value& out) {
+  const bool or_bool = type.shape == Kind::SchemaOrBool;
+  // Upstream decodes what is inside by a decoder of its own: not strict, and its errors are final.
+  const std::string saved_before = std::exchange(saved_, {});
+  const bool report_before = std::exchange(report_unknown_, false);
+  bool ok = true;
+  if (in.is_map()) {
+    ok = structure(*type.fields[or_bool ? 1 : 0].type, in, out);
+  } else if (or_bool) {
+    if (!in.is_bool()) return fatal("boolean or JSON schema expected");
+    out = in;
+  } else if (in.is_list()) {
+    ok = list(*type.fields[1].type, in, out);
+    if (ok && out.count() == 0) out = Value::null();
+  }
+  report_unknown_ = report_before;
+  if (!ok) return false;
+  if (!saved_.empty()) return fatal(std::move(saved_));
+  saved_ = saved_before;
+  return true;
+}
+
+}  // namespace
+
+Result<Value> to_typed(Arena& arena, const types::Type& type, const Value& in, const TypedOptions& options,
+                       TypedReport* report) {
+  Typer typer(arena, options);
+  Result<Value> typed = typer.run(type, in);
+  if (report != nullptr) report->has_unknown = typer.has_unknown();
+  return typed;
+}
+
+}  // namespace holdfast::codec
