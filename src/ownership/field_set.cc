@@ -321,7 +321,10 @@ void SetBuilder::grow() {
   entries_ = static_cast<SetEntry*>(bigger);
 }
 
-FieldSet SetBuilder::close(size_t level) {
+FieldSet SetBuilder::close(size_t level) { return close(level, Twice::LaterWins); }
+FieldSet SetBuilder::close_items(size_t level) { return close(level, Twice::BareMember); }
+
+FieldSet SetBuilder::close(size_t level, Twice twice) {
   assert(level <= count_);
   SetEntry* const first = entries_ + level;
   size_t count = count_ - level;
@@ -355,7 +358,10 @@ FieldSet SetBuilder::close(size_t level) {
     for (size_t i = 1; i < count; ++i) {
       if (compare(first[kept].element, first[i].element) == 0) {
         first[kept].member |= first[i].member;
-        if (first[i].child_count != 0) {
+        if (twice == Twice::BareMember) {
+          first[kept].child_entries = nullptr;
+          first[kept].child_count = 0;
+        } else if (first[i].child_count != 0) {
           first[kept].child_entries = first[i].child_entries;
           first[kept].child_count = first[i].child_count;
         }

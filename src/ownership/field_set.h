@@ -193,8 +193,12 @@ class SetBuilder {
   }
   // Of one element added twice, membership unites and the later children win when there are any.
   FieldSet close(size_t level);
+  // Of one element added twice, the bare member stays: how duplicated list items are owned.
+  FieldSet close_items(size_t level);
 
  private:
+  enum class Twice : uint8_t { LaterWins, BareMember };
+  FieldSet close(size_t level, Twice twice);
   void grow();
   Arena* arena_;
   SetEntry* entries_ = nullptr;

@@ -1,0 +1,318 @@
+#include "ownership/engine.h"
+
+#include <algorithm>
+
+namespace holdfast::ownership {
+namespace {
+
+FieldSet filtered(Arena& arena, const VersionView& view, FieldSet set) {
+  return view.reset == nullptr ? set : view.reset->apply(arena, set);
+}
+
+void drop_empty(Managed& managed) {
+  std::erase_if(managed, [](const ManagerEntry& entry) { return entry.fields.empty(); });
+}
+
+// The members of `set` at or below the paths of `roots`.
+FieldSet at_or_below(Arena& arena, FieldSet set, FieldSet roots) {
+  SetBuilder out(arena);
+  size_t j = 0;
+  const std::span<const SetEntry> wanted = roots.entries();
+  for (const SetEntry& entry : set.entries()) {
+    int c = 1;
+    while (j < wanted.size() && (c = compare(wanted[j].element, entry.element)) < 0) ++j;
+    if (j == wanted.size()) break;
+    if (c != 0) continue;
+    if (wanted[j].member) {
+      out.add(entry.element, entry.member, entry.children());
+    } else {
+      out.add(entry.element, false, at_or_below(arena, entry.children(), wanted[j].children()));
+    }
+  }
+  return out.close(0);
+}
+
+}  // namespace
+
+Result<std::optional<Value>> Engine::convert(const Value& object, const VersionView& from, const VersionView& to) {
+  if (from.api_version == to.api_version) return std::optional<Value>(object);
+  Result<std::optional<Value>> converted = versions_.convert(arena_, object, from, to);
+  if (!converted || !*converted) return converted;
+  const Value value = unfold_raw(arena_, *to.type, **converted);
+  // What a conversion made is checked like a configuration: duplicates fail too.
+  if (std::string problem = validate(*to.type, value, Duplicates::Refused); !problem.empty()) {
+    return internal_error(std::move(problem));
+  }
+  return std::optional<Value>(value);
+}
+
+Result<Engine::InVersion*> Engine::in_version(const Value& live, std::string_view api_version) {
+  for (InVersion& known : seen_) {
+    if (known.view != nullptr && known.view->api_version == api_version) return &known;
+  }
+  const VersionView* view = api_version == version_.api_version ? &version_ : versions_.find(api_version);
+  if (view == nullptr) return static_cast<InVersion*>(nullptr);
+  Result<std::optional<Value>> converted = convert(live, version_, *view);
+  if (!converted) return converted.take_error();
+  return &seen_.emplace_back(InVersion{view, *converted, std::nullopt});
+}
+
+Comparison Engine::compare_filtered(const VersionView& view, const Value& left, const Value& right) {
+  Comparison c = compare(arena_, *view.type, left, right);
+  if (view.reset != nullptr) {
+    c.added = view.reset->apply(arena_, c.added);
+    c.modified = view.reset->apply(arena_, c.modified);
+    c.removed = view.reset->apply(arena_, c.removed);
+  }
+  return c;
+}
+
+Result<const Comparison*> Engine::compared(InVersion& version, const Value& live, const Value& next) {
+  if (!version.comparison) {
+    if (version.view == &version_) {
+      version.comparison = compare_filtered(version_, live, next);
+    } else {
+      Result<std::optional<Value>> converted = convert(next, version_, *version.view);
+      if (!converted) {
+        Error error = converted.take_error();
+        error.message = "failed to convert new object: " + error.message;
+        return error;
+      }
+      if (!*converted) return static_cast<const Comparison*>(nullptr);
+      version.comparison = compare_filtered(*version.view, *version.live, **converted);
+    }
+  }
+  return &*version.comparison;
+}
+
+// 1. Entries as the types see them now; those of versions that are gone are left out.
+Result<Managed> Engine::reconcile_all(const Value& live, const Managed& managed) {
+  Managed out;
+  out.reserve(managed.size() + 1);
+  for (const ManagerEntry& entry : managed) {
+    Result<InVersion*> version = in_version(live, entry.api_version);
+    if (!version) return version.take_error();
+    if (*version == nullptr || !(*version)->live) continue;
+    out.push_back(entry);
+    out.back().fields = reconcile(arena_, *(*version)->view->type, entry.fields);
+  }
+  return out;
+}
+
+Result<Engine::Updated> Engine::update(const Value& live, const Value& next, const Managed& managed) {
+  seen_.reserve(managed.size() + 2);  // Pointers into it are kept.
+  Result<Managed> reconciled = reconcile_all(live, managed);
+  if (!reconciled) return reconciled.take_error();
+
+  // 2. What changed, in the request's version.
+  Result<InVersion*> own = in_version(live, version_.api_version);
+  if (!own) return own.take_error();
+  Result<const Comparison*> mine = compared(**own, live, next);
+  if (!mine) return mine.take_error();
+
+  // 3. Everybody loses what was modified, added or removed, each in the version of the entry.
+  for (ManagerEntry& entry : *reconciled) {
+    Result<InVersion*> version = in_version(live, entry.api_version);
+    if (!version) return version.take_error();
+    Result<const Comparison*> change = compared(**version, live, next);
+    if (!change) return change.take_error();
+    if (*change == nullptr) {
+      entry.fields = {};
+      continue;
+    }
+    entry.fields = difference(arena_, entry.fields, (*change)->modified);
+    entry.fields = difference(arena_, entry.fields, (*change)->added);
+    entry.fields = difference(arena_, entry.fields, (*change)->removed);
+  }
+  drop_empty(*reconciled);
+
+  // 4. What the writer gains.
+  const FieldSet gained = union_of(arena_, (*mine)->modified, (*mine)->added);
+  return Updated{std::move(*reconciled), gained};
+}
+
+Result<Value> Engine::prune(const Value& merged, const Managed& managed, const ManagerEntry& last, FieldSet own) {
+  if (last.fields.empty()) return merged;
+  const bool one_version = last.api_version == version_.api_version &&
+                           std::all_of(managed.begin(), managed.end(), [&](const ManagerEntry& entry) {
+                             return entry.api_version == version_.api_version;
+                           });
+  // Whatever the applier owned it still owns: nothing to take away. (Its new set names every container above its
+  // paths, so steps b and c below keep all of them.)
+  if (one_version && own.includes(last.fields)) return merged;
+
+  const VersionView* last_view =
+      last.api_version == version_.api_version ? &version_ : versions_.find(last.api_version);
+  if (last_view == nullptr) return merged;
+  Result<std::optional<Value>> converted = convert(merged, version_, *last_view);
+  if (!converted) {
+    Error error = converted.take_error();
+    error.message = "failed to prune fields: failed to convert merged object to last applied version: " + error.message;
+    return error;
+  }
+  if (!*converted) return merged;
+  const Value base = **converted;
+
+  auto failed = [](Error error, std::string_view what, std::string_view version) {
+    error.message = "failed to prune fields: failed add back owned items: failed to convert " + std::string(what) +
+                    " object at version " + std::string(version) + ": " + error.message;
+    return error;
+  };
+
+  // a. Everything of the last set goes.
+  const FieldSet last_named = with_named_fields(arena_, *last_view->type, last.fields);
+  Value pruned = remove(arena_, *last_view->type, base, last_named);
+
+  // b. What anybody owns comes back, version by version, the last set's own version first: its fields may be needed
+  // for conversion.
+  std::vector<const VersionView*> order = {last_view};
+  for (const ManagerEntry& entry : managed) {
+    const VersionView* view = entry.api_version == version_.api_version ? &version_ : versions_.find(entry.api_version);
+    if (view == nullptr) continue;
+    const auto known = [&](const VersionView* v) { return v->api_version == view->api_version; };
+    if (std::none_of(order.begin(), order.end(), known)) order.push_back(view);
+  }
+  Value whole = base;
+  const VersionView* at = last_view;
+  for (const VersionView* view : order) {
+    FieldSet owned;
+    bool any = false;
+    for (const ManagerEntry& entry : managed) {
+      if (entry.api_version != view->api_version) continue;
+      owned = union_of(arena_, owned, entry.fields);
+      any = true;
+    }
+    if (!any) continue;
+    Result<std::optional<Value>> whole_there = convert(whole, *at, *view);
+    if (!whole_there) return failed(whole_there.take_error(), "merged", view->api_version);
+    if (!*whole_there) continue;
+    Result<std::optional<Value>> pruned_there = convert(pruned, *at, *view);
+    if (!pruned_there) return failed(pruned_there.take_error(), "pruned", view->api_version);
+    if (!*pruned_there) continue;
+    whole = **whole_there;
+    at = view;
+    const MergeType& type = *view->type;
+    const FieldSet all = with_named_fields(arena_, type, to_set(arena_, type, whole));
+    const FieldSet kept = with_named_fields(arena_, type, to_set(arena_, type, **pruned_there));
+    const FieldSet held = union_of(arena_, kept, with_named_fields(arena_, type, owned));
+    pruned = remove(arena_, type, whole, difference(arena_, all, held));
+  }
+
+  // c. Only what the applier owned may be gone.
+  Result<std::optional<Value>> back = convert(pruned, *at, *last_view);
+  if (!back) {
+    Error error = back.take_error();
+    error.message =
+        "failed to prune fields: failed add back dangling items: failed to convert pruned object to last applied "
+        "version: " +
+        error.message;
+    return error;
+  }
+  Value result = base;
+  if (*back) {
+    const MergeType& type = *last_view->type;
+    const FieldSet all = with_named_fields(arena_, type, to_set(arena_, type, base));
+    const FieldSet kept = with_named_fields(arena_, type, to_set(arena_, type, **back));
+    result = remove(arena_, type, base, intersection(arena_, difference(arena_, all, kept), last_named));
+  }
+  Result<std::optional<Value>> own_version = convert(result, *last_view, version_);
+  if (!own_version) {
+    Error error = own_version.take_error();
+    error.message = "failed to prune fields: " + error.message;
+    return error;
+  }
+  return *own_version ? **own_version : merged;
+}
+
+Result<FieldSet> Engine::removed_by_unset(const InVersion& version, const Value& live, FieldSet unset,
+                                          FieldSet removed) {
+  if (removed.empty()) return removed;
+  if (version.view == &version_) return at_or_below(arena_, removed, unset);
+  // Paths do not convert, objects do: what another version misses when only the unset fields go.
+  const Value without = remove(arena_, *version_.type, live, unset, Emptied::Stays);
+  Result<std::optional<Value>> there = convert(without, version_, *version.view);
+  if (!there) return there.take_error();
+  if (!*there) return FieldSet();
+  return intersection(arena_, removed, compare_filtered(*version.view, *version.live, **there).removed);
+}
+
+Result<Engine::Applied> Engine::apply(const Value& live, const Value& config, const Managed& managed,
+                                      const ManagerEntry& applier, const ApplyOptions& options) {
+  seen_.reserve(managed.size() + 2);  // Pointers into it are kept.
+  // 1.
+  Result<Managed> reconciled = reconcile_all(live, managed);
+  if (!reconciled) return reconciled.take_error();
+
+  // 2. The configuration over the live object, without what it unsets.
+  Value merged = merge(arena_, *version_.type, live, config);
+  if (!options.unset.empty()) merged = remove(arena_, *version_.type, merged, options.unset, Emptied::Stays);
+
+  // 3. The applier's new set takes the place of its last.
+  const FieldSet named = union_of(arena_, to_set(arena_, *version_.type, config), options.unset);
+  const FieldSet own = filtered(arena_, version_, named);
+  ManagerEntry last;
+  last.api_version = version_.api_version;
+  auto place = std::find_if(reconciled->begin(), reconciled->end(),
+                            [&](const ManagerEntry& entry) { return same_manager(entry, applier); });
+  if (place != reconciled->end()) {
+    last = *place;
+  } else {
+    reconciled->push_back(applier);
+    place = reconciled->end() - 1;
+  }
+  place->fields = own;
+  place->api_version = applier.api_version;
+  const size_t self = static_cast<size_t>(place - reconciled->begin());
+
+  // 4.
+  Result<Value> pruned = prune(merged, *reconciled, last, own);
+  if (!pruned) return pruned.take_error();
+  Applied out;
+  out.object = *pruned;
+  // Defaults come before the comparison where something is unset, so that unsetting what has a default is no removal,
+  // and doing it twice is no change.
+  Value seen = out.object;
+  if (!options.unset.empty() && options.defaults != nullptr && *options.defaults) {
+    seen = out.object = (*options.defaults)(arena_, out.object);
+  }
+
+  // 5. Against every other entry.
+  for (size_t i = 0; i < reconciled->size(); ++i) {
+    if (i == self) continue;
+    ManagerEntry& entry = (*reconciled)[i];
+    Result<InVersion*> version = in_version(live, entry.api_version);
+    if (!version) return version.take_error();
+    Result<const Comparison*> change = compared(**version, live, seen);
+    if (!change) return change.take_error();
+    if (*change == nullptr) {
+      entry.fields = {};
+      continue;
+    }
+    const FieldSet touched = union_of(arena_, (*change)->modified, (*change)->added);
+    FieldSet conflict = intersection(arena_, entry.fields, touched);
+    // Removing is nobody's conflict, except where it was asked for by name.
+    if (!options.unset.empty()) {
+      Result<FieldSet> unset = removed_by_unset(**version, live, options.unset, (*change)->removed);
+      if (!unset) return unset.take_error();
+      conflict = union_of(arena_, conflict, intersection(arena_, entry.fields, *unset));
+    }
+    if (!conflict.empty()) {
+      out.conflicts.push_back({entry, conflict});
+      entry.fields = difference(arena_, entry.fields, conflict);
+    }
+    entry.fields = difference(arena_, entry.fields, (*change)->removed);
+  }
+  if (options.force) out.conflicts.clear();
+  if (!out.conflicts.empty()) return out;
+
+  // 6.
+  drop_empty(*reconciled);
+  out.managed = std::move(*reconciled);
+
+  // 7.
+  out.changed = !out.object.same(live) && !equal(live, out.object, Numbers::ByValue);
+  if (!out.changed) out.object = live;
+  return out;
+}
+
+}  // namespace holdfast::ownership

@@ -1,0 +1,466 @@
+// The rules above the engine, outermost first, each function named for its layer in Kubernetes' field manager
+// (k8s.io/apimachinery/pkg/util/managedfields/internal).
+#include <algorithm>
+#include <array>
+
+#include "codec/json.h"
+#include "ownership/engine.h"
+#include "ownership/ownership.h"
+#include "ownership/unset.h"
+
+namespace holdfast::ownership {
+namespace {
+
+constexpr std::string_view kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
+constexpr size_t kMaxAnnotationBytes = 262144;
+constexpr std::string_view kKubectl = "kubectl";
+constexpr std::string_view kBeforeFirstApply = "before-first-apply";
+constexpr std::string_view kAncientChanges = "ancient-changes";
+
+// What nobody owns, exactly these paths.
+FieldSet stripped_paths() {
+  struct Paths {
+    Arena arena;
+    FieldSet set;
+    Paths() {
+      SetBuilder metadata(arena), root(arena);
+      for (const std::string_view name : {"clusterName", "creationTimestamp", "generation", "managedFields", "name",
+                                          "namespace", "resourceVersion", "selfLink", "uid"}) {
+        metadata.add(PathElement::field(name), true, {});
+      }
+      root.add(PathElement::field("apiVersion"), true, {});
+      root.add(PathElement::field("kind"), true, {});
+      root.add(PathElement::field("metadata"), true, metadata.close(0));
+      set = root.close(0);
+    }
+  };
+  static const Paths paths;
+  return paths.set;
+}
+
+Value without_managed_fields(Arena& arena, const Value& object) {
+  static constexpr std::array<std::string_view, 2> kPath = {"metadata", "managedFields"};
+  if (object.get("metadata", "managedFields") == nullptr) return object;
+  return without_path(arena, object, kPath);
+}
+
+Error unknown_error(std::string message) { return {Reason::Unknown, std::move(message)}; }
+
+// "group/version, Kind=K", as Go prints a GroupVersionKind.
+std::string kind_text(std::string_view api_version, std::string_view kind) {
+  const size_t slash = api_version.find('/');
+  std::string out;
+  if (slash == std::string_view::npos) {
+    out = "/" + std::string(api_version);
+  } else {
+    out = api_version;
+  }
+  return out + ", Kind=" + std::string(kind);
+}
+
+// "namespace/name; group/version, Kind=K"
+std::string object_text(const Value& object, std::string_view api_version, std::string_view kind) {
+  return std::string(object.text_at("metadata", "namespace")) + "/" + std::string(object.text_at("metadata", "name")) +
+         "; " + kind_text(api_version, kind);
+}
+
+Error conflict_error(std::vector<Conflict> conflicts) {
+  std::vector<std::pair<std::string, const Conflict*>> sorted;
+  for (const Conflict& conflict : conflicts) sorted.emplace_back(identity_text(conflict.owner), &conflict);
+  std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  Error error{Reason::Conflict, ""};
+  error.details.emplace();
+  std::string blocks;
+  for (const auto& [identity, conflict] : sorted) {
+    const std::string who = manager_text(conflict->owner);
+    if (!blocks.empty()) blocks += "\n";
+    blocks += "conflicts with " + who + ":";
+    conflict->paths.for_each([&](Path path) {
+      // Owners were read from FieldsV1, so their numbers show as doubles.
+      const std::string shown = to_string(path, ShownNumbers::AsRead);
+      blocks += "\n- " + shown;
+      error.causes.push_back({"FieldManagerConflict", "conflict with " + who, shown});
+    });
+  }
+  if (error.causes.size() == 1) {
+    error.message = "Apply failed with 1 conflict: " + error.causes[0].message + ": " + error.causes[0].field;
+  } else {
+    error.message = "Apply failed with " + std::to_string(error.causes.size()) + " conflicts: " + blocks;
+  }
+  return error;
+}
+
+void strip_meta(Arena& arena, Managed& managed, const ManagerEntry& who) {
+  for (ManagerEntry& entry : managed) {
+    if (same_manager(entry, who)) entry.fields = difference(arena, entry.fields, stripped_paths());
+  }
+  std::erase_if(managed, [&](const ManagerEntry& entry) { return entry.fields.empty() && same_manager(entry, who); });
+}
+
+}  // namespace
+
+struct FieldManager::State final : Versions {
+  explicit State(FieldManagerOptions o) : options(std::move(o)) {
+    for (const ServedVersion& version : options.versions) {
+      assert(version.type != nullptr);
+      views.push_back({version.api_version, version.type, version.reset.empty() ? nullptr : &version.reset});
+    }
+    own = find(options.api_version);
+    assert(own != nullptr);
+  }
+
+  const VersionView* find(std::string_view api_version) const override {
+    for (const VersionView& view : views) {
+      if (view.api_version == api_version) return &view;
+    }
+    return nullptr;
+  }
+
+  Result<std::optional<Value>> convert(Arena& arena, const Value& object, const VersionView& from,
+                                       const VersionView& to) const override {
+    if (!options.convert) return std::optional<Value>();
+    Result<Value> converted = options.convert(arena, object, from.api_version, to.api_version);
+    if (!converted) return converted.take_error();
+    return std::optional<Value>(*converted);
+  }
+
+  Value zero_object(Arena& arena) const {
+    if (options.zero_object) return unfold_raw(arena, *own->type, options.zero_object(arena));
+    MapBuilder map(arena);
+    map.add("apiVersion", Value::string(options.api_version));
+    map.add("kind", Value::string(options.kind));
+    return map.build();
+  }
+
+  // Build manager info. Entries may outlive this manager and the request's texts.
+  ManagerEntry entry_of(Arena& arena, std::string_view manager, Operation operation) const {
+    ManagerEntry entry;
+    entry.manager = manager.empty() ? std::string_view("unknown") : arena.copy(manager);
+    entry.operation = operation;
+    entry.api_version = arena.copy(std::string_view(options.api_version));
+    entry.subresource = arena.copy(std::string_view(options.subresource));
+    return entry;
+  }
+
+  // Structured merge, strip meta, managed-fields updater.
+  Result<Managed> track(Arena& arena, const Value& live, const Value& object, const Managed& managed,
+                        std::string_view manager, UnixTime now) const {
+    auto problem = [&](std::string_view what, const Value& which, std::string_view why) {
+      return unknown_error("failed to convert " + std::string(what) + " object (" +
+                           object_text(which, options.api_version, options.kind) +
+                           ") to smd typed: " + std::string(why));
+    };
+    if (std::string why = validate(*own->type, object, Duplicates::Tolerated); !why.empty()) {
+      return problem("new", object, why);
+    }
+    if (std::string why = validate(*own->type, live, Duplicates::Tolerated); !why.empty()) {
+      return problem("live", live, why);
+    }
+    Engine engine(arena, *this, *own);
+    Result<Engine::Updated> updated = engine.update(live, object, managed);
+    if (!updated) {
+      return unknown_error("failed to update ManagedFields (" + object_text(object, options.api_version, options.kind) +
+                           "): " + updated.error().message);
+    }
+    const FieldSet gained = difference(arena, updated->gained, stripped_paths());
+    if (!gained.empty()) {
+      ManagerEntry self = entry_of(arena, manager, Operation::Update);
+      self.time = now.seconds;
+      self.fields = gained;
+      const auto before = std::find_if(updated->managed.begin(), updated->managed.end(),
+                                       [&](const ManagerEntry& entry) { return same_manager(entry, self); });
+      if (before == updated->managed.end()) {
+        updated->managed.push_back(self);
+      } else {
+        self.fields = union_of(arena, gained, before->fields);
+        *before = self;
+      }
+    }
+    cap_managers(arena, updated->managed);
+    return std::move(updated->managed);
+  }
+
+  // Too many update managers: the oldest of each version are merged into one bucket.
+  void cap_managers(Arena& arena, Managed& managed) const {
+    if (options.retain_all_managers) return;
+    std::vector<std::pair<std::string, ManagerEntry>> updaters;
+    for (const ManagerEntry& entry : managed) {
+      if (entry.operation == Operation::Update) updaters.emplace_back("", entry);
+    }
+    if (updaters.size() <= options.max_update_managers) return;
+    for (auto& [identity, entry] : updaters) identity = identity_text(entry);
+    std::sort(updaters.begin(), updaters.end(), [](const auto& a, const auto& b) {
+      const int64_t x = a.second.time.value_or(0), y = b.second.time.value_or(0);
+      return x != y ? x < y : a.first < b.first;
+    });
+    auto at = [&](const ManagerEntry& who) {
+      return std::find_if(managed.begin(), managed.end(),
+                          [&](const ManagerEntry& entry) { return same_manager(entry, who); });
+    };
+    std::vector<ManagerEntry> firsts;  // The oldest of each version.
+    size_t count = updaters.size();
+    for (const auto& [identity, entry] : updaters) {
+      if (count <= options.max_update_managers) break;
+      const auto first = std::find_if(firsts.begin(), firsts.end(), [&, version = entry.api_version](const auto& f) {
+        return f.api_version == version;
+      });
+      if (first == firsts.end()) {
+        firsts.push_back(entry);
+        continue;
+      }
+      ManagerEntry bucket;
+      bucket.manager = kAncientChanges;
+      bucket.operation = Operation::Update;
+      bucket.api_version = entry.api_version;
+      FieldSet fields = entry.fields;
+      if (const auto old = at(bucket); old != managed.end()) {
+        fields = union_of(arena, fields, old->fields);
+      } else {
+        if (const auto one = at(*first); one != managed.end()) {
+          fields = union_of(arena, fields, one->fields);
+          managed.erase(one);
+        }
+        managed.push_back(bucket);
+      }
+      const auto place = at(bucket);
+      place->fields = fields;
+      place->time = entry.time;
+      // Last, as upstream does it: an entry that is the bucket itself goes with its fields.
+      if (const auto merged = at(entry); merged != managed.end()) managed.erase(merged);
+      --count;
+    }
+  }
+
+  // Structured merge, strip meta, managed-fields updater.
+  Result<Engine::Applied> apply_once(Arena& arena, const Value& live, const Value& config, const Managed& managed,
+                                     const ManagerEntry& applier, const Engine::ApplyOptions& how, UnixTime now) const {
+    Engine engine(arena, *this, *own);
+    Result<Engine::Applied> applied = engine.apply(live, config, managed, applier, how);
+    if (!applied) return unknown_error(applied.take_error().message);
+    if (!applied->conflicts.empty()) return applied;
+    strip_meta(arena, applied->managed, applier);
+    if (applied->changed) {
+      for (ManagerEntry& entry : applied->managed) {
+        if (same_manager(entry, applier)) entry.time = now.seconds;
+      }
+    }
+    return applied;
+  }
+
+  // The paths that client-side apply's annotation says kubectl set and that are as it set them; nothing where there is
+  // no annotation of use.
+  std::optional<FieldSet> client_side_fields(Arena& arena, const Value& live) const {
+    const std::string_view text = live.text_at("metadata", "annotations", kLastApplied);
+    if (text.empty() || !validate(*own->type, live, Duplicates::Refused).empty()) return std::nullopt;
+    const Result<Value> last = codec::decode_json(arena, text);
+    if (!last || last->text_at("apiVersion") != options.api_version || last->text_at("kind").empty()) {
+      return std::nullopt;
+    }
+    if (last->text_at("kind") != options.kind) return std::nullopt;
+    if (!validate(*own->type, *last, Duplicates::Refused).empty()) return std::nullopt;
+    const Comparison drift = compare(arena, *own->type, *last, live);
+    FieldSet fields = to_set(arena, *own->type, *last);
+    fields = difference(arena, fields, drift.modified);
+    fields = difference(arena, fields, drift.added);
+    return difference(arena, fields, drift.removed);
+  }
+
+  // Keeps kubectl's annotation in step with what kubectl applied through the server.
+  Value update_last_applied(Arena& arena, const Value& object, const Value& config) const {
+    if (object.text_at("metadata", "annotations", kLastApplied).empty()) return object;
+    static constexpr std::array<std::string_view, 3> kPath = {"metadata", "annotations", kLastApplied};
+    const Value plain =
+        config.get("metadata", "annotations", kLastApplied) == nullptr ? config : without_path(arena, config, kPath);
+    std::string text;
+    codec::encode_json_sorted(plain, text);
+    text += '\n';
+    size_t bytes = kLastApplied.size() + text.size();
+    for (const Member& m : object.members_at("metadata", "annotations")) {
+      if (m.key != kLastApplied) bytes += m.key.size() + (m.value.is_string() ? m.value.as_string().size() : 0);
+    }
+    if (bytes > kMaxAnnotationBytes) return without_path(arena, object, kPath);
+    return with_path(arena, object, kPath, Value::string(arena, text));
+  }
+
+  const FieldManagerOptions options;
+  std::vector<VersionView> views;
+  const VersionView* own = nullptr;
+};
+
+FieldManager::FieldManager(FieldManagerOptions options) : state_(std::make_unique<State>(std::move(options))) {}
+FieldManager::~FieldManager() = default;
+FieldManager::FieldManager(FieldManager&&) noexcept = default;
+FieldManager& FieldManager::operator=(FieldManager&&) noexcept = default;
+const FieldManagerOptions& FieldManager::options() const { return state_->options; }
+
+UpdateResult FieldManager::update(Arena& arena, const UpdateRequest& request) const {
+  const State& s = *state_;
+  static const Managed kNobody;
+  const Managed& stored = request.live_managed == nullptr ? kNobody : *request.live_managed;
+  UpdateResult out;
+  out.object = without_managed_fields(arena, request.object);
+
+  // Where to start from: the client may set or reset ownership through the main resource.
+  Managed managed = stored;
+  const Value* sent = request.object.get("metadata", "managedFields");
+  if (s.options.subresource.empty() && sent != nullptr) {
+    if (resets_managed(*sent)) {
+      managed.clear();
+    } else if (Result<Managed> decoded = decode_managed(arena, *sent); decoded && !decoded->empty()) {
+      managed = std::move(*decoded);
+    }
+  }
+
+  // An object without owners is tracked from its creation or its first apply, never from a later update.
+  const bool creating = request.live == nullptr || request.live->text_at("metadata", "uid").empty();
+  if (managed.empty() && !creating) return out;
+
+  const Value live = request.live == nullptr
+                         ? s.zero_object(arena)
+                         : unfold_raw(arena, *s.own->type, without_managed_fields(arena, *request.live));
+  const Value object = unfold_raw(arena, *s.own->type, out.object);
+  Result<Managed> tracked = s.track(arena, live, object, managed, request.manager, request.now);
+  if (!tracked) {
+    out.problem = tracked.take_error().message;
+    return out;
+  }
+  out.managed = std::move(*tracked);
+  sort_managed(out.managed);
+  return out;
+}
+
+Result<ApplyResult> FieldManager::apply(Arena& arena, const ApplyRequest& request) const {
+  const State& s = *state_;
+  const std::string_view config_version = request.config.text_at("apiVersion");
+  const std::string_view config_kind = request.config.text_at("kind");
+  if (config_version != s.options.api_version || config_kind != s.options.kind) {
+    return bad_request("invalid object type: " + kind_text(config_version, config_kind));
+  }
+  if (const Value* sent = request.config.get("metadata", "managedFields"); sent != nullptr && !sent->is_null()) {
+    return bad_request("metadata.managedFields must be nil");
+  }
+
+  const Value live = request.live == nullptr
+                         ? Value::empty_map()
+                         : unfold_raw(arena, *s.own->type, without_managed_fields(arena, *request.live));
+  Managed managed = request.live_managed == nullptr ? Managed() : *request.live_managed;
+
+  // Everything in an object that nobody owned before its first apply belongs to whoever was there before.
+  if (managed.empty() && request.live != nullptr) {
+    Result<Managed> tracked = s.track(arena, s.zero_object(arena), live, managed, kBeforeFirstApply, request.now);
+    if (!tracked) {
+      return unknown_error("failed to create manager for existing fields: " + tracked.error().message);
+    }
+    managed = std::move(*tracked);
+  }
+
+  // Markers first: what is left must fit the type like any configuration.
+  Engine::ApplyOptions how;
+  how.force = request.force;
+  Value config = request.config;
+  if (s.options.unset_markers && has_marker(config)) {
+    Result<Unset> unset = take_markers(arena, *s.own->type, config);
+    if (!unset) return unset.take_error();
+    config = unset->config;
+    how.unset = unset->paths;
+    how.defaults = &s.options.declared_defaults;
+  }
+  if (std::string why = validate(*s.own->type, config, Duplicates::Refused); !why.empty()) {
+    return unknown_error("failed to create typed patch object (" + object_text(config, config_version, config_kind) +
+                         "): " + why);
+  }
+  if (std::string why = validate(*s.own->type, live, Duplicates::Tolerated); !why.empty()) {
+    return unknown_error("failed to create typed live object (" +
+                         object_text(live, s.options.api_version, s.options.kind) + "): " + why);
+  }
+
+  const ManagerEntry applier = s.entry_of(arena, request.manager, Operation::Apply);
+
+  Result<Engine::Applied> applied = s.apply_once(arena, live, config, managed, applier, how, request.now);
+  if (!applied) return applied.take_error();
+  if (!applied->conflicts.empty()) {
+    // kubectl may take what its own client-side apply wrote.
+    std::optional<FieldSet> allowed;
+    if (request.manager == kKubectl) allowed = s.client_side_fields(arena, live);
+    if (!allowed) return conflict_error(std::move(applied->conflicts));
+    std::vector<Conflict> rest;
+    for (const Conflict& conflict : applied->conflicts) {
+      const FieldSet outside = difference(arena, conflict.paths, *allowed);
+      if (!outside.empty()) rest.push_back({conflict.owner, outside});
+    }
+    if (!rest.empty()) return conflict_error(std::move(rest));
+    how.force = true;
+    applied = s.apply_once(arena, live, config, managed, applier, how, request.now);
+    if (!applied) return applied.take_error();
+  }
+
+  ApplyResult out{applied->object, applied->changed, std::move(applied->managed)};
+  if (request.live == nullptr) out.changed = true;
+  if (!out.changed) out.object = without_managed_fields(arena, *request.live);
+  if (request.manager == kKubectl) {
+    const Value updated = s.update_last_applied(arena, out.object, request.config);
+    if (!updated.same(out.object)) {
+      out.changed |= !holdfast::equal(updated, out.object);
+      out.object = updated;
+    }
+  }
+  sort_managed(out.managed);
+  return out;
+}
+
+Result<Value> FieldManager::apply_unowned(Arena& arena, const Value& object, const Value& config) const {
+  const MergeType& type = *state_->own->type;
+  FieldSet unset;
+  Value wanted = config;
+  if (has_marker(config)) {
+    Result<Unset> taken = take_markers(arena, type, config);
+    if (!taken) return taken.take_error();
+    wanted = taken->config;
+    unset = taken->paths;
+  }
+  if (std::string why = validate(type, wanted, Duplicates::Refused); !why.empty()) return bad_request(std::move(why));
+  const Value base = unfold_raw(arena, type, object);
+  if (std::string why = validate(type, base, Duplicates::Tolerated); !why.empty()) return bad_request(std::move(why));
+  const Value merged = merge(arena, type, base, wanted);
+  return remove(arena, type, merged, unset, Emptied::Stays);
+}
+
+Result<Value> FieldManager::extract(Arena& arena, const Value& object, const Managed& managed, std::string_view manager,
+                                    std::string_view subresource) const {
+  const State& s = *state_;
+  const auto entry = std::find_if(managed.begin(), managed.end(), [&](const ManagerEntry& e) {
+    return e.operation == Operation::Apply && e.manager == manager && e.subresource == subresource;
+  });
+  if (entry == managed.end()) return Value();
+  const Value whole = unfold_raw(arena, *s.own->type, without_managed_fields(arena, object));
+  if (std::string why = validate(*s.own->type, whole, Duplicates::Refused); !why.empty()) {
+    return bad_request("error converting obj to typed: " + why);
+  }
+  const Value found = ownership::extract(arena, *s.own->type, whole, leaves(arena, entry->fields));
+  MapBuilder out(arena);
+  out.add("apiVersion", Value::string(s.options.api_version));
+  out.add("kind", Value::string(s.options.kind));
+  if (found.is_map()) {
+    for (const Member& m : found.members()) out.set(m.key, m.value);
+  }
+  return out.build();
+}
+
+bool equal(const Managed& a, const Managed& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const ManagerEntry& x, const ManagerEntry& y) {
+    return same_manager(x, y) && x.api_version == y.api_version && x.time == y.time && x.fields == y.fields;
+  });
+}
+
+bool differ_only_in_times(const Managed& a, const Managed& b) {
+  if (a.empty() || a.size() != b.size()) return false;
+  bool times_differ = false;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (!same_manager(a[i], b[i]) || a[i].api_version != b[i].api_version || !(a[i].fields == b[i].fields))
+      return false;
+    times_differ |= a[i].time != b[i].time;
+  }
+  return times_differ;
+}
+
+}  // namespace holdfast::ownership

@@ -1,0 +1,59 @@
+// metadata.managedFields, decoded: who owns which fields.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "ownership/field_set.h"
+#include "value/value.h"
+
+namespace holdfast::ownership {
+
+enum class Operation : uint8_t { Apply, Update };
+std::string_view name_of(Operation operation);  // As on the wire.
+
+// One manager's entry. Texts and fields are views of what it was decoded from, or of the request's arena.
+struct ManagerEntry {
+  std::string_view manager;
+  Operation operation = Operation::Update;
+  std::string_view api_version;
+  std::string_view subresource;
+  std::optional<int64_t> time;  // Seconds since 1970. Some entries have none.
+  FieldSet fields;
+};
+using Managed = std::vector<ManagerEntry>;
+
+// Whether two entries are of one manager: the same name, operation and subresource, and for updates the same version.
+bool same_manager(const ManagerEntry& a, const ManagerEntry& b);
+// The text that Kubernetes knows a manager by and sorts conflicts with:
+// {"manager":"m","operation":"Update","apiVersion":"v1"}
+std::string identity_text(const ManagerEntry& entry);
+// As errors name it: "m" with subresource "status" using v1
+std::string manager_text(const ManagerEntry& entry);
+
+struct ManagedOptions {
+  bool fields_v2 = false;  // Gate FieldsV2: entries in the binary form are understood.
+};
+// The list as it stands in an object. BadRequest with Kubernetes' words where an entry cannot be read. Of two entries
+// of one manager the later counts. Null or absent: no entries.
+Result<Managed> decode_managed(Arena& arena, const Value& list, const ManagedOptions& options = {});
+
+// In the order in which Kubernetes writes them: operation, time, manager, version, subresource.
+void sort_managed(Managed& managed);
+// The list for an object, sorted, fieldsV1 as raw JSON; null when there is no entry (the key is left out then).
+Value encode_managed(Arena& arena, Managed managed, MemberOrder order = MemberOrder::Canonical);
+
+// Whether a list in a written object resets ownership: [] or [{}].
+bool resets_managed(const Value& list);
+
+// The manager's name of a request that is no apply: the parameter, else the user agent up to its first '/', printable
+// characters only, at most 128 bytes; "unknown" when nothing is left.
+std::string manager_name(std::string_view field_manager, std::string_view user_agent);
+
+}  // namespace holdfast::ownership

@@ -1,0 +1,128 @@
+// Types as the merge engine sees them, made from types::Type.
+//
+// The engine asks three things of a type: which of scalar, list and map a value may be, whether lists and maps are one
+// piece (atomic) or many, and what type a member or item has. A MergeType answers them without looking further: field
+// level overrides are resolved, fields are found by one hash.
+//
+// Private to the room, except that MergeTypes is what a FieldManager is made with.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "base/arena.h"
+#include "types/types.h"
+#include "value/value.h"
+
+namespace holdfast::ownership {
+
+enum class ScalarKind : uint8_t { Numeric, String, Boolean, Untyped };
+
+struct MergeType;
+
+struct MergeField {
+  std::string_view name;
+  const MergeType* type;
+  const Value* default_value;  // Only looked at when the field is a key of a list.
+};
+
+struct MergeType {
+  // What a value may be; several at once for untyped values.
+  static constexpr uint8_t kMap = 1, kScalar = 2, kList = 4;
+  uint8_t offers = 0;
+
+  ScalarKind scalar = ScalarKind::Untyped;
+
+  bool atomic_list = true;
+  bool atomic_map = false;
+  // The element's type is written in place rather than referred to by name.
+  bool element_in_place = false;
+  // RawExtension or apiextensions' JSON may stand here or below: values need unfolding first.
+  bool holds_raw = false;
+
+  const MergeType* item = nullptr;                  // Of a list.
+  std::span<const std::string_view> keys = {};      // Of a keyed list, ascending; a list without keys is a set.
+  std::span<const Value* const> key_defaults = {};  // Beside `keys`; null where there is none.
+  const MergeType* element = nullptr;               // Of undeclared members; null: there may be none.
+
+  std::span<const MergeField> fields = {};
+  std::span<const uint16_t> slots = {};  // Open addressing by field_hash: position in `fields` + 1, 0 is free.
+
+  const MergeField* find(std::string_view name) const {
+    if (slots.empty()) return nullptr;
+    const size_t mask = slots.size() - 1;
+    for (size_t at = field_hash(name) & mask; slots[at] != 0; at = (at + 1) & mask) {
+      const MergeField& field = fields[slots[at] - 1u];
+      if (field.name == name) return &field;
+    }
+    return nullptr;
+  }
+  // The type of a member; null when it may not be there.
+  const MergeType* member(std::string_view name, bool& declared) const {
+    const MergeField* field = find(name);
+    declared = field != nullptr;
+    return declared ? field->type : element;
+  }
+
+  // A map without fields whose members are deduced: reconciling with a changed schema leaves it alone.
+  bool is_deduced_map() const;
+
+  static size_t field_hash(std::string_view name) {
+    // Length, ends and middle tell the names of one struct apart; a clash costs one comparison.
+    const size_t n = name.size();
+    if (n == 0) return 0;
+    const auto at = [&](size_t i) { return static_cast<size_t>(static_cast<unsigned char>(name[i])); };
+    const size_t h = n * 0x9e3779b1u + at(0) * 0x85ebca6bu + at(n - 1) * 0xc2b2ae35u + at(n / 2) * 0x27d4eb2fu;
+    return h ^ (h >> 15);
+  }
+};
+
+// Which of the alternatives applies to a value: its own if the type offers it, else all of them.
+inline uint8_t pick(const MergeType& type, const Value& value) {
+  uint8_t own = 0;
+  switch (value.kind()) {
+    case Value::Kind::Null:
+      return type.offers;
+    case Value::Kind::List:
+      own = MergeType::kList;
+      break;
+    case Value::Kind::Map:
+      own = MergeType::kMap;
+      break;
+    default:
+      own = MergeType::kScalar;
+  }
+  return (type.offers & own) != 0 ? own : type.offers;
+}
+// Of several alternatives, the one that is handled: map, else scalar, else list.
+inline uint8_t handled(uint8_t alternatives) {
+  if (alternatives & MergeType::kMap) return MergeType::kMap;
+  if (alternatives & MergeType::kScalar) return MergeType::kScalar;
+  return MergeType::kList;
+}
+
+// The merge types made so far from one family of types. Thread-safe; what it returns lives as long as it does.
+class MergeTypes {
+ public:
+  MergeTypes();
+  ~MergeTypes();
+  MergeTypes(const MergeTypes&) = delete;
+  MergeTypes& operator=(const MergeTypes&) = delete;
+
+  const MergeType& of(const types::Type& type);
+
+  // Of objects whose schema is not known: maps granular, lists atomic.
+  static const MergeType& deduced();
+  static const MergeType& untyped_atomic();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Those of the catalog, shared by every FieldManager: the types they are made from live for ever.
+MergeTypes& builtin_merge_types();
+
+}  // namespace holdfast::ownership

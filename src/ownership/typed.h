@@ -1,0 +1,88 @@
+// Operations on a value of a known type: what the engine is built from. Private to the room.
+//
+// All of them take values that passed validate() (live objects may hold the same item of a list twice). Results share
+// what they can with their operands: a merge that changes nothing returns the live value itself, which same() tells.
+#pragma once
+
+#include <string>
+
+#include "base/arena.h"
+#include "ownership/field_set.h"
+#include "ownership/merge_type.h"
+#include "value/value.h"
+
+namespace holdfast::ownership {
+
+enum class Duplicates : uint8_t { Refused, Tolerated };
+
+// What does not fit the type, in Kubernetes' words (several problems: "errors:" and a line each); empty when it fits.
+std::string validate(const MergeType& type, const Value& value, Duplicates duplicates);
+
+// The element of an item of an associative list. `problem` says why there is none.
+bool item_element(Arena& arena, const MergeType& list, const Value& item, PathElement& out,
+                  std::string* problem = nullptr);
+
+// What a configuration owns: every leaf, every list item, every undeclared member, everything null or {}.
+FieldSet to_set(Arena& arena, const MergeType& type, const Value& value);
+
+struct Comparison {
+  FieldSet added, modified, removed;
+  bool same() const { return added.empty() && modified.empty() && removed.empty(); }
+};
+// From `left` to `right`.
+Comparison compare(Arena& arena, const MergeType& type, const Value& left, const Value& right);
+
+// The configuration laid over the live value. Never removes anything.
+Value merge(Arena& arena, const MergeType& type, const Value& live, const Value& config);
+
+// What remains of a container that loses everything in it.
+enum class Emptied : uint8_t { Null, Stays };
+// Without the items and members of `set`.
+Value remove(Arena& arena, const MergeType& type, const Value& value, FieldSet set, Emptied emptied = Emptied::Null);
+// Only what is in `set`, which should hold leaves alone.
+Value extract(Arena& arena, const MergeType& type, const Value& value, FieldSet set);
+
+// The set with every declared struct field that has members below it as a member too.
+FieldSet with_named_fields(Arena& arena, const MergeType& type, FieldSet set);
+
+// The set as the type sees it now: paths below something atomic become the path of that.
+FieldSet reconcile(Arena& arena, const MergeType& type, FieldSet set);
+
+// Raw JSON where the type may hold some, as trees. Problems in raw JSON leave it raw.
+Value unfold_raw(Arena& arena, const MergeType& type, const Value& value);
+
+// The items of an associative list by their elements, for lockstep walks of two lists.
+class ItemIndex {
+ public:
+  ItemIndex(Arena& arena, const MergeType& list, std::span<const Value> items);
+  size_t count() const { return count_; }
+  const PathElement& element(size_t i) const { return slots_[i].element; }
+  bool is_first(size_t i) const { return slots_[i].first == i; }
+  // How many items have this element; of the first of them.
+  uint32_t copies(size_t first) const { return slots_[first].copies; }
+  // The next item with the same element, or count().
+  size_t next_copy(size_t i) const { return slots_[i].next; }
+  // The first item with this element, or count(). `hint` is looked at first.
+  size_t find(const PathElement& element, size_t hint) const;
+
+ private:
+  struct Slot {
+    PathElement element;
+    uint64_t hash;
+    uint32_t first, next, last, copies;
+  };
+  size_t lookup(const PathElement& element, uint64_t hash, size_t among) const;
+  Slot* slots_;
+  size_t count_ = 0;
+  uint32_t* table_ = nullptr;
+  size_t mask_ = 0;
+};
+
+// The member with this key; the one at `hint` is looked at first.
+inline const Value* find_near(const Value& map, std::string_view key, size_t hint) {
+  const std::span<const Member> members = map.members();
+  if (hint < members.size() && members[hint].key == key) return &members[hint].value;
+  return map.find(key);
+}
+
+}  // namespace holdfast::ownership

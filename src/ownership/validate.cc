@@ -1,0 +1,350 @@
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "base/text.h"
+#include "ownership/typed.h"
+
+namespace holdfast::ownership {
+namespace {
+
+struct Problem {
+  std::string path;
+  std::string message;
+};
+
+// Go's %v and %#v of the values that fill an unstructured object: Kubernetes' messages show them so.
+void append_go(std::string& out, const Value& v, bool syntax) {
+  switch (v.kind()) {
+    case Value::Kind::Null:
+      out += syntax ? "interface {}(nil)" : "<nil>";
+      return;
+    case Value::Kind::Bool:
+      out += v.as_bool() ? "true" : "false";
+      return;
+    case Value::Kind::Int:
+      out += std::to_string(v.as_int());
+      return;
+    case Value::Kind::Double: {
+      const PathElement element = PathElement::value(&v);
+      const std::string shown = to_string(element);
+      out.append(shown, 2, shown.size() - 3);
+      return;
+    }
+    case Value::Kind::String:
+      out += syntax ? go_quote(v.as_string()) : std::string(v.as_string());
+      return;
+    case Value::Kind::Raw:
+      out += v.raw_json();
+      return;
+    case Value::Kind::List: {
+      out += syntax ? "[]interface {}{" : "[";
+      bool first = true;
+      for (const Value& item : v.items()) {
+        if (!first) out += syntax ? ", " : " ";
+        first = false;
+        append_go(out, item, syntax);
+      }
+      out += syntax ? '}' : ']';
+      return;
+    }
+    case Value::Kind::Map: {
+      std::vector<const Member*> members;
+      for (const Member& m : v.members()) members.push_back(&m);
+      std::sort(members.begin(), members.end(), [](const Member* a, const Member* b) { return a->key < b->key; });
+      out += syntax ? "map[string]interface {}{" : "map[";
+      bool first = true;
+      for (const Member* m : members) {
+        if (!first) out += syntax ? ", " : " ";
+        first = false;
+        out += syntax ? go_quote(m->key) : std::string(m->key);
+        out += ':';
+        append_go(out, m->value, syntax);
+      }
+      out += syntax ? '}' : ']';
+      return;
+    }
+  }
+}
+
+std::string shown(const Value& v) {
+  std::string out = "&{";
+  append_go(out, v, false);
+  return out + "}";
+}
+
+std::string shown_with_syntax(const Value& v) {
+  std::string out = "&value.valueUnstructured{Value:";
+  append_go(out, v, true);
+  return out + "}";
+}
+
+std::string_view go_type(const Value& v) {
+  switch (v.kind()) {
+    case Value::Kind::Null:
+      return "<nil>";
+    case Value::Kind::Bool:
+      return "bool";
+    case Value::Kind::Int:
+      return "int64";
+    case Value::Kind::Double:
+      return "float64";
+    case Value::Kind::String:
+      return "string";
+    case Value::Kind::List:
+      return "[]interface {}";
+    case Value::Kind::Raw:
+    case Value::Kind::Map:
+      return "map[string]interface {}";
+  }
+  return "";
+}
+
+bool scalar_fits(ScalarKind kind, const Value& v) {
+  switch (kind) {
+    case ScalarKind::Numeric:
+      return v.is_number();
+    case ScalarKind::String:
+      return v.is_string();
+    case ScalarKind::Boolean:
+      return v.is_bool();
+    case ScalarKind::Untyped:
+      return v.is_scalar();
+  }
+  return false;
+}
+
+// Walks once without making anything; only when something is wrong does the reporter walk again.
+class Checker {
+ public:
+  Checker(Arena& arena, Duplicates duplicates) : arena_(arena), duplicates_(duplicates) {}
+
+  bool fits(const MergeType& type, const Value& v) {
+    if (v.is_null()) return true;
+    switch (handled(pick(type, v))) {
+      case MergeType::kScalar:
+        return scalar_fits(type.scalar, v);
+      case MergeType::kList:
+        return v.is_list() && list_fits(type, v);
+      default:
+        return v.is_map() && map_fits(type, v);
+    }
+  }
+
+ private:
+  bool map_fits(const MergeType& type, const Value& v) {
+    for (const Member& m : v.members()) {
+      bool declared = false;
+      const MergeType* child = type.member(m.key, declared);
+      if (child == nullptr || !fits(*child, m.value)) return false;
+    }
+    return true;
+  }
+
+  bool list_fits(const MergeType& type, const Value& v) {
+    const std::span<const Value> items = v.items();
+    if (!type.atomic_list) {
+      for (const Value& item : items) {
+        PathElement element = PathElement::index(0);
+        if (!item_element(arena_, type, item, element)) return false;
+      }
+      if (duplicates_ == Duplicates::Refused && items.size() > 1) {
+        const ItemIndex index(arena_, type, items);
+        for (size_t i = 0; i < index.count(); ++i) {
+          if (!index.is_first(i)) return false;
+        }
+      }
+    }
+    for (const Value& item : items) {
+      if (!fits(*type.item, item)) return false;
+    }
+    return true;
+  }
+
+  Arena& arena_;
+  const Duplicates duplicates_;
+};
+
+class Reporter {
+ public:
+  Reporter(Arena& arena, Duplicates duplicates) : arena_(arena), duplicates_(duplicates) {}
+
+  void node(const MergeType& type, const Value& v, const std::string& path) {
+    if (v.is_null()) return;
+    switch (handled(pick(type, v))) {
+      case MergeType::kScalar:
+        return scalar(type, v, path);
+      case MergeType::kList:
+        return list(type, v, path);
+      default:
+        return map(type, v, path);
+    }
+  }
+
+  std::string text() const {
+    if (problems_.empty()) return "";
+    auto one = [](const Problem& p) { return p.path.empty() ? p.message : p.path + ": " + p.message; };
+    if (problems_.size() == 1) return one(problems_[0]);
+    std::string all = "errors:";
+    for (const Problem& p : problems_) all += "\n  " + one(p);
+    return all;
+  }
+
+ private:
+  void report(std::string path, std::string message) { problems_.push_back({std::move(path), std::move(message)}); }
+
+  void scalar(const MergeType& type, const Value& v, const std::string& path) {
+    if (scalar_fits(type.scalar, v)) return;
+    switch (type.scalar) {
+      case ScalarKind::Numeric:
+        return report(path, "expected numeric (int or float), got " + std::string(go_type(v)));
+      case ScalarKind::String:
+        return report(path, "expected string, got " + shown_with_syntax(v));
+      case ScalarKind::Boolean:
+        return report(path, "expected boolean, got " + shown(v));
+      case ScalarKind::Untyped:
+        return report(path, "expected any scalar, got " + shown(v));
+    }
+  }
+
+  void list(const MergeType& type, const Value& v, const std::string& path) {
+    if (!v.is_list()) return report(path, "expected list, got " + shown(v));
+    std::vector<PathElement> seen;
+    int64_t position = 0;
+    for (const Value& item : v.items()) {
+      PathElement element = PathElement::index(position);
+      if (!type.atomic_list) {
+        std::string problem;
+        if (!item_element(arena_, type, item, element, &problem)) {
+          // Without an element nothing deeper can be named, so the walk of this list ends.
+          return report(path, "element " + std::to_string(position) + ": " + problem);
+        }
+        if (duplicates_ == Duplicates::Refused) {
+          if (std::find(seen.begin(), seen.end(), element) != seen.end()) {
+            report(path, "duplicate entries for key " + to_string(element));
+          }
+          seen.push_back(element);
+        }
+      }
+      node(*type.item, item, path + to_string(element));
+      ++position;
+    }
+  }
+
+  void map(const MergeType& type, const Value& v, const std::string& path) {
+    if (!v.is_map()) return report(path, "expected map, got " + shown(v));
+    for (const Member& m : v.members()) {
+      const std::string below = path + "." + std::string(m.key);
+      bool declared = false;
+      const MergeType* child = type.member(m.key, declared);
+      if (child == nullptr) return report(below, "field not declared in schema");
+      node(*child, m.value, below);
+    }
+  }
+
+  Arena& arena_;
+  const Duplicates duplicates_;
+  std::vector<Problem> problems_;
+};
+
+}  // namespace
+
+std::string validate(const MergeType& type, const Value& value, Duplicates duplicates) {
+  Arena scratch;
+  if (Checker(scratch, duplicates).fits(type, value)) return "";
+  Reporter reporter(scratch, duplicates);
+  reporter.node(type, value, "");
+  return reporter.text();
+}
+
+bool item_element(Arena& arena, const MergeType& list, const Value& item, PathElement& out, std::string* problem) {
+  auto refuse = [&](std::string_view why) {
+    if (problem != nullptr) *problem = why;
+    return false;
+  };
+  if (list.keys.empty()) {
+    if (item.is_map() || item.is_raw()) return refuse("associative list without keys has an element that's a map type");
+    if (item.is_list()) return refuse("not supported: associative list with lists as elements");
+    if (item.is_null()) return refuse("associative list without keys has an element that's an explicit null");
+    out = PathElement::value(&item);
+    return true;
+  }
+  if (item.is_null()) return refuse("associative list with keys may not have a null element");
+  if (!item.is_map()) return refuse("associative list with keys may not have non-map elements");
+  Member* key = arena.allocate_array<Member>(list.keys.size());
+  size_t count = 0;
+  for (size_t i = 0; i < list.keys.size(); ++i) {
+    const Value* value = item.find(list.keys[i]);
+    if (value == nullptr) value = list.key_defaults[i];
+    if (value != nullptr) new (&key[count++]) Member{list.keys[i], *value};
+  }
+  if (count == 0) {
+    if (problem != nullptr) {
+      *problem = "associative list with keys has an element that omits all key fields [";
+      for (size_t i = 0; i < list.keys.size(); ++i) {
+        if (i > 0) *problem += ' ';
+        *problem += go_quote(list.keys[i]);
+      }
+      *problem += "] (and doesn't have default values for any key fields)";
+    }
+    return false;
+  }
+  out = PathElement::key(std::span<const Member>(key, count));
+  return true;
+}
+
+ItemIndex::ItemIndex(Arena& arena, const MergeType& list, std::span<const Value> items)
+    : slots_(arena.allocate_array<Slot>(items.size())) {
+  const bool hashed = items.size() > 8;
+  if (hashed) {
+    size_t table = 16;
+    while (table < items.size() * 2) table *= 2;
+    mask_ = table - 1;
+    table_ = arena.allocate_array<uint32_t>(table);
+    std::fill_n(table_, table, 0u);
+  }
+  for (const Value& item : items) {
+    PathElement element = PathElement::index(0);
+    // Validated before: an item without an element does not get here.
+    if (!item_element(arena, list, item, element)) element = PathElement::index(static_cast<int64_t>(count_));
+    const uint64_t h = hashed ? hash(element) : 0;
+    const uint32_t at = static_cast<uint32_t>(count_);
+    const size_t before = lookup(element, h, count_);
+    new (&slots_[count_++]) Slot{element, h, at, UINT32_MAX, at, 1};
+    if (before < at) {
+      Slot& first = slots_[before];
+      slots_[at].first = static_cast<uint32_t>(before);
+      slots_[first.last].next = at;
+      first.last = at;
+      ++first.copies;
+    } else if (hashed) {
+      size_t slot = h & mask_;
+      while (table_[slot] != 0) slot = (slot + 1) & mask_;
+      table_[slot] = at + 1;
+    }
+  }
+  for (size_t i = 0; i < count_; ++i) {
+    if (slots_[i].next == UINT32_MAX) slots_[i].next = static_cast<uint32_t>(count_);
+  }
+}
+
+size_t ItemIndex::lookup(const PathElement& element, uint64_t h, size_t among) const {
+  if (table_ == nullptr) {
+    for (size_t i = 0; i < among; ++i) {
+      if (slots_[i].first == i && slots_[i].element == element) return i;
+    }
+    return among;
+  }
+  for (size_t slot = h & mask_; table_[slot] != 0; slot = (slot + 1) & mask_) {
+    const size_t i = table_[slot] - 1;
+    if (slots_[i].hash == h && slots_[i].element == element) return i;
+  }
+  return among;
+}
+
+size_t ItemIndex::find(const PathElement& element, size_t hint) const {
+  if (hint < count_ && slots_[hint].first == hint && slots_[hint].element == element) return hint;
+  return lookup(element, table_ == nullptr ? 0 : hash(element), count_);
+}
+
+}  // namespace holdfast::ownership

@@ -1,0 +1,167 @@
+// Walks of one value, or of one set, beside its type.
+#include "codec/json.h"
+#include "ownership/typed.h"
+
+namespace holdfast::ownership {
+namespace {
+
+class SetWalk {
+ public:
+  explicit SetWalk(Arena& arena) : arena_(arena), builder_(arena) {}
+
+  // What is owned below `v`; `leaf` says whether `v` itself is.
+  FieldSet node(const MergeType& type, const Value& v, bool& leaf) {
+    leaf = false;
+    switch (handled(pick(type, v))) {
+      case MergeType::kScalar:
+        leaf = true;
+        return {};
+      case MergeType::kList:
+        leaf = type.atomic_list;
+        if (leaf || !v.is_list()) return {};
+        return items(type, v);
+      default:
+        leaf = type.atomic_map;
+        if (leaf || !v.is_map()) return {};
+        return members(type, v);
+    }
+  }
+
+ private:
+  FieldSet members(const MergeType& type, const Value& v) {
+    const size_t level = builder_.open();
+    for (const Member& m : v.members()) {
+      bool declared = false;
+      const MergeType* child = type.member(m.key, declared);
+      if (child == nullptr) child = &MergeTypes::deduced();
+      bool leaf = false;
+      const FieldSet below = node(*child, m.value, leaf);
+      const bool empty = m.value.is_null() || (m.value.is_map() && m.value.count() == 0);
+      builder_.add(PathElement::field(m.key), leaf || empty || !declared, below);
+    }
+    return builder_.close(level);
+  }
+
+  FieldSet items(const MergeType& type, const Value& v) {
+    const size_t level = builder_.open();
+    for (const Value& item : v.items()) {
+      PathElement element = PathElement::index(0);
+      if (!item_element(arena_, type, item, element)) continue;
+      bool leaf = false;
+      const FieldSet below = node(*type.item, item, leaf);
+      builder_.add(element, true, below);
+    }
+    return builder_.close_items(level);
+  }
+
+  Arena& arena_;
+  SetBuilder builder_;
+};
+
+// A level of a set that is copied only once something in it changes.
+class LevelEdit {
+ public:
+  LevelEdit(Arena& arena, FieldSet set) : arena_(arena), from_(set.entries()) {}
+  void replace(size_t i, bool member, FieldSet children) {
+    if (edited_ == nullptr) edited_ = arena_.copy(from_).data();
+    edited_[i] = SetEntry(from_[i].element, member, children);
+  }
+  FieldSet set() const {
+    return FieldSet(edited_ == nullptr ? from_ : std::span<const SetEntry>(edited_, from_.size()));
+  }
+
+ private:
+  Arena& arena_;
+  std::span<const SetEntry> from_;
+  SetEntry* edited_ = nullptr;
+};
+
+FieldSet reconcile_level(Arena& arena, const MergeType& type, FieldSet set) {
+  const uint8_t kind = handled(type.offers);
+  if (kind == MergeType::kScalar || (kind == MergeType::kMap && type.is_deduced_map())) return set;
+  LevelEdit edit(arena, set);
+  const std::span<const SetEntry> entries = set.entries();
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const SetEntry& entry = entries[i];
+    if (entry.child_count == 0) continue;
+    const MergeType* child = type.item;
+    if (kind == MergeType::kMap) {
+      bool declared = false;
+      child = entry.element.is_field() ? type.member(entry.element.name(), declared) : type.element;
+    }
+    if (child == nullptr) continue;
+    const uint8_t child_kind = handled(child->offers);
+    const bool atomic = (child_kind == MergeType::kList && child->atomic_list) ||
+                        (child_kind == MergeType::kMap && child->atomic_map && !child->is_deduced_map());
+    if (atomic) {
+      edit.replace(i, true, {});
+    } else if (const FieldSet below = reconcile_level(arena, *child, entry.children()); !below.same(entry.children())) {
+      edit.replace(i, entry.member, below);
+    }
+  }
+  return edit.set();
+}
+
+}  // namespace
+
+FieldSet to_set(Arena& arena, const MergeType& type, const Value& value) {
+  bool leaf = false;
+  return SetWalk(arena).node(type, value, leaf);
+}
+
+FieldSet with_named_fields(Arena& arena, const MergeType& type, FieldSet set) {
+  LevelEdit edit(arena, set);
+  const std::span<const SetEntry> entries = set.entries();
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const SetEntry& entry = entries[i];
+    if (entry.child_count == 0) continue;
+    bool named = false;
+    const MergeType* child = nullptr;
+    if (entry.element.is_field() && (type.offers & MergeType::kMap) != 0) {
+      child = type.member(entry.element.name(), named);
+    } else if (entry.element.kind() == PathElement::Kind::Key && (type.offers & MergeType::kList) != 0) {
+      child = type.item;
+    }
+    const FieldSet below = child == nullptr ? entry.children() : with_named_fields(arena, *child, entry.children());
+    if ((named && !entry.member) || !below.same(entry.children())) edit.replace(i, entry.member || named, below);
+  }
+  return edit.set();
+}
+
+FieldSet reconcile(Arena& arena, const MergeType& type, FieldSet set) { return reconcile_level(arena, type, set); }
+
+Value unfold_raw(Arena& arena, const MergeType& type, const Value& value) {
+  if (value.is_raw()) {
+    const Result<Value> tree = codec::decode_json(arena, value.raw_json());
+    return tree.ok() ? *tree : value;
+  }
+  if (!type.holds_raw) return value;
+  if (value.is_list() && type.item != nullptr) {
+    Value* items = nullptr;
+    for (size_t i = 0; i < value.count(); ++i) {
+      const Value& old = value.items()[i];
+      const Value item = unfold_raw(arena, *type.item, old);
+      if (item.same(old)) continue;
+      if (items == nullptr) items = arena.copy(value.items()).data();
+      items[i] = item;
+    }
+    return items == nullptr ? value : Value::list(std::span<const Value>(items, value.count()));
+  }
+  if (value.is_map()) {
+    Member* members = nullptr;
+    for (size_t i = 0; i < value.count(); ++i) {
+      const Member& old = value.members()[i];
+      bool declared = false;
+      const MergeType* child = type.member(old.key, declared);
+      if (child == nullptr) continue;
+      const Value member = unfold_raw(arena, *child, old.value);
+      if (member.same(old.value)) continue;
+      if (members == nullptr) members = arena.copy(value.members()).data();
+      members[i].value = member;
+    }
+    return members == nullptr ? value : Value::map(arena, std::span<const Member>(members, value.count()));
+  }
+  return value;
+}
+
+}  // namespace holdfast::ownership
