@@ -269,7 +269,6 @@ class Reader {
     size_t start;       // Of its members or items on their stack,
     size_t offset;      // and of its first key in the source.
     bool bad_key;       // The member being read has none: its value is not kept.
-    bool clean;         // Nothing had gone wrong before it.
   };
 
   Head head() {
@@ -420,8 +419,8 @@ Value Reader::read() {
     if (tags(h, start, encoding, value)) {
       if (h.major == CborMajor::List || h.major == CborMajor::Map) {
         const bool map = h.major == CborMajor::Map;
-        frames_.push_back({map, h.indefinite(), h.argument, encoding, map ? members_.size() : items_.size(), at_, false,
-                           message_.empty()});
+        frames_.push_back(
+            {map, h.indefinite(), h.argument, encoding, map ? members_.size() : items_.size(), at_, false});
       } else {
         value = scalar(h, start, encoding);
         if (frames_.empty()) return value;
@@ -473,8 +472,6 @@ Value Reader::close(const Frame& frame) {
   }
   const std::span<const Member> members(members_.data() + frame.start, members_.size() - frame.start);
   if (const size_t again = first_repeated(members, scratch_); again != kNoneRepeated) {
-    // Upstream tells of the key even when something in the map was wrong before it.
-    if (frame.clean) message_.clear();
     fail(frame.offset, "cbor: found duplicate map key " + go_quote(members[again].key) + " at map element index " +
                            std::to_string(again));
   }

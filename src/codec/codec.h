@@ -22,7 +22,11 @@
 #include "codec/sink.h"
 #include "codec/text.h"
 #include "codec/transcode_json.h"
+<<<<<<< HEAD
 #include "codec/typed.h"
+=======
+#include "codec/yaml.h"
+>>>>>>> 2f500bb (codec: YAML read and written as Kubernetes does it)
 #include "value/value.h"
 
 namespace holdfast::codec {
@@ -49,6 +53,7 @@ class Document {
 };
 
 Result<Document> parse_json(std::string source, const JsonOptions& options = {});
+Result<Document> parse_yaml(std::string source, const YamlOptions& options = {});
 Result<Document> parse_cbor(std::string source, const CborOptions& options = {});
 
 }  // namespace holdfast::codec

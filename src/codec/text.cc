@@ -18,7 +18,8 @@ struct Digits {
   int point = 0;
 };
 
-Digits shortest_digits(double number) {
+template <class Float>
+Digits shortest_digits(Float number) {
   char buffer[32];
   const char* const end = std::to_chars(buffer, buffer + sizeof buffer, number, std::chars_format::scientific).ptr;
   Digits digits;
@@ -42,6 +43,38 @@ char* copy_to(char* to, const char* from, int count) {
 char* fill_zeros(char* to, int count) {
   std::memset(to, '0', static_cast<size_t>(count));
   return to + count;
+}
+
+char* write_digits(const Digits& digits, FloatText form, char* to) {
+  const int exponent = digits.point - 1;
+  const bool go = form == FloatText::Go;
+  if (exponent < (go ? -4 : -6) || exponent >= (go ? 6 : 21)) {
+    *to++ = digits.text[0];
+    if (digits.count > 1) {
+      *to++ = '.';
+      to = copy_to(to, digits.text + 1, digits.count - 1);
+    }
+    *to++ = 'e';
+    *to++ = exponent < 0 ? '-' : '+';
+    const int magnitude = std::abs(exponent);
+    // encoding/json strips the zero that strconv puts before a single digit, but only from negative exponents;
+    // positive ones start at 21.
+    if (magnitude < 10 && form != FloatText::Json) *to++ = '0';
+    return std::to_chars(to, to + 4, magnitude).ptr;
+  }
+  if (digits.point <= 0) {
+    *to++ = '0';
+    *to++ = '.';
+    to = fill_zeros(to, -digits.point);
+    return copy_to(to, digits.text, digits.count);
+  }
+  if (digits.count <= digits.point) {
+    to = copy_to(to, digits.text, digits.count);
+    return fill_zeros(to, digits.point - digits.count);
+  }
+  to = copy_to(to, digits.text, digits.point);
+  *to++ = '.';
+  return copy_to(to, digits.text + digits.point, digits.count - digits.point);
 }
 
 struct TimeUnit {
@@ -118,41 +151,24 @@ char* write_float(double number, FloatText form, char* to) {
     *to++ = '0';
     return to;
   }
-  const Digits digits = shortest_digits(std::fabs(number));
-  const int exponent = digits.point - 1;
-  const bool go = form == FloatText::Go;
-  if (exponent < (go ? -4 : -6) || exponent >= (go ? 6 : 21)) {
-    *to++ = digits.text[0];
-    if (digits.count > 1) {
-      *to++ = '.';
-      to = copy_to(to, digits.text + 1, digits.count - 1);
-    }
-    *to++ = 'e';
-    *to++ = exponent < 0 ? '-' : '+';
-    const int magnitude = std::abs(exponent);
-    // encoding/json strips the zero that strconv puts before a single digit, but only from negative exponents;
-    // positive ones start at 21.
-    if (magnitude < 10 && form != FloatText::Json) *to++ = '0';
-    return std::to_chars(to, to + 4, magnitude).ptr;
-  }
-  if (digits.point <= 0) {
-    *to++ = '0';
-    *to++ = '.';
-    to = fill_zeros(to, -digits.point);
-    return copy_to(to, digits.text, digits.count);
-  }
-  if (digits.count <= digits.point) {
-    to = copy_to(to, digits.text, digits.count);
-    return fill_zeros(to, digits.point - digits.count);
-  }
-  to = copy_to(to, digits.text, digits.point);
-  *to++ = '.';
-  return copy_to(to, digits.text + digits.point, digits.count - digits.point);
+  return write_digits(shortest_digits(std::fabs(number)), form, to);
 }
 
 std::string float_text(double number, FloatText form) {
   char buffer[kMaxNumberText];
   return std::string(buffer, write_float(number, form, buffer));
+}
+
+std::string float_text(float number) {
+  char buffer[kMaxNumberText];
+  char* to = buffer;
+  if (std::signbit(number)) *to++ = '-';
+  if (number == 0) {
+    *to++ = '0';
+  } else {
+    to = write_digits(shortest_digits(std::fabs(number)), FloatText::Go, to);
+  }
+  return std::string(buffer, to);
 }
 
 std::optional<double> parse_float(std::string_view text) {

@@ -30,6 +30,8 @@ inline constexpr size_t kMaxNumberText = 40;  // Bytes that write_float and writ
 char* write_float(double number, FloatText form, char* to);
 char* write_int(int64_t number, char* to);
 std::string float_text(double number, FloatText form);
+// The shortest digits that read back as this single-precision number, in Go's 'g' form.
+std::string float_text(float number);
 
 // A number's text as strconv.ParseFloat reads plain decimal notation: sign, digits, '.', exponent. Nothing when it
 // is no such number or lies beyond the range; what is too small becomes zero.

@@ -1,0 +1,639 @@
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "base/base64.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "codec/codec.h"
+#include "codec/json_parse.h"
+#include "codec/repeated.h"
+#include "codec/yaml_nodes.h"
+#include "codec/yaml_scalar.h"
+
+namespace holdfast::codec {
+namespace {
+
+using Kind = YamlScalar::Kind;
+
+// What a float is once its JSON text has been read again: an Int where that text is one.
+Value after_json(double number) {
+  char text[kMaxNumberText];
+  const char* const end = write_float(number, FloatText::Json, text);
+  int64_t integer = 0;
+  const auto [stopped, error] = std::from_chars(text, end, integer);
+  return error == std::errc() && stopped == end ? Value::integer(integer) : Value::number(number);
+}
+
+// strconv.FormatFloat(x, 'g', -1, 32): keys are printed as the nearest single-precision number.
+std::string float_key_text(double number) {
+  if (std::isnan(number)) return ".nan";
+  const float single = std::fabs(number) > 3.4028235677973366e38
+                           ? std::copysign(INFINITY, static_cast<float>(number < 0 ? -1 : 1))
+                           : static_cast<float>(number);
+  if (std::isinf(single)) return single > 0 ? ".inf" : "-.inf";
+  return float_text(single);
+}
+
+// A map's key with its YAML type: 1 and '1' are two keys until they become texts.
+struct Key {
+  YamlScalar scalar;
+  std::string_view text;  // Of strings.
+
+  bool operator==(const Key& other) const {
+    if (scalar.kind != other.scalar.kind) return false;
+    switch (scalar.kind) {
+      case Kind::Null:
+        return true;
+      case Kind::Bool:
+        return scalar.boolean == other.scalar.boolean;
+      case Kind::Int:
+        return scalar.integer == other.scalar.integer;
+      case Kind::Uint:
+        return scalar.unsigned_integer == other.scalar.unsigned_integer;
+      case Kind::Float:
+        return scalar.number == other.scalar.number;
+      default:
+        return text == other.text;
+    }
+  }
+  uint64_t hash() const {
+    switch (scalar.kind) {
+      case Kind::Bool:
+        return scalar.boolean ? 1 : 2;
+      case Kind::Int:
+        return hash_combine(3, static_cast<uint64_t>(scalar.integer));
+      case Kind::Uint:
+        return hash_combine(4, scalar.unsigned_integer);
+      case Kind::Float:
+        return scalar.number == 0 ? 5 : hash_combine(5, std::bit_cast<uint64_t>(scalar.number));
+      default:
+        return hash_bytes(text);
+    }
+  }
+};
+
+struct Entry {
+  Key key;
+  Value value;
+};
+
+// Nodes to values. Does not recurse: ten thousand levels are allowed.
+class Decoder {
+ public:
+  Decoder(Arena& arena, const YamlOptions& options) : arena_(arena), options_(options) {}
+
+  Result<Value> decode(const YamlNode& root);
+
+ private:
+  enum class Step : uint8_t { List, Map, MergeList };
+  // A node whose children are being read. A merged map has a frame of its own that adds to the entries of the map that
+  // asked for it.
+  struct Frame {
+    const YamlNode* node;
+    Step step;
+    bool merged = false;            // Its entries go to the map below.
+    const YamlNode* via = nullptr;  // The alias that led here.
+    size_t next = 0;                // Child to read next; of a merge list, how many are left.
+    size_t start = 0;               // Of its items or entries.
+    Key key = {};                   // Of the member whose value is being read.
+    std::unique_ptr<std::unordered_multimap<uint64_t, size_t>> index = {};  // Of the entries, once there are many.
+  };
+
+  bool enter(const YamlNode* node, bool merged);
+  bool step_list(Frame& frame);
+  bool step_map(Frame& frame);
+  bool step_merge(Frame& frame);
+  bool merge(const YamlNode* node);
+  bool scalar(const YamlNode& node, Key& key);
+  bool map_key(const YamlNode* node, Key& key);
+  Value value_of(const Key& key);
+  void deliver(Value value);
+  void set_entry(Frame& owner, const Key& key, Value value, uint32_t line);
+  Value close_map(const Frame& frame);
+  Frame& owner_of_entries();
+  bool count();
+  bool follow(const YamlNode*& node, const YamlNode*& via);
+  std::string key_text(const Entry& entry);
+  std::string go_syntax(const Key& key);
+  std::string go_syntax(const Value& value, size_t budget);
+
+  bool fail(std::string message) {
+    yaml_problem_ = "yaml: " + std::move(message);
+    return false;
+  }
+
+  Arena& arena_;
+  const YamlOptions& options_;
+  std::vector<Frame> frames_;
+  std::vector<Value> items_;
+  std::vector<Entry> entries_;
+  std::vector<Member> members_;
+  std::unordered_set<const YamlNode*> open_aliases_;
+  Value root_;
+  // By the stage at which Kubernetes would find them: reading YAML, making keys texts, writing JSON.
+  std::string yaml_problem_;
+  std::string key_problem_;
+  std::string json_problem_;
+  uint64_t decoded_ = 0;
+  uint64_t from_aliases_ = 0;
+};
+
+// go-yaml's bound on what aliases may blow up: up to 99 % of the nodes in small documents, down to 10 % in large ones.
+bool Decoder::count() {
+  ++decoded_;
+  if (!open_aliases_.empty()) ++from_aliases_;
+  if (from_aliases_ <= 100 || decoded_ <= 1000) return true;
+  constexpr double kLow = 400000;
+  constexpr double kHigh = 4000000;
+  const auto all = static_cast<double>(decoded_);
+  const double allowed = all <= kLow ? 0.99 : all >= kHigh ? 0.10 : 0.99 - 0.89 * ((all - kLow) / (kHigh - kLow));
+  if (static_cast<double>(from_aliases_) / all <= allowed) return true;
+  return fail("document contains excessive aliasing");
+}
+
+// Goes from an alias to what it stands for.
+bool Decoder::follow(const YamlNode*& node, const YamlNode*& via) {
+  if (node->kind != YamlNode::Kind::Alias) return true;
+  if (!open_aliases_.insert(node).second) return fail("anchor '" + std::string(node->text) + "' value contains itself");
+  via = node;
+  node = node->target;
+  return count();
+}
+
+Result<Value> Decoder::decode(const YamlNode& root) {
+  bool good = count() && enter(&root, false);  // The document itself counts.
+  while (good && !frames_.empty()) {
+    Frame& frame = frames_.back();
+    switch (frame.step) {
+      case Step::List:
+        good = step_list(frame);
+        break;
+      case Step::Map:
+        good = step_map(frame);
+        break;
+      case Step::MergeList:
+        good = step_merge(frame);
+        break;
+    }
+  }
+  if (!yaml_problem_.empty()) return bad_request(yaml_problem_);
+  if (!key_problem_.empty()) return bad_request(key_problem_);
+  if (!json_problem_.empty()) return bad_request(json_problem_);
+  return root_;
+}
+
+// Reads a scalar at once, or opens a frame.
+bool Decoder::enter(const YamlNode* node, bool merged) {
+  if (!count()) return false;
+  const YamlNode* via = nullptr;
+  if (!follow(node, via)) return false;
+  if (node->kind == YamlNode::Kind::Scalar) {
+    Key key;
+    if (!scalar(*node, key)) return false;
+    if (via != nullptr) open_aliases_.erase(via);
+    deliver(value_of(key));
+    return true;
+  }
+  const bool list = node->kind == YamlNode::Kind::List;
+  frames_.push_back({.node = node,
+                     .step = list ? Step::List : Step::Map,
+                     .merged = merged,
+                     .via = via,
+                     .start = list ? items_.size() : entries_.size()});
+  return true;
+}
+
+void Decoder::deliver(Value value) {
+  if (frames_.empty()) {
+    root_ = value;
+    return;
+  }
+  Frame& frame = frames_.back();
+  if (frame.step == Step::List) {
+    items_.push_back(value);
+  } else {
+    set_entry(owner_of_entries(), frame.key, value, frame.node->children[frame.next - 1]->line);
+  }
+}
+
+Decoder::Frame& Decoder::owner_of_entries() {
+  size_t at = frames_.size() - 1;
+  while (frames_[at].merged || frames_[at].step == Step::MergeList) --at;
+  return frames_[at];
+}
+
+bool Decoder::step_list(Frame& frame) {
+  if (frame.next < frame.node->children.size()) return enter(frame.node->children[frame.next++], false);
+  const std::span<const Value> items(items_.data() + frame.start, items_.size() - frame.start);
+  const Value list = Value::list(arena_.copy(items));
+  items_.resize(frame.start);
+  if (frame.via != nullptr) open_aliases_.erase(frame.via);
+  frames_.pop_back();
+  deliver(list);
+  return true;
+}
+
+bool Decoder::step_map(Frame& frame) {
+  if (frame.next < frame.node->children.size()) {
+    const YamlNode* key = frame.node->children[frame.next];
+    const YamlNode* value = frame.node->children[frame.next + 1];
+    frame.next += 2;
+    const bool merge_key = key->kind == YamlNode::Kind::Scalar && key->text == "<<" &&
+                           (key->implicit || key->tag == "tag:yaml.org,2002:merge");
+    if (merge_key) return merge(value);
+    return map_key(key, frame.key) && enter(value, false);
+  }
+  if (frame.via != nullptr) open_aliases_.erase(frame.via);
+  if (frame.merged) {
+    frames_.pop_back();
+    return true;
+  }
+  const Value map = close_map(frame);
+  frames_.pop_back();
+  deliver(map);
+  return true;
+}
+
+bool Decoder::merge(const YamlNode* node) {
+  const auto is_map = [](const YamlNode* n) {
+    return n->kind == YamlNode::Kind::Map ||
+           (n->kind == YamlNode::Kind::Alias && n->target->kind == YamlNode::Kind::Map);
+  };
+  if (is_map(node)) return enter(node, true);
+  if (node->kind != YamlNode::Kind::List) return fail("map merge requires map or sequence of maps as the value");
+  // From the last to the first, so that earlier ones win.
+  frames_.push_back({.node = node, .step = Step::MergeList, .merged = true, .next = node->children.size()});
+  return true;
+}
+
+bool Decoder::step_merge(Frame& frame) {
+  if (frame.next == 0) {
+    frames_.pop_back();
+    return true;
+  }
+  const YamlNode* node = frame.node->children[--frame.next];
+  const YamlNode* map = node->kind == YamlNode::Kind::Alias ? node->target : node;
+  if (map->kind != YamlNode::Kind::Map) return fail("map merge requires map or sequence of maps as the value");
+  return enter(node, true);
+}
+
+bool Decoder::scalar(const YamlNode& node, Key& key) {
+  key = {.scalar = {}, .text = node.text};
+  if (node.tag.empty()) {
+    if (node.implicit) key.scalar = resolve_yaml(node.text);
+    return true;
+  }
+  if (node.tag == "tag:yaml.org,2002:binary") {
+    std::string decoded(base64_decoded_size(node.text.size()), '\0');
+    // Go's decoder passes over line breaks.
+    std::string packed;
+    for (const char c : node.text) {
+      if (c != '\n' && c != '\r') packed += c;
+    }
+    const std::optional<char*> end = base64_decode(packed, decoded.data());
+    if (!end) return fail("!!binary value contains invalid base64 data");
+    decoded.resize(static_cast<size_t>(*end - decoded.data()));
+    key.text = arena_.copy(is_valid_utf8(decoded) ? decoded : replace_invalid_utf8(decoded));
+    return true;
+  }
+  std::string message;
+  return resolve_yaml(node.tag, node.text, key.scalar, message) || fail(std::move(message));
+}
+
+bool Decoder::map_key(const YamlNode* node, Key& key) {
+  if (!count()) return false;
+  const YamlNode* via = nullptr;
+  if (!follow(node, via)) return false;
+  if (via != nullptr) open_aliases_.erase(via);
+  if (node->kind == YamlNode::Kind::Scalar) return scalar(*node, key);
+  // Named by what it is; what it holds can be anything.
+  Decoder inner(arena_, {});
+  const Result<Value> value = inner.decode(*node);
+  if (!value) return fail(value.error().message.substr(std::strlen("yaml: ")));
+  constexpr size_t kMostText = 4096;
+  return fail("invalid map key: " + go_syntax(*value, kMostText));
+}
+
+Value Decoder::value_of(const Key& key) {
+  switch (key.scalar.kind) {
+    case Kind::Null:
+      return Value::null();
+    case Kind::Bool:
+      return Value::boolean(key.scalar.boolean);
+    case Kind::Int:
+      return Value::integer(key.scalar.integer);
+    case Kind::Uint:
+      return Value::number(static_cast<double>(key.scalar.unsigned_integer));
+    case Kind::Float:
+      if (!std::isfinite(key.scalar.number)) {
+        if (json_problem_.empty()) {
+          const bool nan = std::isnan(key.scalar.number);
+          json_problem_ = std::string("json: unsupported value: ") + (nan                     ? "NaN"
+                                                                      : key.scalar.number > 0 ? "+Inf"
+                                                                                              : "-Inf");
+        }
+        return Value::null();
+      }
+      return after_json(key.scalar.number);
+    default:
+      return Value::string(key.text);
+  }
+}
+
+void Decoder::set_entry(Frame& owner, const Key& key, Value value, uint32_t line) {
+  constexpr size_t kFewEntries = 16;
+  const size_t count = entries_.size() - owner.start;
+  Entry* found = nullptr;
+  if (count < kFewEntries) {
+    for (size_t i = owner.start; i < entries_.size() && found == nullptr; ++i) {
+      if (entries_[i].key == key) found = &entries_[i];
+    }
+  } else {
+    if (owner.index == nullptr) {
+      owner.index = std::make_unique<std::unordered_multimap<uint64_t, size_t>>();
+      for (size_t i = owner.start; i < entries_.size(); ++i) owner.index->emplace(entries_[i].key.hash(), i);
+    }
+    const auto [from, to] = owner.index->equal_range(key.hash());
+    for (auto at = from; at != to && found == nullptr; ++at) {
+      if (entries_[at->second].key == key) found = &entries_[at->second];
+    }
+    if (found == nullptr) owner.index->emplace(key.hash(), entries_.size());
+  }
+  if (found == nullptr) {
+    entries_.push_back({key, value});
+    return;
+  }
+  found->value = value;
+  if (options_.duplicates != nullptr) {
+    options_.duplicates->push_back("line " + std::to_string(line) + ": key " + go_syntax(key) + " already set in map");
+  }
+}
+
+std::string Decoder::key_text(const Entry& entry) {
+  switch (entry.key.scalar.kind) {
+    case Kind::Bool:
+      return entry.key.scalar.boolean ? "true" : "false";
+    case Kind::Int:
+      return std::to_string(entry.key.scalar.integer);
+    case Kind::Float:
+      return float_key_text(entry.key.scalar.number);
+    default:
+      break;
+  }
+  if (key_problem_.empty()) {
+    const bool null = entry.key.scalar.kind == Kind::Null;
+    constexpr size_t kMostText = 4096;
+    key_problem_ = std::string("unsupported map key of type: ") + (null ? "%!s(<nil>)" : "uint64") +
+                   ", key: " + go_syntax(entry.key) + ", value: " + go_syntax(entry.value, kMostText);
+  }
+  return {};
+}
+
+Value Decoder::close_map(const Frame& frame) {
+  members_.clear();
+  for (size_t i = frame.start; i < entries_.size(); ++i) {
+    const Entry& entry = entries_[i];
+    const Kind kind = entry.key.scalar.kind;
+    const bool is_text = kind == Kind::String || kind == Kind::Timestamp || kind == Kind::Merge;
+    members_.push_back({is_text ? entry.key.text : arena_.copy(key_text(entry)), entry.value});
+  }
+  entries_.resize(frame.start);
+  std::stable_sort(members_.begin(), members_.end(), [](const Member& a, const Member& b) { return a.key < b.key; });
+  // Keys of different types that print alike: one of them stays.
+  const auto end =
+      std::unique(members_.begin(), members_.end(), [](const Member& a, const Member& b) { return a.key == b.key; });
+  members_.erase(end, members_.end());
+  return members_.empty() ? Value::empty_map() : Value::map(arena_, members_);
+}
+
+// %#v of a key.
+std::string Decoder::go_syntax(const Key& key) {
+  switch (key.scalar.kind) {
+    case Kind::Null:
+      return "<nil>";
+    case Kind::Bool:
+      return key.scalar.boolean ? "true" : "false";
+    case Kind::Int:
+      return std::to_string(key.scalar.integer);
+    case Kind::Uint: {
+      char digits[17];
+      const auto end = std::to_chars(digits, digits + sizeof digits, key.scalar.unsigned_integer, 16).ptr;
+      return "0x" + std::string(digits, end);
+    }
+    case Kind::Float:
+      if (!std::isfinite(key.scalar.number))
+        return std::isnan(key.scalar.number) ? "NaN" : key.scalar.number > 0 ? "+Inf" : "-Inf";
+      return float_text(key.scalar.number, FloatText::Go);
+    default:
+      return go_quote(key.text);
+  }
+}
+
+// %#v of what a key or a value holds, cut off where nobody reads on.
+std::string Decoder::go_syntax(const Value& value, size_t budget) {
+  switch (value.kind()) {
+    case Value::Kind::Null:
+      return "interface {}(nil)";
+    case Value::Kind::Bool:
+      return value.as_bool() ? "true" : "false";
+    case Value::Kind::Int:
+      return std::to_string(value.as_int());
+    case Value::Kind::Double:
+      return float_text(value.as_double(), FloatText::Go);
+    case Value::Kind::String:
+    case Value::Kind::Raw:
+      return go_quote(value.is_string() ? value.as_string() : value.raw_json());
+    case Value::Kind::List:
+    case Value::Kind::Map:
+      break;
+  }
+  std::string out = value.is_list() ? "[]interface {}{" : "map[interface {}]interface {}{";
+  const size_t count = value.count();
+  for (size_t i = 0; i < count && out.size() < budget; ++i) {
+    if (i > 0) out += ", ";
+    const size_t left = budget - out.size();
+    if (value.is_map()) {
+      out += go_quote(value.members()[i].key) + ":" + go_syntax(value.members()[i].value, left / 2);
+    } else {
+      out += go_syntax(value.items()[i], left / 2);
+    }
+  }
+  return out + "}";
+}
+
+// --- JSON is most of what comes as YAML: every apply of a client is ---
+
+// Watches for what YAML reads differently from JSON; where nothing of that kind stands, the JSON reader's tree is the
+// YAML reader's.
+bool is_plain_json(std::string_view source) {
+  if (source.empty() || source[0] != '{') return false;
+  bool in_text = false;
+  size_t text_start = 0;
+  for (size_t i = 0; i < source.size(); ++i) {
+    const auto c = static_cast<unsigned char>(source[i]);
+    // Beyond ASCII there are breaks and refused characters; DEL is refused; tabs do not indent.
+    if (c >= 0x7f || c == '\t' || c == '\r') return false;
+    if (!in_text) {
+      if (c == '"') {
+        in_text = true;
+        text_start = i;
+      }
+      continue;
+    }
+    if (c == '\\') {
+      ++i;
+      // An escaped slash and surrogates are errors in YAML. Other code points need no second look.
+      if (i >= source.size() || source[i] == '/' || source[i] == 'u') return false;
+    } else if (c == '"') {
+      in_text = false;
+      const bool key = i + 1 < source.size() && source[i + 1] == ':';
+      constexpr size_t kLongestKey = 1000;
+      if (key ? i - text_start > kLongestKey
+              : i + 1 < source.size() && (source[i + 1] == ' ' || source[i + 1] == '\n')) {
+        // White space behind a text may hide a colon, which must stand on the text's line.
+        size_t next = i + 1;
+        while (next < source.size() && is_json_space(source[next])) ++next;
+        if (key || (next < source.size() && source[next] == ':')) return false;
+      }
+    }
+  }
+  return true;
+}
+
+// Numbers and the order of keys as they come out of YAML.
+Value after_yaml(Arena& arena, const Value& value) {
+  switch (value.kind()) {
+    case Value::Kind::Double:
+      return after_json(value.as_double());
+    case Value::Kind::List: {
+      const std::span<const Value> items = value.items();
+      Value* changed = nullptr;
+      for (size_t i = 0; i < items.size(); ++i) {
+        const Value item = after_yaml(arena, items[i]);
+        if (changed == nullptr && item.kind() == items[i].kind() && item.same(items[i])) continue;
+        if (changed == nullptr) changed = arena.copy(items).data();
+        changed[i] = item;
+      }
+      return changed == nullptr ? value : Value::list({changed, items.size()});
+    }
+    case Value::Kind::Map: {
+      std::vector<Member> members(value.members().begin(), value.members().end());
+      bool changed = false;
+      for (Member& member : members) {
+        const Value after = after_yaml(arena, member.value);
+        changed = changed || after.kind() != member.value.kind() || !after.same(member.value);
+        member.value = after;
+      }
+      const auto by_key = [](const Member& a, const Member& b) { return a.key < b.key; };
+      if (!std::is_sorted(members.begin(), members.end(), by_key)) {
+        std::sort(members.begin(), members.end(), by_key);
+        changed = true;
+      }
+      return changed ? Value::map(arena, members) : value;
+    }
+    default:
+      return value;
+  }
+}
+
+// As deep as a plain recursion may go on any thread's stack; deeper JSON takes the way of all YAML.
+constexpr size_t kShallow = 1000;
+
+class DepthOf : public JsonIgnore {
+ public:
+  void begin_map() { deepest_ = std::max(deepest_, ++depth_); }
+  void end_map() { --depth_; }
+  void begin_list() { deepest_ = std::max(deepest_, ++depth_); }
+  void end_list() { --depth_; }
+  size_t deepest() const { return deepest_; }
+
+ private:
+  size_t depth_ = 0;
+  size_t deepest_ = 0;
+};
+
+}  // namespace
+
+Result<Value> decode_yaml(Arena& arena, std::string_view source, const YamlOptions& options) {
+  if (source.size() > UINT32_MAX) return bad_request("YAML of more than 4 GiB");
+  if (is_plain_json(source)) {
+    std::vector<std::string> repeated;
+    DepthOf depth;
+    if (JsonParser(source, depth).parse_document() && depth.deepest() <= kShallow) {
+      const Result<Value> json = decode_json(arena, source, {.duplicates = &repeated});
+      if (json && repeated.empty()) return after_yaml(arena, *json);
+    }
+  }
+  const YamlParse parsed = parse_yaml_nodes(arena, source);
+  if (parsed.problem) return bad_request("yaml: " + *parsed.problem);
+  if (parsed.root == nullptr) return Value::null();
+  return Decoder(arena, options).decode(*parsed.root);
+}
+
+Result<Document> parse_yaml(std::string source, const YamlOptions& options) {
+  Document document(std::move(source));
+  Result<Value> root = decode_yaml(document.arena(), document.source(), options);
+  if (!root) return root.take_error();
+  document.set_root(*root);
+  return document;
+}
+
+Result<std::vector<std::string_view>> split_documents(std::string_view source) {
+  std::vector<std::string_view> documents;
+  const auto is_space = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
+  const size_t first = static_cast<size_t>(std::find_if_not(source.begin(), source.end(), is_space) - source.begin());
+  if (first < source.size() && source[first] == '{') {
+    std::string_view rest = source.substr(first);
+    while (!rest.empty()) {
+      JsonIgnore ignore;
+      JsonParser parser(rest, ignore);
+      // What is no JSON is handed on whole: the reader says what is wrong with it.
+      if (!parser.parse_value()) {
+        documents.push_back(rest);
+        break;
+      }
+      const auto length = static_cast<size_t>(parser.position() - rest.data());
+      documents.push_back(rest.substr(0, length));
+      rest.remove_prefix(length);
+      while (!rest.empty() && is_space(rest[0])) rest.remove_prefix(1);
+    }
+    return documents;
+  }
+  // Whether anything but space and comments stands in it.
+  const auto has_content = [&](std::string_view text) {
+    while (!text.empty()) {
+      const size_t line_end = std::min(text.find('\n'), text.size() - 1);
+      std::string_view line = text.substr(0, line_end + 1);
+      text.remove_prefix(line_end + 1);
+      while (!line.empty() && is_space(line[0])) line.remove_prefix(1);
+      if (!line.empty() && line[0] != '#') return true;
+    }
+    return false;
+  };
+  size_t start = 0;
+  size_t at = 0;
+  while (at < source.size()) {
+    const size_t line_end = std::min(source.find('\n', at), source.size() - 1) + 1;
+    std::string_view line = source.substr(at, line_end - at);
+    if (line.starts_with("---")) {
+      std::string_view after = line.substr(3);
+      while (!after.empty() && is_space(after.back())) after.remove_suffix(1);
+      while (!after.empty() && is_space(after.front())) after.remove_prefix(1);
+      if (!after.empty() && after[0] != '#') {
+        return bad_request("invalid Yaml document separator: " + std::string(after));
+      }
+      if (has_content(source.substr(start, at - start))) documents.push_back(source.substr(start, at - start));
+      start = line_end;
+    }
+    at = line_end;
+  }
+  if (has_content(source.substr(start))) documents.push_back(source.substr(start));
+  return documents;
+}
+
+}  // namespace holdfast::codec
