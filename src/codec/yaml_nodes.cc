@@ -20,7 +20,8 @@ constexpr uint64_t kMostWork = 300'000'000;
 
 class Parser {
  public:
-  Parser(Arena& arena, std::string_view source) : arena_(arena) {
+  Parser(Arena& arena, std::string_view source)
+      : arena_(arena), source_(source), has_escaped_slash_(source.find("\\/") != std::string_view::npos) {
     yaml_parser_initialize(&parser_);
     // go-yaml reads nothing as an empty line.
     if (source.empty()) source = "\n";
@@ -45,6 +46,7 @@ class Parser {
     return false;
   }
   std::string failure() const;
+  bool has_escaped_slash(const yaml_event_t& event);
 
   YamlNode* make(YamlNode::Kind kind, const yaml_event_t& event, const yaml_char_t* anchor, const yaml_char_t* tag);
   void add(const YamlNode* node) {
@@ -73,6 +75,10 @@ class Parser {
   Arena& arena_;
   yaml_parser_t parser_;
   YamlParse result_;
+  std::string_view source_;
+  bool has_escaped_slash_;
+  size_t seen_bytes_ = 0;  // Where in the source the character number `seen_runes_` is.
+  size_t seen_runes_ = 0;
   bool ended_ = false;
   uint64_t work_ = 0;
   std::vector<Open> open_;
@@ -125,6 +131,26 @@ YamlNode* Parser::make(YamlNode::Kind kind, const yaml_event_t& event, const yam
   return node;
 }
 
+// libyaml has learnt the escape \/ of JSON since go-yaml was made from it. Marks count characters.
+bool Parser::has_escaped_slash(const yaml_event_t& event) {
+  if (!has_escaped_slash_ || parser_.encoding != YAML_UTF8_ENCODING) return false;
+  if (seen_bytes_ == 0 && source_.starts_with("\xef\xbb\xbf")) seen_bytes_ = 3;
+  const auto advance = [this] {
+    ++seen_bytes_;
+    while (seen_bytes_ < source_.size() && (source_[seen_bytes_] & '\xc0') == '\x80') ++seen_bytes_;
+    ++seen_runes_;
+  };
+  while (seen_runes_ < event.start_mark.index && seen_bytes_ < source_.size()) advance();
+  while (seen_runes_ < event.end_mark.index && seen_bytes_ < source_.size()) {
+    const bool escape = source_[seen_bytes_] == '\\';
+    advance();
+    if (!escape || seen_bytes_ >= source_.size()) continue;
+    if (source_[seen_bytes_] == '/') return true;
+    advance();
+  }
+  return false;
+}
+
 bool Parser::take(const yaml_event_t& event) {
   switch (event.type) {
     case YAML_DOCUMENT_START_EVENT: {
@@ -150,6 +176,10 @@ bool Parser::take(const yaml_event_t& event) {
     }
     case YAML_SCALAR_EVENT: {
       const auto& scalar = event.data.scalar;
+      if (scalar.style == YAML_DOUBLE_QUOTED_SCALAR_STYLE && has_escaped_slash(event)) {
+        const size_t line = event.start_mark.line;
+        return fail((line == 0 ? "" : "line " + std::to_string(line + 1) + ": ") + "found unknown escape character");
+      }
       YamlNode* node = make(YamlNode::Kind::Scalar, event, scalar.anchor, scalar.tag);
       node->text = arena_.copy(std::string_view(reinterpret_cast<const char*>(scalar.value), scalar.length));
       node->implicit = scalar.plain_implicit != 0;

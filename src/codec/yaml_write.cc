@@ -318,7 +318,9 @@ void Writer::map(std::span<const Member> members) {
 }
 
 void Writer::key(std::string_view key_text) {
-  if (key_text.size() > kLongestJsonKey / 6 && json_length(key_text) > kLongestJsonKey) {
+  // A key must stand on one line, and a raw NEL ends it.
+  if ((key_text.size() > kLongestJsonKey / 6 && json_length(key_text) > kLongestJsonKey) ||
+      key_text.find("\xc2\x85") != std::string_view::npos) {
     fail("did not find expected ',' or '}'");
   }
   std::string changed;
