@@ -22,11 +22,8 @@
 #include "codec/sink.h"
 #include "codec/text.h"
 #include "codec/transcode_json.h"
-<<<<<<< HEAD
 #include "codec/typed.h"
-=======
 #include "codec/yaml.h"
->>>>>>> 2f500bb (codec: YAML read and written as Kubernetes does it)
 #include "value/value.h"
 
 namespace holdfast::codec {
