@@ -28,7 +28,7 @@ void Home::tick() {
   for (Connection* connection : all) {
     if (connections.contains(connection)) connection->tick(now);
   }
-  tick_timer = connections.empty() ? 0 : loop.run_after(Millis(1000), [this] { tick(); });
+  tick_timer = connections.empty() ? 0 : loop.run_after(shared.options.housekeeping_interval, [this] { tick(); });
 }
 
 Connection::Connection(Home& owner, int fd, std::string address, const ContextPtr& context)

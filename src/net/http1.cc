@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "net/connection.h"
+#include "net/http1_body.h"
 
 namespace holdfast::net::detail {
 
@@ -15,7 +16,6 @@ namespace {
 constexpr size_t kBufferedBytes = 256 << 10;
 // A body nobody read is swallowed up to this to keep the connection; above it, closing is cheaper.
 constexpr size_t kSwallowBytes = 256 << 10;
-constexpr size_t kChunkLineBytes = 4096;
 
 std::string_view reason_phrase(int status) {
   switch (status) {
@@ -138,14 +138,12 @@ class Http1Session final : public Session, public StreamOwner {
 
  private:
   enum class Phase : uint8_t { Head, Body, Serving };
-  enum class Framing : uint8_t { Length, ChunkSize, ChunkData, ChunkEnd, Trailer };
 
   void advance();
   void parse_head();
   bool parse_lines(std::string_view head);
   void begin_request();
   void parse_body();
-  bool take_line(std::string_view& line);
   void body_ended();
   void maybe_next();
   void resume_input();
@@ -157,10 +155,8 @@ class Http1Session final : public Session, public StreamOwner {
   size_t consumed_ = 0;  // Of buffer_, dropped at the end of advance().
   size_t scanned_ = 0;   // Already searched for the end of the head.
   Phase phase_ = Phase::Head;
-  Framing framing_ = Framing::Length;
-  uint64_t body_left_ = 0;
+  BodyDecoder body_;
   uint64_t swallowed_ = 0;
-  size_t trailer_bytes_ = 0;
   bool keep_alive_ = true;
   bool chunked_output_ = false;
   bool expects_continue_ = false;
@@ -190,7 +186,7 @@ void Http1Session::advance() {
   consumed_ = 0;
   if (buffer_.empty() && buffer_.capacity() > 4096) buffer_ = std::string();
   // Stop reading from a peer that sends more than is being taken.
-  if (!lost_) connection_.set_reading(buffer_.size() < kBufferedBytes);
+  if (!lost_) connection_.set_reading(phase_ == Phase::Head || buffer_.size() < kBufferedBytes);
 }
 
 void Http1Session::parse_head() {
@@ -284,8 +280,8 @@ bool Http1Session::parse_lines(std::string_view head) {
   }
   if (chunked && (has_length || request.protocol == Protocol::Http10)) return refuse(400), false;
   if (hosts > 1 || (hosts == 0 && request.protocol == Protocol::Http11)) return refuse(400), false;
-  framing_ = chunked ? Framing::ChunkSize : Framing::Length;
-  body_left_ = stream_.content_length.value_or(0);
+  body_.start(chunked ? BodyDecoder::Framing::Chunked : BodyDecoder::Framing::Length,
+              stream_.content_length.value_or(0));
   return true;
 }
 
@@ -293,7 +289,6 @@ void Http1Session::begin_request() {
   phase_ = Phase::Body;
   answered_ = false;
   swallowed_ = 0;
-  trailer_bytes_ = 0;
   if (draining_) stream_.draining = true;
   connection_.shared.counters.requests.fetch_add(1, std::memory_order_relaxed);
   connection_.shared.counters.active.fetch_add(1, std::memory_order_relaxed);
@@ -302,61 +297,30 @@ void Http1Session::begin_request() {
   });
 }
 
-bool Http1Session::take_line(std::string_view& line) {
-  const std::string_view rest = std::string_view(buffer_).substr(consumed_);
-  const size_t end = rest.find("\r\n");
-  if (end == std::string_view::npos) {
-    if (rest.size() > kChunkLineBytes) refuse(400);
-    return false;
-  }
-  line = rest.substr(0, end);
-  consumed_ += end + 2;
-  return true;
-}
-
 void Http1Session::parse_body() {
   while (phase_ == Phase::Body && !refused_) {
-    if (framing_ == Framing::Length || framing_ == Framing::ChunkData) {
-      if (body_left_ == 0) {
-        if (framing_ == Framing::Length) return body_ended();
-        framing_ = Framing::ChunkEnd;
-        continue;
-      }
-      const std::string_view rest = std::string_view(buffer_).substr(consumed_);
-      if (rest.empty()) return;
-      const size_t take = std::min<uint64_t>(rest.size(), body_left_);
-      if (answered_ && !stream_.handler_active()) {
-        // Nobody wants it; the connection is kept if that is cheap.
-        swallowed_ += take;
-        if (swallowed_ > kSwallowBytes) {
+    const bool wanted = !answered_ || stream_.handler_active();
+    if (wanted && !stream_.whole_body && stream_.input.size() >= kBufferedBytes) return;
+    size_t taken = 0;
+    std::string_view payload;
+    const BodyDecoder::Step step = body_.step(std::string_view(buffer_).substr(consumed_), taken, payload);
+    consumed_ += taken;
+    switch (step) {
+      case BodyDecoder::Step::NeedMore:
+        return;
+      case BodyDecoder::Step::Bad:
+        return refuse(400);
+      case BodyDecoder::Step::End:
+        return body_ended();
+      case BodyDecoder::Step::Payload:
+        if (wanted) {
+          stream_.receive(payload);
+        } else if ((swallowed_ += payload.size()) > kSwallowBytes) {
+          // Nobody wants it, and keeping the connection is no longer cheap.
           closing_ = true;
           connection_.flush_soon();
           return;
         }
-      } else {
-        if (!stream_.whole_body && stream_.input.size() >= kBufferedBytes) return;
-        stream_.receive(rest.substr(0, take));
-      }
-      consumed_ += take;
-      body_left_ -= take;
-      continue;
-    }
-    std::string_view line;
-    if (!take_line(line)) return;
-    if (framing_ == Framing::ChunkEnd) {
-      if (!line.empty()) return refuse(400);
-      framing_ = Framing::ChunkSize;
-    } else if (framing_ == Framing::ChunkSize) {
-      const std::string_view digits = line.substr(0, line.find_first_of("; \t"));
-      const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), body_left_, 16);
-      if (digits.empty() || digits.size() > 15 || error != std::errc() || stop != digits.data() + digits.size()) {
-        return refuse(400);
-      }
-      framing_ = body_left_ == 0 ? Framing::Trailer : Framing::ChunkData;
-    } else {
-      trailer_bytes_ += line.size();
-      if (trailer_bytes_ > connection_.shared.options.max_header_bytes) return refuse(400);
-      if (line.empty()) return body_ended();
     }
   }
 }
@@ -412,7 +376,7 @@ void Http1Session::head_ready(Stream&) {
   const Request& request = stream_.request;
   if (draining_) keep_alive_ = false;
   if (phase_ == Phase::Body &&
-      (expects_continue_ || (framing_ == Framing::Length && body_left_ > kSwallowBytes + stream_.input.size()))) {
+      (expects_continue_ || (body_.framing() == BodyDecoder::Framing::Length && body_.left() > kSwallowBytes))) {
     if (!stream_.whole_body || stream_.content_length.value_or(0) > stream_.input_limit) keep_alive_ = false;
   }
   chunked_output_ = !stream_.known_length && !stream_.bodiless && request.protocol == Protocol::Http11;

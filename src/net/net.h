@@ -311,6 +311,7 @@ struct ServerOptions {
   // second. Rapid resets make the server work for nobody.
   uint32_t reset_burst = 1000;
   uint32_t max_connections = 20'000;
+  Millis housekeeping_interval{1000};  // How often the timeouts above are looked at.
 
   // Told what a handler threw, on its loop's thread.
   std::function<void(const Request&, std::string_view what)> on_exception;
@@ -406,8 +407,8 @@ class ClientStream {
   std::unique_ptr<State> state_;
 };
 
-// One server's client: HTTP/1.1, connections kept alive and reused. Belongs to one loop; call and destroy it there (or
-// before the loop runs anything of it).
+// One server's client: HTTP/1.1, connections kept alive and reused. Belongs to one loop, which must outlive it and its
+// calls; calls under way when it is destroyed finish by themselves. A ClientStream is used on the loop's thread.
 class Client {
  public:
   Client(EventLoop& loop, ClientOptions options);
@@ -415,12 +416,14 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
+  // Called from another thread they hop to the loop, and their caller goes on there.
   // The error texts are those Go prints ("dial tcp 10.0.0.1:443: connect: connection refused"): users know them.
   Task<Result<ClientResponse>> fetch(ClientRequest request, size_t body_limit_bytes);
   Task<Result<ClientStream>> open(ClientRequest request);
 
- private:
   struct State;
+
+ private:
   std::shared_ptr<State> state_;
 };
 

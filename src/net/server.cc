@@ -160,7 +160,8 @@ void Server::State::accept_all() {
       auto connection = std::make_unique<Connection>(home, fd, std::move(address), context);
       Connection* raw = connection.get();
       home.connections.emplace(raw, std::move(connection));
-      if (home.tick_timer == 0) home.tick_timer = home.loop.run_after(Millis(1000), [&home] { home.tick(); });
+      if (home.tick_timer == 0)
+        home.tick_timer = home.loop.run_after(home.shared.options.housekeeping_interval, [&home] { home.tick(); });
     };
     if (home.loop.in_thread()) {
       adopt();

@@ -1,0 +1,275 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <thread>
+
+#include "net/testing.h"
+
+namespace holdfast::net {
+namespace {
+
+using namespace testing;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+ServerOptions tls_options() {
+  ServerOptions options;
+  options.identity = TestPki::get().server;
+  options.client_ca_pem = TestPki::get().authority.certificate_pem;
+  return options;
+}
+
+ClientOptions to(const TestServer& s) {
+  ClientOptions options;
+  options.host = "127.0.0.1";
+  options.port = s.port();
+  options.ca_pem = TestPki::get().authority.certificate_pem;
+  return options;
+}
+
+ClientRequest get(std::string target) {
+  ClientRequest request;
+  request.target = std::move(target);
+  return request;
+}
+
+TEST(Client, FetchesOverTlsAndKeepsTheConnection) {
+  TestServer s(tls_options());
+  Client client(s.loops.at(0), to(s));
+  for (int i = 0; i < 5; ++i) {
+    Result<ClientResponse> answer = run(s.loops.at(0), client.fetch(get("/x"), 1000));
+    ASSERT_TRUE(answer) << answer.error().message;
+    EXPECT_EQ(answer->status, 200);
+    EXPECT_EQ(answer->header("Content-Type"), "text/plain");
+    EXPECT_EQ(answer->body, "hello /x?");
+  }
+  EXPECT_EQ(s.server->stats().connections_accepted, 1u);
+}
+
+TEST(Client, SendsABodyAndReadsALargeOneBack) {
+  TestServer s(tls_options());
+  Client client(s.loops.at(0), to(s));
+  ClientRequest request = get("/echo");
+  request.method = "POST";
+  request.body = std::string(1'000'000, 'z');
+  Result<ClientResponse> answer = run(s.loops.at(0), client.fetch(request, 2'000'000));
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_TRUE(answer->body == request.body);
+}
+
+TEST(Client, UnpacksGzip) {
+  TestServer s(tls_options());
+  Client client(s.loops.at(0), to(s));
+  ClientRequest request = get("/gzip?500");
+  request.headers.emplace_back("Accept-Encoding", "gzip, deflate");
+  Result<ClientResponse> answer = run(s.loops.at(0), client.fetch(request, 2'000'000));
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_EQ(answer->header("content-encoding"), "gzip");
+  EXPECT_EQ(answer->header("vary"), "Accept-Encoding");
+  EXPECT_EQ(answer->body.size(), 500'000u);
+  EXPECT_THAT(answer->body, StartsWith(std::string(1000, 'a') + "b"));
+}
+
+struct GzipCase {
+  const char* name;
+  const char* target;
+  const char* accept;
+  bool compressed;
+};
+
+TEST(Gzip, IsUsedAsKubeApiserverUsesIt) {
+  const GzipCase cases[] = {
+      {"above 128 KiB", "/gzip?132", "gzip", true},
+      {"not above 128 KiB", "/gzip?131", "gzip", false},
+      {"nobody asked", "/gzip?500", "", false},
+      {"a q value is not understood", "/gzip?500", "gzip;q=1.0", false},
+      {"a star is not understood", "/gzip?500", "*", false},
+      {"one of several", "/gzip?500", "deflate, gzip", true},
+      {"not allowed", "/stream?500", "gzip", false},
+  };
+  TestServer s;
+  ClientOptions options = to(s);
+  options.tls = false;
+  Client client(s.loops.at(0), options);
+  for (const GzipCase& c : cases) {
+    ClientRequest request = get(c.target);
+    if (*c.accept != 0) request.headers.emplace_back("Accept-Encoding", c.accept);
+    Result<ClientResponse> answer = run(s.loops.at(0), client.fetch(request, 2'000'000));
+    ASSERT_TRUE(answer) << c.name << answer.error().message;
+    EXPECT_EQ(answer->header("content-encoding") == "gzip", c.compressed) << c.name;
+  }
+}
+
+TEST(Client, ShowsItsCertificate) {
+  TestServer s(tls_options());
+  ClientOptions options = to(s);
+  options.identity = TestPki::get().client;
+  Client client(s.loops.at(0), options);
+  Result<ClientResponse> answer = run(s.loops.at(0), client.fetch(get("/who"), 1000));
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_EQ(answer->body, "alice");
+}
+
+TEST(Client, DoesNotTrustJustAnybody) {
+  TestServer s(tls_options());
+  ClientOptions options = to(s);
+  options.ca_pem = TestPki::make("other-ca", "", nullptr).certificate_pem;
+  Client stranger(s.loops.at(0), options);
+  Result<ClientResponse> answer = run(s.loops.at(0), stranger.fetch(get("/"), 1000));
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().message, "tls: failed to verify certificate: x509: certificate signed by unknown authority");
+  options = to(s);
+  options.server_name = "elsewhere.example.com";
+  Client elsewhere(s.loops.at(0), options);
+  answer = run(s.loops.at(0), elsewhere.fetch(get("/"), 1000));
+  ASSERT_FALSE(answer);
+  EXPECT_THAT(answer.error().message, HasSubstr("not valid for elsewhere.example.com"));
+}
+
+TEST(Client, SaysWhyItCouldNotConnect) {
+  Loops loops(1);
+  ClientOptions options;
+  options.host = "127.0.0.1";
+  options.port = 1;
+  Client nobody(loops.at(0), options);
+  EXPECT_EQ(run(loops.at(0), nobody.fetch(get("/"), 1000)).error().message,
+            "dial tcp 127.0.0.1:1: connect: connection refused");
+  options.host = "no-such-host.invalid";
+  Client nowhere(loops.at(0), options);
+  EXPECT_EQ(run(loops.at(0), nowhere.fetch(get("/"), 1000)).error().message,
+            "dial tcp: lookup no-such-host.invalid: no such host");
+}
+
+TEST(Client, GivesUpInTime) {
+  TestServer s(tls_options());
+  Client client(s.loops.at(0), to(s));
+  ClientRequest request = get("/wait");
+  request.timeout = 50ms;
+  EXPECT_EQ(run(s.loops.at(0), client.fetch(request, 1000)).error().message, "context deadline exceeded");
+}
+
+TEST(Client, TriesAgainWhenAKeptConnectionWasClosed) {
+  ServerOptions server_options = tls_options();
+  server_options.idle_timeout = 60ms;
+  TestServer s(server_options);
+  Client client(s.loops.at(0), to(s));
+  for (int i = 0; i < 4; ++i) {
+    Result<ClientResponse> answer = run(s.loops.at(0), client.fetch(get("/x"), 1000));
+    ASSERT_TRUE(answer) << answer.error().message;
+    std::this_thread::sleep_for(std::chrono::milliseconds(30 * i));
+  }
+}
+
+TEST(Client, FollowsAStreamAndCanLeaveIt) {
+  TestServer s(tls_options());
+  Client client(s.loops.at(0), to(s));
+  const int before = seen.peer_gone;
+  {
+    Result<ClientStream> stream = run(s.loops.at(0), client.open(get("/forever")));
+    ASSERT_TRUE(stream) << stream.error().message;
+    EXPECT_EQ(stream->head().status, 200);
+    EXPECT_EQ(*run(s.loops.at(0), stream->read_some()), "hello\n");
+    auto holder = std::make_shared<ClientStream>(std::move(*stream));
+    s.loops.at(0).post([holder] { holder->cancel(); });
+    EXPECT_EQ(run(s.loops.at(0), holder->read_some()).error().message, "context canceled");
+    s.loops.at(0).post([h = std::move(holder)]() mutable { h.reset(); });
+  }
+  EXPECT_TRUE(eventually([&] { return seen.peer_gone == before + 1; }));
+}
+
+TEST(Client, AnAnswerAboveTheLimitIsAnError) {
+  TestServer s(tls_options());
+  Client client(s.loops.at(0), to(s));
+  EXPECT_EQ(run(s.loops.at(0), client.fetch(get("/stream?100"), 5000)).error().reason, Reason::RequestEntityTooLarge);
+}
+
+TEST(Tls, ACertificateIsVerifiedAgainstAPoolAndReloaded) {
+  struct Verdict {
+    std::string common_name, organization;
+    bool good = false, bad = false;
+  };
+  static Verdict verdict;
+  static const CaPool good = *CaPool::from_pem(TestPki::get().authority.certificate_pem, "test");
+  static const CaPool other = *CaPool::from_pem(TestPki::make("other", "", nullptr).certificate_pem, "test");
+  Loops loops(1);
+  ServerOptions server_options = tls_options();
+  Server server(loops, server_options, [](Request& request, Response& response) -> Task<void> {
+    const PeerCertificate& c = *request.peer->certificate;
+    verdict = {std::string(c.common_name()), c.organizations().at(0), good.verify_client(c).ok(),
+               other.verify_client(c).ok()};
+    (void)response.send(200);
+    co_return;
+  });
+  ASSERT_TRUE(server.start());
+  ClientOptions options;
+  options.host = "127.0.0.1";
+  options.port = server.port();
+  options.ca_pem = TestPki::get().authority.certificate_pem;
+  options.identity = TestPki::get().client;
+  Client client(loops.at(0), options);
+  ASSERT_TRUE(run(loops.at(0), client.fetch(get("/"), 1000)));
+  EXPECT_EQ(verdict.common_name, "alice");
+  EXPECT_EQ(verdict.organization, "dev");
+  EXPECT_TRUE(verdict.good);
+  EXPECT_FALSE(verdict.bad);
+
+  // After a reload by another authority, old connections go on and new ones are not trusted.
+  const Identity new_authority = TestPki::make("new-ca", "", nullptr);
+  ASSERT_TRUE(server.reload(TestPki::make("server", "", &new_authority), new_authority.certificate_pem));
+  EXPECT_TRUE(run(loops.at(0), client.fetch(get("/"), 1000)));
+  Client second(loops.at(0), options);
+  EXPECT_FALSE(run(loops.at(0), second.fetch(get("/"), 1000)));
+  EXPECT_FALSE(server.reload({"nonsense", "nonsense"}, ""));
+  server.stop(1s);
+}
+
+TEST(Tls, PlainHttpGetsAHint) {
+  TestServer s(tls_options());
+  Socket peer(s.port());
+  peer.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_EQ(peer.read_all(), "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n");
+}
+
+TEST(Tls, AHandshakeThatDoesNotComeIsNotWaitedForLong) {
+  ServerOptions options = tls_options();
+  options.handshake_timeout = 100ms;
+  TestServer s(options);
+  Socket peer(s.port());
+  EXPECT_EQ(peer.read_all(), "");
+}
+
+TEST(Gzip, GoesThereAndBack) {
+  std::string text;
+  for (int i = 0; i < 50'000; ++i) text += "{\"n\":" + std::to_string(i * 7919) + "}";
+  const std::vector<Bytes> parts = {Bytes(text.substr(0, 1000)), Bytes(text.substr(1000))};
+  const std::string packed = gzip(parts);
+  EXPECT_LT(packed.size(), text.size() / 2);
+  EXPECT_TRUE(*gunzip(packed, text.size()) == text);
+  EXPECT_FALSE(gunzip(packed, 1000));
+  EXPECT_FALSE(gunzip(packed.substr(0, packed.size() / 2), 1 << 30));
+  EXPECT_FALSE(gunzip("nonsense that is no gzip", 1000));
+}
+
+TEST(Query, IsDecodedAsGoDecodesIt) {
+  using Pairs = std::vector<std::pair<std::string, std::string>>;
+  EXPECT_EQ(parse_query("a=1&b=x%20y+z&c&d=%zz&e=1;2&=v"), (Pairs{{"a", "1"}, {"b", "x y z"}, {"c", ""}, {"", "v"}}));
+  EXPECT_EQ(percent_decode("%2"), std::nullopt);
+  EXPECT_EQ(percent_decode("a%2Fb+c"), "a/b+c");
+}
+
+TEST(Server, SaysWhyItCannotListen) {
+  Loops loops(1);
+  TestServer other;
+  ServerOptions options;
+  options.listen = "127.0.0.1:" + std::to_string(other.port());
+  EXPECT_THAT(Server(loops, options, handle).start().error().message,
+              StartsWith("cannot listen on 127.0.0.1:" + std::to_string(other.port()) + ": Address already in use"));
+  options.listen = "nonsense";
+  EXPECT_THAT(Server(loops, options, handle).start().error().message, HasSubstr("it must be ADDRESS:PORT"));
+  options.listen = "example.com:80";
+  EXPECT_THAT(Server(loops, options, handle).start().error().message, HasSubstr("is not an IP address"));
+}
+
+}  // namespace
+}  // namespace holdfast::net

@@ -1,0 +1,253 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "net/testing.h"
+
+namespace holdfast::net {
+namespace {
+
+using namespace testing;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+TEST(Http1, AnswersAndCloses) {
+  TestServer s;
+  Socket peer(s.port());
+  peer.send("GET /a%20b?x=1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  const std::string answer = peer.read_all();
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nDate: "));
+  EXPECT_THAT(answer, EndsWith("Content-Length: 14\r\nConnection: close\r\n\r\nhello /a b?x=1"));
+}
+
+TEST(Http1, PipelinedRequestsAreAnsweredInOrder) {
+  TestServer s;
+  Socket peer(s.port());
+  std::string many;
+  for (int i = 0; i < 100; ++i) many += "GET /" + std::to_string(i) + " HTTP/1.1\r\nHost: x\r\n\r\n";
+  peer.send(many + "GET /last HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  const std::string answer = peer.read_all();
+  size_t at = 0;
+  for (int i = 0; i < 100; ++i) {
+    at = answer.find("hello /" + std::to_string(i) + "?", at);
+    ASSERT_NE(at, std::string::npos) << i;
+  }
+  EXPECT_THAT(answer, EndsWith("hello /last?"));
+}
+
+TEST(Http1, ABodyComesWholeHoweverItIsFramedAndCut) {
+  TestServer s;
+  const std::string requests[] = {
+      "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 11\r\nConnection: close\r\n\r\nhello world",
+      "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+      "5\r\nhello\r\n6;ext=1\r\n world\r\n0\r\nTrailer: x\r\n\r\n",
+  };
+  for (const std::string& request : requests) {
+    Socket peer(s.port());
+    for (const char c : request) peer.send({&c, 1});
+    EXPECT_THAT(peer.read_all(), EndsWith("\r\n\r\nhello world"));
+  }
+}
+
+TEST(Http1, ALargeBodyIsEchoedAndTheConnectionServesOn) {
+  TestServer s;
+  Socket peer(s.port());
+  const std::string body(900'000, 'b');
+  peer.send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 900000\r\n\r\n" + body);
+  EXPECT_THAT(peer.read_until("\r\n\r\n"), HasSubstr("200 OK"));
+  std::string echoed;
+  while (echoed.size() < body.size()) echoed += peer.read_some();
+  EXPECT_TRUE(echoed == body);
+  peer.send("GET /again HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  EXPECT_THAT(peer.read_all(), EndsWith("hello /again?"));
+}
+
+TEST(Http1, ExpectContinueIsAnsweredWhenTheHandlerReads) {
+  TestServer s;
+  Socket peer(s.port());
+  peer.send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n");
+  EXPECT_EQ(peer.read_until("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
+  peer.send("ok");
+  EXPECT_THAT(peer.read_all(), EndsWith("\r\n\r\nok"));
+}
+
+TEST(Http1, ABodyNobodyWantsDoesNotLoseTheAnswer) {
+  TestServer s;
+  Socket peer(s.port());
+  peer.send("POST /early HTTP/1.1\r\nHost: x\r\nContent-Length: 5000000\r\n\r\n");
+  std::thread sender([&] { peer.send(std::string(5'000'000, 'x')); });
+  EXPECT_THAT(peer.read_all(), ::testing::AllOf(StartsWith("HTTP/1.1 403 Forbidden"), EndsWith("no")));
+  sender.join();
+}
+
+TEST(Http1, ABodyAboveTheLimitIsRefused) {
+  TestServer s;
+  Socket peer(s.port());
+  peer.send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5000000\r\n\r\nxx");
+  EXPECT_THAT(peer.read_until("\r\n\r\n"), HasSubstr("413 Request Entity Too Large"));
+}
+
+struct BadCase {
+  const char* name;
+  std::string request;
+  const char* status;
+};
+
+TEST(Http1, MalformedRequestsAreRefused) {
+  const BadCase cases[] = {
+      {"no spaces", "GARBAGE\r\n\r\n", "400"},
+      {"an unknown version", "GET / HTTP/3.0\r\nHost: x\r\n\r\n", "505"},
+      {"no host", "GET / HTTP/1.1\r\n\r\n", "400"},
+      {"two hosts", "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "400"},
+      {"a space before the colon", "GET / HTTP/1.1\r\nHost: x\r\nA : b\r\n\r\n", "400"},
+      {"a folded header", "GET / HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n", "400"},
+      {"a header without a colon", "GET / HTTP/1.1\r\nHost: x\r\nnonsense\r\n\r\n", "400"},
+      {"length and chunks", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+       "400"},
+      {"two lengths", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", "400"},
+      {"a negative length", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", "400"},
+      {"an unknown transfer encoding", "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n", "501"},
+      {"a bad escape in the path", "GET /%zz HTTP/1.1\r\nHost: x\r\n\r\n", "400"},
+      {"a target that is no path", "GET pods HTTP/1.1\r\nHost: x\r\n\r\n", "400"},
+      {"headers without end", "GET / HTTP/1.1\r\nHost: x\r\nA: " + std::string(1'200'000, 'a'), "431"},
+      {"a NUL in a header", std::string("GET / HTTP/1.1\r\nHost: x\r\nA: b\0c\r\n\r\n", 38), "400"},
+  };
+  TestServer s;
+  for (const BadCase& c : cases) {
+    Socket peer(s.port());
+    std::thread sender([&] { peer.send(c.request); });
+    EXPECT_THAT(peer.read_all(), StartsWith(std::string("HTTP/1.1 ") + c.status)) << c.name;
+    sender.join();
+  }
+}
+
+TEST(Http1, ABadChunkEndsTheConnection) {
+  TestServer s;
+  Socket peer(s.port());
+  peer.send("POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n");
+  EXPECT_EQ(peer.read_all(), "");
+}
+
+TEST(Http1, HeadHasALengthAndNoBody) {
+  TestServer s;
+  Socket peer(s.port());
+  peer.send("HEAD /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  EXPECT_THAT(peer.read_all(), EndsWith("Content-Length: 9\r\nConnection: close\r\n\r\n"));
+}
+
+TEST(Http1, OldClientsGetAStreamUntilTheConnectionCloses) {
+  TestServer s;
+  Socket peer(s.port());
+  peer.send("GET /stream?3 HTTP/1.0\r\n\r\n");
+  const std::string answer = peer.read_all();
+  EXPECT_THAT(answer, ::testing::Not(HasSubstr("chunked")));
+  EXPECT_THAT(answer, EndsWith(std::string(1000, 'a') + std::string(1000, 'b') + std::string(1000, 'c')));
+}
+
+TEST(Http1, AnExceptionEndsItsRequestAlone) {
+  TestServer s;
+  Socket peer(s.port());
+  peer.send("GET /throw HTTP/1.1\r\nHost: x\r\n\r\nGET /next HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  const std::string answer = peer.read_all();
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 500 Internal Server Error"));
+  EXPECT_THAT(answer, EndsWith("hello /next?"));
+  EXPECT_EQ(s.server->stats().handler_exceptions, 1u);
+}
+
+TEST(Http1, AnExceptionAfterTheHeadCutsTheAnswerOff) {
+  TestServer s;
+  Socket peer(s.port());
+  peer.send("GET /throw-late HTTP/1.1\r\nHost: x\r\n\r\n");
+  const std::string answer = peer.read_all();
+  EXPECT_THAT(answer, ::testing::Not(EndsWith("0\r\n\r\n")));
+  EXPECT_EQ(s.server->stats().handler_exceptions, 1u);
+}
+
+TEST(Http1, AHandlerThatSaysNothingIsAServerError) {
+  TestServer s;
+  Socket peer(s.port());
+  peer.send("GET /silent HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  EXPECT_THAT(peer.read_all(), StartsWith("HTTP/1.1 500"));
+}
+
+TEST(Http1, AHandlerIsToldWhenItsPeerGoes) {
+  TestServer s;
+  const int before = seen.peer_gone;
+  Socket peer(s.port());
+  peer.send("GET /forever HTTP/1.1\r\nHost: x\r\n\r\n");
+  peer.read_until("hello\n");
+  peer.close();
+  EXPECT_TRUE(eventually([&] { return seen.peer_gone == before + 1 && seen.started == seen.ended; }));
+}
+
+TEST(Http1, APeerThatDoesNotReadHoldsLittleMemoryAndIsCutOff) {
+  ServerOptions options;
+  options.stalled_write_timeout = 300ms;
+  TestServer s(options);
+  seen.written = 0;
+  Socket peer(s.port(), 4096);
+  peer.send("GET /stream?100000 HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_TRUE(eventually([&] { return seen.written > 0; }));
+  EXPECT_TRUE(eventually([&] { return s.server->stats().connections_open == 0; }));
+  EXPECT_LT(seen.written, 20'000'000u);  // Of 100 MB: socket buffers and one queue.
+  EXPECT_EQ(s.server->stats().protocol_errors, 1u);
+}
+
+TEST(Http1, AHeadThatDoesNotComeIsNotWaitedForLong) {
+  ServerOptions options;
+  options.header_timeout = 100ms;
+  TestServer s(options);
+  Socket peer(s.port());
+  peer.send("GET / HTTP/1.1\r\nHost:");
+  EXPECT_EQ(peer.read_all(), "");
+}
+
+TEST(Http1, AnIdleConnectionIsClosed) {
+  ServerOptions options;
+  options.idle_timeout = 100ms;
+  TestServer s(options);
+  Socket peer(s.port());
+  peer.send("GET /x HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_THAT(peer.read_all(), EndsWith("hello /x?"));
+}
+
+TEST(Http1, ABodyThatDoesNotComeIsNotWaitedForLong) {
+  ServerOptions options;
+  options.stalled_read_timeout = 100ms;
+  TestServer s(options);
+  Socket peer(s.port());
+  peer.send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n12");
+  EXPECT_EQ(peer.read_all(), "");
+  EXPECT_TRUE(eventually([&] { return seen.started == seen.ended; }));
+}
+
+TEST(Http1, DrainingFinishesRequestsAndEndsWatches) {
+  TestServer s;
+  Socket watching(s.port());
+  watching.send("GET /forever HTTP/1.1\r\nHost: x\r\n\r\n");
+  watching.read_until("hello\n");
+  Socket waiting(s.port());
+  waiting.send("GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
+  Socket idle(s.port());
+  idle.send("GET /x HTTP/1.1\r\nHost: x\r\n\r\n");
+  idle.read_until("hello /x?");
+  EXPECT_TRUE(eventually([&] { return s.server->stats().requests_active == 2; }));
+  const auto begin = std::chrono::steady_clock::now();
+  s.server->stop(5s);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 2s);
+  EXPECT_THAT(watching.read_all(), HasSubstr("bye\n"));
+  EXPECT_THAT(waiting.read_all(), ::testing::AllOf(HasSubstr("Connection: close"), EndsWith("done")));
+  EXPECT_EQ(idle.read_all(), "");
+}
+
+TEST(Http1, AbsoluteTargetsWorkAsProxiesSendThem) {
+  TestServer s;
+  Socket peer(s.port());
+  peer.send("GET http://example.com/p?q HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  EXPECT_THAT(peer.read_all(), EndsWith("hello /p?q"));
+}
+
+}  // namespace
+}  // namespace holdfast::net

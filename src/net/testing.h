@@ -1,0 +1,88 @@
+// What net's tests share: a handler with a path for every behaviour, and peers that do as they are told.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+
+#include "net/net.h"
+
+namespace holdfast::net::testing {
+
+using namespace std::chrono_literals;
+
+// What the handlers saw, for tests to wait on.
+struct Seen {
+  std::atomic<int> started{0}, ended{0}, peer_gone{0}, draining{0};
+  std::atomic<uint64_t> written{0};
+};
+extern Seen seen;
+
+// /hello, /echo, /throw, /throw-late, /stream?N, /forever, /wait, /early, /goaway, /silent
+Task<void> handle(Request& request, Response& response);
+
+// Waits up to five seconds.
+template <class Condition>
+bool eventually(Condition condition) {
+  const auto until = std::chrono::steady_clock::now() + 5s;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > until) return false;
+    std::this_thread::sleep_for(1ms);
+  }
+  return true;
+}
+
+// A blocking socket.
+class Socket {
+ public:
+  explicit Socket(uint16_t port, int receive_buffer_bytes = 0);
+  ~Socket();
+  void send(std::string_view bytes);
+  std::string read_until(std::string_view end);  // Up to and with `end`; what came before the peer closed otherwise.
+  std::string read_all();
+  std::string read_some();
+  void close();
+  int fd() const { return fd_; }
+
+ private:
+  int fd_;
+  std::string buffer_;
+};
+
+// A server with its loops. Housekeeping is fast, timeouts are the options'.
+struct TestServer {
+  explicit TestServer(ServerOptions options = {});
+  ~TestServer();
+  Loops loops{2};
+  std::unique_ptr<Server> server;
+  uint16_t port() const { return server->port(); }
+};
+
+// Runs a task on a loop and waits for its value.
+template <class T>
+T run(EventLoop& loop, Task<T> task) {
+  std::mutex mutex;
+  std::condition_variable done;
+  std::optional<T> value;
+  auto body = [](Task<T> t, std::optional<T>& into) -> Task<void> { into.emplace(co_await t); };
+  loop.post([&] {
+    spawn(body(std::move(task), value), [&](std::exception_ptr) {
+      std::lock_guard lock(mutex);
+      done.notify_one();
+    });
+  });
+  std::unique_lock lock(mutex);
+  done.wait(lock, [&] { return value.has_value(); });
+  return std::move(*value);
+}
+
+struct TestPki {
+  Identity authority, server, client;
+  static const TestPki& get();  // Made once.
+  static Identity make(const std::string& name, const std::string& organization, const Identity* authority);
+};
+
+}  // namespace holdfast::net::testing
