@@ -1,6 +1,7 @@
 #include "net/testing.h"
 
 #include <arpa/inet.h>
+#include <netinet/tcp.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
@@ -73,6 +74,8 @@ Socket::Socket(uint16_t port, int receive_buffer_bytes) : fd_(socket(AF_INET, SO
   if (receive_buffer_bytes > 0) {
     setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &receive_buffer_bytes, sizeof receive_buffer_bytes);
   }
+  const int one = 1;
+  setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
   timeval limit{.tv_sec = 10, .tv_usec = 0};
   setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
   sockaddr_in to{};
