@@ -21,6 +21,7 @@ class TreeOut {
   void item() { key_ = {}; }
 
   void null() { add(Value::null()); }
+  void set_null() { add(Value::raw("null")); }
   void boolean(bool b) { add(Value::boolean(b)); }
   void integer(int64_t i) { add(Value::integer(i)); }
   void number(double d) { add(Value::number(d)); }
@@ -67,7 +68,7 @@ Result<Value> decode_protobuf(Arena& arena, const types::Type& type, std::string
                               const ProtobufOptions& options) {
   if (message.size() > UINT32_MAX) return bad_request("the message is too large");
   TreeOut out(arena);
-  ProtobufReader<TreeOut> reader(out, message, options.gates, nullptr);
+  ProtobufReader<TreeOut> reader(out, arena, message, options.gates, nullptr);
   if (!reader.object(type, meta)) return reader.error();
   return out.result();
 }
@@ -104,6 +105,10 @@ Result<ProtobufEnvelope> open_envelope(std::string_view bytes) {
         p = wire::read_bytes(p, end, envelope.content_type);
         break;
       default:
+        if (tag >> 3 <= 4) {
+          return bad_request("wrong tag " + std::to_string(tag) + " in runtime.Unknown at byte " +
+                             std::to_string(from - bytes.data()));
+        }
         p = wire::skip_value(p, end, tag);
     }
     if (p == nullptr) return truncated(from);

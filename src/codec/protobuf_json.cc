@@ -31,6 +31,7 @@ class JsonOut {
   void item() { separate('['); }
 
   void null() { sink_.put("null"); }
+  void set_null() { null(); }
   void boolean(bool b) { sink_.put(b ? std::string_view("true") : std::string_view("false")); }
   void integer(int64_t i) { write_json_int(i, sink_); }
   void number(double d) { write_json_double(d, sink_); }
@@ -77,7 +78,8 @@ Result<Unit> protobuf_to_json(const types::Type& type, std::string_view message,
   // JSON is about a quarter larger than Protobuf; growing copies.
   sink.room(message.size() + message.size() / 2);
   JsonOut writer(sink);
-  ProtobufReader<JsonOut> reader(writer, message, options.gates, shape.drop);
+  Arena arena;
+  ProtobufReader<JsonOut> reader(writer, arena, message, options.gates, shape.drop);
   const bool ok = shape.metadata_only ? reader.metadata_only(type) : reader.object(type, meta);
   if (ok) return Unit{};
   sink.truncate(before);

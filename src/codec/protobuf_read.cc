@@ -22,7 +22,7 @@ bool ProtobufReaderBase::merge(Slot& slot, std::string_view more) {
   constexpr uint32_t kMostPieces = 64;
   if (slot.count > kMostPieces) return fail(more.data(), "a message is given in too many pieces");
   const std::string_view first{slot.data, slot.size};
-  auto* both = scratch_.allocate_array<char>(first.size() + more.size());
+  auto* both = arena_.allocate_array<char>(first.size() + more.size());
   std::copy(first.begin(), first.end(), both);
   std::copy(more.begin(), more.end(), both + first.size());
   slot.data = both;

@@ -9,6 +9,7 @@
 //   key(name), map_key(text)              before a member's value; names need no escaping
 //   item()                                before a list's item
 //   null(), boolean(b), integer(i), number(d)
+//   set_null()                            null that stands for a pointer to a zero value, not for a missing one
 //   string(view of the message), text(short-lived characters), base64(bytes), raw(valid JSON)
 //   Mark begin_map(), end_map(Mark), begin_list(), end_list(Mark)
 #pragma once
@@ -35,8 +36,9 @@ inline constexpr size_t kMaxFields = 64;
 
 class ProtobufReaderBase {
  public:
-  ProtobufReaderBase(std::string_view source, const Gates* gates, const FieldPaths* drop)
-      : source_(source), gates_(gates), drop_(drop) {}
+  // `arena` is for what has to be put together from pieces; it must live as long as what is written.
+  ProtobufReaderBase(Arena& arena, std::string_view source, const Gates* gates, const FieldPaths* drop)
+      : arena_(arena), source_(source), gates_(gates), drop_(drop) {}
 
   // Says where it went wrong: the path of fields, and the byte.
   Error error() const;
@@ -95,13 +97,13 @@ class ProtobufReaderBase {
     return false;
   }
 
+  Arena& arena_;
   std::string_view source_;
   const Gates* gates_;
   const FieldPaths* drop_;
   int depth_ = 0;
   bool root_ = false;              // What is read is a whole object.
   bool in_root_metadata_ = false;  // Its metadata comes next.
-  Arena scratch_{256};             // For what has to be put together: messages given in pieces, quantities.
 
  private:
   const char* fail_at_ = nullptr;
@@ -112,8 +114,8 @@ class ProtobufReaderBase {
 template <class Out>
 class ProtobufReader : ProtobufReaderBase {
  public:
-  ProtobufReader(Out& out, std::string_view source, const Gates* gates, const FieldPaths* drop)
-      : ProtobufReaderBase(source, gates, drop), out_(out) {}
+  ProtobufReader(Out& out, Arena& arena, std::string_view source, const Gates* gates, const FieldPaths* drop)
+      : ProtobufReaderBase(arena, source, gates, drop), out_(out) {}
   using ProtobufReaderBase::error;
 
   bool object(const Type& type, const TypeMeta& meta) {
@@ -164,12 +166,12 @@ class ProtobufReader : ProtobufReaderBase {
   }
 
   bool field(const Type& owner, const Field& field, const Slot& slot, Node node, const TypeMeta* meta);
-  bool single(const Type& type, std::string_view bytes, Node node);
+  bool single(const Type& type, std::string_view bytes, Node node, bool pointer = false);
   void scalar(const Type& type, uint64_t bits);
   bool list(const Field& field, const Slot& slot, Node node);
   bool map(const Field& field, const Slot& slot, Node node);
   bool wrapped_items(std::string_view message);
-  bool time(const Type& type, std::string_view message);
+  bool time(const Type& type, std::string_view message, bool pointer);
   bool quantity(std::string_view message);
   bool int_or_string(std::string_view message);
   bool raw(std::string_view message);
@@ -258,7 +260,7 @@ bool ProtobufReader<Out>::field(const Type& owner, const Field& field, const Slo
   }
   out_.key(field.name);
   in_root_metadata_ = depth_ == 1 && root_ && field.name == "metadata";
-  return single(type, bytes, below) || in_field(field.name);
+  return single(type, bytes, below, field.pointer) || in_field(field.name);
 }
 
 template <class Out>
@@ -277,7 +279,7 @@ void ProtobufReader<Out>::scalar(const Type& type, uint64_t bits) {
 
 // A value that is bytes on the wire.
 template <class Out>
-bool ProtobufReader<Out>::single(const Type& type, std::string_view bytes, Node node) {
+bool ProtobufReader<Out>::single(const Type& type, std::string_view bytes, Node node, bool pointer) {
   switch (type.shape) {
     case Kind::Struct:
       return structure(type, bytes, node);
@@ -289,7 +291,7 @@ bool ProtobufReader<Out>::single(const Type& type, std::string_view bytes, Node 
       return true;
     case Kind::Time:
     case Kind::MicroTime:
-      return time(type, bytes);
+      return time(type, bytes, pointer);
     case Kind::Quantity:
       return quantity(bytes);
     case Kind::IntOrString:
@@ -444,10 +446,6 @@ bool ProtobufReader<Out>::map(const Field& field, const Slot& slot, Node node) {
 // A named list that is a message of its own: {1: items}.
 template <class Out>
 bool ProtobufReader<Out>::wrapped_items(std::string_view message) {
-  if (message.empty()) {
-    out_.null();
-    return true;
-  }
   const auto mark = out_.begin_list();
   const char* p = message.data();
   const char* const end = p + message.size();
@@ -472,12 +470,16 @@ bool ProtobufReader<Out>::wrapped_items(std::string_view message) {
 }
 
 template <class Out>
-bool ProtobufReader<Out>::time(const Type& type, std::string_view message) {
+bool ProtobufReader<Out>::time(const Type& type, std::string_view message, bool pointer) {
   UnixTime when;
   bool zero = true;
   if (!read_time(type, message, when, zero)) return false;
   if (zero) {
-    out_.null();
+    if (pointer) {
+      out_.set_null();
+    } else {
+      out_.null();
+    }
     return true;
   }
   char text[kMaxRfc3339];
@@ -553,7 +555,7 @@ bool ProtobufReader<Out>::schema_union(const Type& type, std::string_view messag
   if (or_bool) {
     out_.boolean(other.count != 0 && other.bits != 0);
   } else {
-    out_.null();
+    out_.set_null();
   }
   return true;
 }

@@ -22,6 +22,7 @@ using Kind = types::Shape;
 
 // What stands in a tree for a pointer to something that prints as null, where a missing pointer would be left out.
 Value printed_null() { return Value::raw("null"); }
+bool is_printed_null(const Value& value) { return value.is_raw() && value.raw_json() == "null"; }
 
 std::string_view short_name(const Type& type) { return type.name.substr(type.name.rfind('.') + 1); }
 
@@ -241,6 +242,8 @@ bool Typer::structure(const Type& type, const Value& in, Value& out) {
     Value value;
     if (!field->pointer) {
       if (!convert(*field->type, member.value, value)) return false;
+    } else if (is_printed_null(member.value)) {
+      value = member.value;
     } else if (!member.value.is_null()) {
       if (!convert(*field->type, member.value, value)) return false;
       // The pointer is set, if only to Go's zero value.
