@@ -88,7 +88,7 @@ void write_cbor_double(double number, Sink& sink);
 class CborContainer {
  public:
   explicit CborContainer(Sink& sink) : head_(sink.size()) { sink.put('\0'); }
-  void add() { ++count_; }
+  void add(uint64_t count = 1) { count_ += count; }
   uint64_t count() const { return count_; }
   void finish(CborMajor major, Sink& sink) const;
 

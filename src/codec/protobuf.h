@@ -11,6 +11,7 @@
 //   1a 00 22 00                                      3 contentEncoding, 4 contentType: empty
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -61,5 +62,27 @@ Result<Unit> encode_enveloped(const types::Type& type, const Value& value, std::
 
 Result<Unit> protobuf_to_json(const types::Type& type, std::string_view message, const TypeMeta& meta,
                               const Shape& shape, std::string& out, const ProtobufOptions& options = {});
+
+// With the self-described tag in front.
+Result<Unit> protobuf_to_cbor(const types::Type& type, std::string_view message, const TypeMeta& meta,
+                              const Shape& shape, std::string& out, const ProtobufOptions& options = {});
+
+// An object's bytes with other metadata. Everything else is copied as it lies; only the lengths around it change.
+struct MetadataChange {
+  bool drop_managed_fields = false;
+  // Entries to put in their place, encoded: each with the tag of ObjectMeta's field 17. Empty: none.
+  std::string_view managed_fields = {};
+  // Replaces it; empty text is what the store holds. Nothing: it stays.
+  std::optional<std::string_view> resource_version = {};
+  // Nothing but the metadata: the message of a PartialObjectMetadata.
+  bool metadata_only = false;
+};
+Result<Unit> change_metadata(std::string_view message, const MetadataChange& request, std::string& out);
+// The same for an object in its envelope.
+Result<Unit> change_enveloped_metadata(std::string_view enveloped, const MetadataChange& request, std::string& out);
+
+// A message without the fields at those paths, wherever they are.
+Result<Unit> drop_protobuf_fields(const types::Type& type, std::string_view message, const FieldPaths& paths,
+                                  std::string& out);
 
 }  // namespace holdfast::codec
