@@ -1,0 +1,23 @@
+// Private to the room: the bootstrap roles as tables, and their compact notation.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "base/arena.h"
+#include "value/value.h"
+
+namespace holdfast::bootstrap {
+
+struct RoleRow {
+  std::string_view name;
+  std::string_view rules;  // Empty: made of other roles by aggregation.
+};
+
+std::span<const RoleRow> cluster_roles();
+std::span<const RoleRow> controller_roles();
+
+// The notation as a list of rbac/v1 PolicyRules.
+Value parse_rules(Arena& arena, std::string_view notation);
+
+}  // namespace holdfast::bootstrap

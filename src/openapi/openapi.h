@@ -1,0 +1,49 @@
+// The OpenAPI documents: v3 (an index and a document for each group-version) and v2 (one document, JSON or Protobuf).
+//
+// Everything is built from the types when somebody asks; nothing is kept here. Members come in the order Kubernetes
+// prints them, maps sorted. A document of a group-version holds every schema that it refers to.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/arena.h"
+#include "base/gates.h"
+#include "types/types.h"
+#include "value/value.h"
+
+namespace holdfast::openapi {
+
+// A served resource. Custom ones bring the schema of their version as their CustomResourceDefinition writes it
+// (openAPIV3Schema; null when there is none).
+struct Served {
+  const types::Resource* resource = nullptr;
+  bool custom = false;
+  const Value* schema = nullptr;
+};
+
+struct Source {
+  std::span<const Served> resources;  // Built-in ones in the catalog's order, then custom ones.
+  Gates gates;
+};
+
+// "api/v1", "apis/apps", "apis/apps/v1", "version", ...: the documents of v3, sorted.
+std::vector<std::string> v3_paths(const Source& source);
+// The document at such a path as compact JSON; empty when there is none.
+std::string v3_document(const Source& source, std::string_view path);
+// The index, given the hash of each document in the order of v3_paths.
+std::string v3_index(std::span<const std::string> paths, std::span<const std::string> hashes);
+
+// The whole of v2 as compact JSON, and the same as Protobuf (gnostic's openapi.v2.Document).
+std::string v2_document(const Source& source);
+std::string v2_protobuf(const Source& source);
+
+// Upper-case hex of the SHA-512 of a document: its hash in the index and its ETag (without quotes).
+std::string document_hash(std::string_view bytes);
+
+// "com.example.v1.Widget": the name of a custom resource's schema.
+std::string custom_schema_name(std::string_view group, std::string_view version, std::string_view kind);
+
+}  // namespace holdfast::openapi

@@ -1,0 +1,515 @@
+#include <algorithm>
+#include <map>
+
+#include "openapi/model.h"
+
+namespace holdfast::openapi {
+namespace {
+
+using types::Shape;
+using types::Type;
+
+constexpr std::string_view kMeta = "io.k8s.apimachinery.pkg.apis.meta.v1.";
+constexpr std::string_view kVersionInfo = "io.k8s.apimachinery.pkg.version.Info";
+
+// Groups that register the option kinds beside those that serve resources.
+constexpr std::pair<std::string_view, std::string_view> kOptionOnlyGroups[] = {{"admission.k8s.io", "v1"},
+                                                                               {"admission.k8s.io", "v1beta1"}};
+
+struct Writer {
+  Arena& arena;
+  const Source& source;
+  Form form;
+  std::string_view group, version;
+  std::set<std::string> wanted;          // Named but not written yet.
+  std::map<std::string, Value> written;  // By name.
+
+  std::string_view prefix() const { return form == Form::V3 ? "#/components/schemas/" : "#/definitions/"; }
+  bool v3() const { return form == Form::V3; }
+
+  Value text(std::string_view value) { return Value::string(arena, value); }
+
+  Value strings(std::span<const std::string_view> values) {
+    ListBuilder list(arena);
+    for (std::string_view value : values) list.add(Value::string(value));
+    return list.build();
+  }
+
+  Value reference(std::string_view name) {
+    if (!written.contains(std::string(name))) wanted.insert(std::string(name));
+    MapBuilder map(arena);
+    map.add("$ref", text(std::string(prefix()) + std::string(name)));
+    return map.build();
+  }
+
+  // A reference with members beside it: v3 wraps it, v2 writes them side by side.
+  void add_reference(MapBuilder& schema, std::string_view name, bool alone) {
+    const Value target = reference(name);
+    if (!v3() || alone) {
+      schema.add("$ref", *target.find("$ref"));
+      return;
+    }
+    ListBuilder all(arena);
+    all.add(target);
+    schema.add("allOf", all.build());
+  }
+
+  static bool is_reference(const Type& type) { return !type.openapi_name.empty(); }
+
+  // The zero value that v3 states as the default of what always has a value; null pointer: none.
+  static const Value* zero_default(const Type& type) {
+    static constexpr Value kText = Value::string(""), kZero = Value::integer(0), kFalse = Value::boolean(false);
+    static const Value kEmpty = Value::empty_map();
+    switch (type.shape) {
+      case Shape::String:
+        return &kText;
+      case Shape::Int32:
+      case Shape::Int64:
+      case Shape::Double:
+        return &kZero;
+      case Shape::Bool:
+        return &kFalse;
+      case Shape::Struct:
+        return is_reference(type) ? &kEmpty : nullptr;
+      default:
+        return nullptr;
+    }
+  }
+
+  void add_scalar(MapBuilder& schema, const Type& type) {
+    auto set = [&](std::string_view name, std::string_view format) {
+      schema.add("type", Value::string(name));
+      if (!format.empty()) schema.add("format", Value::string(format));
+    };
+    switch (type.shape) {
+      case Shape::Bool:
+        return set("boolean", "");
+      case Shape::Int32:
+        return set("integer", "int32");
+      case Shape::Int64:
+        return set("integer", "int64");
+      case Shape::Double:
+        return set("number", "double");
+      case Shape::Bytes:
+        return set("string", "byte");
+      case Shape::Duration:
+        return set("string", "");
+      default:
+        return set("string", type.format);
+    }
+  }
+
+  // An element of a list or map.
+  Value element(const Type& type, bool pointer) {
+    const Value* zero = v3() && !pointer ? zero_default(type) : nullptr;
+    MapBuilder schema(arena);
+    if (is_reference(type)) {
+      if (zero != nullptr) schema.add("default", *zero);
+      add_reference(schema, type.openapi_name, zero == nullptr);
+      return schema.build();
+    }
+    add_inline(schema, type);
+    if (zero != nullptr) schema.add("default", *zero);
+    return schema.build();
+  }
+
+  void add_inline(MapBuilder& schema, const Type& type) {
+    switch (type.shape) {
+      case Shape::List:
+        schema.add("type", Value::string("array"));
+        schema.add("items", element(*type.element, type.element_pointer));
+        return;
+      case Shape::Map:
+        schema.add("type", Value::string("object"));
+        schema.add("additionalProperties", element(*type.element, type.element_pointer));
+        return;
+      case Shape::Any:
+      case Shape::Raw:
+      case Shape::FieldsV1:
+      case Shape::Struct:
+        schema.add("type", Value::string("object"));
+        return;
+      default:
+        add_scalar(schema, type);
+        return;
+    }
+  }
+
+  // PodList and its like: a kind that holds the objects of another.
+  static bool is_list_kind(const Type& type) {
+    const types::Field* metadata = types::find_member(type, "metadata");
+    return metadata != nullptr && metadata->type->name == "meta/v1.ListMeta";
+  }
+
+  void add_extensions(MapBuilder& schema, const Type& parent, const types::Field& field) {
+    const Type& type = *field.type;
+    // Which lists say how they merge: Kubernetes states nothing for those its source does not mark.
+    if (type.shape == Shape::List) {
+      if (type.list_kind == types::ListKind::Keyed) {
+        schema.add("x-kubernetes-list-map-keys", strings(type.list_keys));
+        schema.add("x-kubernetes-list-type", Value::string("map"));
+      } else if (type.list_kind == types::ListKind::Set) {
+        schema.add("x-kubernetes-list-type", Value::string("set"));
+      } else if (!type.wrapped && !(field.name == "items" && is_list_kind(parent))) {
+        schema.add("x-kubernetes-list-type", Value::string("atomic"));
+      }
+    }
+    if (field.overrides_map_kind) {
+      schema.add("x-kubernetes-map-type",
+                 Value::string(field.map_kind == types::MapKind::Atomic ? "atomic" : "granular"));
+    } else if (type.shape == Shape::Map && type.map_kind == types::MapKind::Atomic) {
+      schema.add("x-kubernetes-map-type", Value::string("atomic"));
+    }
+    if (!field.patch_merge_key.empty())
+      schema.add("x-kubernetes-patch-merge-key", Value::string(field.patch_merge_key));
+    if (field.patch_strategy != types::kPatchNone) {
+      std::string strategy;
+      auto add = [&strategy](std::string_view word) { strategy += (strategy.empty() ? "" : ",") + std::string(word); };
+      if (field.patch_strategy & types::kPatchMerge) add("merge");
+      if (field.patch_strategy & types::kPatchRetainKeys) add("retainKeys");
+      if (field.patch_strategy & types::kPatchReplace) add("replace");
+      schema.add("x-kubernetes-patch-strategy", text(strategy));
+    }
+  }
+
+  Value property(const Type& parent, const types::Field& field) {
+    const Type& type = *field.type;
+    MapBuilder extensions(arena);
+    add_extensions(extensions, parent, field);
+    const Value extra = extensions.build();
+    const Value* default_value = nullptr;
+    if (v3()) {
+      default_value = field.default_value;
+      // What Go always prints has a value without being set.
+      const bool always_printed = !field.omit_empty && !field.omit_zero && !field.pointer;
+      if (default_value == nullptr && always_printed && type.shape != Shape::Struct) default_value = zero_default(type);
+    }
+    MapBuilder schema(arena);
+    if (!field.description.empty()) schema.add("description", Value::string(field.description));
+    if (is_reference(type)) {
+      if (default_value != nullptr) schema.add("default", *default_value);
+      add_reference(schema, type.openapi_name,
+                    default_value == nullptr && extra.count() == 0 && field.description.empty());
+    } else {
+      add_inline(schema, type);
+      if (default_value != nullptr) schema.add("default", *default_value);
+      if (!field.enum_values.empty()) schema.add("enum", strings(field.enum_values));
+    }
+    for (const Member& member : extra.members()) schema.add(member.key, member.value);
+    return schema.build();
+  }
+
+  Value kind_entry(std::string_view kind_group, std::string_view kind, std::string_view kind_version) {
+    MapBuilder entry(arena);
+    entry.add("group", text(kind_group));
+    entry.add("kind", text(kind));
+    entry.add("version", text(kind_version));
+    return entry.build();
+  }
+
+  // The kinds that a schema is the body of.
+  Value kinds_of(const Type& type) {
+    const size_t dot = type.name.rfind('.');
+    const std::string_view kind = dot == std::string_view::npos ? type.name : type.name.substr(dot + 1);
+    ListBuilder list(arena);
+    const bool meta = type.openapi_name.starts_with(kMeta);
+    if (meta && (kind == "DeleteOptions" || kind == "WatchEvent")) {
+      std::set<std::pair<std::string_view, std::string_view>> all = {{"", "v1"}};
+      if (v3()) {
+        all.insert({group, version});
+      } else {
+        all.insert(std::begin(kOptionOnlyGroups), std::end(kOptionOnlyGroups));
+        for (const types::Resource& resource : types::builtin_resources())
+          all.insert({resource.group, resource.version});
+      }
+      for (const auto& [g, v] : all) list.add(kind_entry(g, kind, v));
+      return list.build();
+    }
+    if (meta) {
+      static constexpr std::string_view kPlain[] = {"APIGroup", "APIGroupList", "APIResourceList", "APIVersions",
+                                                    "Status"};
+      if (std::find(std::begin(kPlain), std::end(kPlain), kind) != std::end(kPlain))
+        list.add(kind_entry("", kind, "v1"));
+      return list.build();
+    }
+    for (const types::Resource& resource : types::builtin_resources()) {
+      if (resource.type == &type || resource.list_type == &type) {
+        list.add(kind_entry(resource.group, kind, resource.version));
+        return list.build();
+      }
+      for (const types::Subresource& sub : resource.subresources) {
+        // Bodies that exist below a resource alone: Scale, Eviction, TokenRequest.
+        if (sub.version.empty() || sub.kind != kind) continue;
+        const std::string_view first = sub.group.substr(0, sub.group.find('.'));
+        if (type.name != std::string(first) + "/" + std::string(sub.version) + "." + std::string(kind)) continue;
+        list.add(kind_entry(sub.group, kind, sub.version));
+        return list.build();
+      }
+    }
+    return list.build();
+  }
+
+  void add_properties(MapBuilder& schema, const Type& type) {
+    std::map<std::string_view, const types::Field*> by_name;
+    ListBuilder required(arena);
+    for (const types::Field* member : type.members) {
+      if (!member->exists(&source.gates)) continue;
+      by_name.emplace(member->name, member);
+      if (member->required) required.add(Value::string(member->name));
+    }
+    if (required.count() > 0) schema.add("required", required.build());
+    if (by_name.empty()) return;
+    MapBuilder properties(arena);
+    for (const auto& [name, field] : by_name) properties.add(name, property(type, *field));
+    schema.add("properties", properties.build());
+  }
+
+  Value one_of(std::string_view a, std::string_view b) {
+    ListBuilder list(arena);
+    for (std::string_view type : {a, b}) {
+      MapBuilder option(arena);
+      option.add("type", Value::string(type));
+      list.add(option.build());
+    }
+    return list.build();
+  }
+
+  Value schema_of(const Type& type) {
+    MapBuilder schema(arena);
+    if (!type.description.empty()) schema.add("description", Value::string(type.description));
+    switch (type.shape) {
+      case Shape::Struct: {
+        schema.add("type", Value::string("object"));
+        add_properties(schema, type);
+        break;
+      }
+      case Shape::Quantity:
+        if (v3())
+          schema.add("oneOf", one_of("string", "number"));
+        else
+          schema.add("type", Value::string("string"));
+        break;
+      case Shape::IntOrString:
+        if (v3()) {
+          schema.add("format", Value::string("int-or-string"));
+          schema.add("oneOf", one_of("integer", "string"));
+        } else {
+          schema.add("type", Value::string("string"));
+          schema.add("format", Value::string("int-or-string"));
+        }
+        break;
+      case Shape::Time:
+      case Shape::MicroTime:
+        schema.add("type", Value::string("string"));
+        schema.add("format", Value::string("date-time"));
+        break;
+      case Shape::SchemaOrBool:
+      case Shape::SchemaOrArray:
+      case Shape::SchemaOrStringArray:
+        break;  // Nothing can be said of them.
+      case Shape::Raw:
+        // apiextensions' JSON is any value; a RawExtension is an object.
+        if (type.openapi_name.find("apiextensions") == std::string_view::npos)
+          schema.add("type", Value::string("object"));
+        break;
+      default:
+        add_inline(schema, type);
+        break;
+    }
+    if (const Value kinds = kinds_of(type); kinds.count() > 0) schema.add("x-kubernetes-group-version-kind", kinds);
+    if (type.shape == Shape::Struct && type.map_kind == types::MapKind::Atomic)
+      schema.add("x-kubernetes-map-type", Value::string("atomic"));
+    if (!type.unions.empty()) {
+      ListBuilder unions(arena);
+      for (const types::Union& item : type.unions) {
+        MapBuilder fields(arena), entry(arena);
+        for (const auto& field : item.fields) fields.add(field.name, Value::string(field.value));
+        if (!item.discriminator.empty()) entry.add("discriminator", Value::string(item.discriminator));
+        entry.add("fields-to-discriminateBy", fields.build());
+        unions.add(entry.build());
+      }
+      schema.add("x-kubernetes-unions", unions.build());
+    }
+    return schema.build();
+  }
+
+  // The answer of /version, which is no API type.
+  Value version_info() {
+    static constexpr std::string_view kRequired[] = {
+        "major", "minor", "gitVersion", "gitCommit", "gitTreeState", "buildDate", "goVersion", "compiler", "platform"};
+    std::set<std::string_view> names(std::begin(kRequired), std::end(kRequired));
+    names.insert({"emulationMajor", "emulationMinor", "minCompatibilityMajor", "minCompatibilityMinor"});
+    MapBuilder properties(arena);
+    for (std::string_view name : names) {
+      MapBuilder property(arena);
+      property.add("type", Value::string("string"));
+      const bool required = std::find(std::begin(kRequired), std::end(kRequired), name) != std::end(kRequired);
+      if (required && v3()) property.add("default", Value::string(""));
+      properties.add(name, property.build());
+    }
+    MapBuilder schema(arena);
+    schema.add("type", Value::string("object"));
+    schema.add("required", strings(kRequired));
+    schema.add("properties", properties.build());
+    return schema.build();
+  }
+
+  // --- Custom resources: the schema as written, with what every object has. ---
+
+  Value type_property(std::string_view description) {
+    MapBuilder property(arena);
+    property.add("description", Value::string(description));
+    property.add("type", Value::string("string"));
+    return property.build();
+  }
+
+  // v2 has no word for alternatives and nulls: what cannot be said is left out, so that the rest stays true.
+  Value v2_schema(const Value& schema) {
+    if (!schema.is_map()) return schema;
+    const Value* preserve = schema.find("x-kubernetes-preserve-unknown-fields");
+    const bool open = preserve != nullptr && preserve->is_bool() && preserve->as_bool();
+    const Value* nullable = schema.find("nullable");
+    const bool may_be_null = nullable != nullptr && nullable->is_bool() && nullable->as_bool();
+    const Value* either = schema.find("x-kubernetes-int-or-string");
+    const bool int_or_string = either != nullptr && either->is_bool() && either->as_bool();
+    MapBuilder result(arena);
+    for (const Member& member : schema.members()) {
+      const std::string_view key = member.key;
+      if (key == "oneOf" || key == "anyOf" || key == "allOf" || key == "not" || key == "nullable" || key == "default")
+        continue;
+      // Clients check a body against v2: what they would wrongly refuse is not stated.
+      if ((open || may_be_null || int_or_string) &&
+          (key == "type" || key == "items" || key == "properties" || key == "additionalProperties")) {
+        if (key == "type" && open && !may_be_null) result.add(key, member.value);
+        continue;
+      }
+      if (key == "properties" && member.value.is_map()) {
+        MapBuilder properties(arena);
+        for (const Member& property : member.value.members()) properties.add(property.key, v2_schema(property.value));
+        result.add(key, properties.build());
+      } else if (key == "items" || key == "additionalProperties") {
+        result.add(key, v2_schema(member.value));
+      } else {
+        result.add(key, member.value);
+      }
+    }
+    return result.build();
+  }
+
+  Value custom_schema(const Served& served) {
+    MapBuilder result(arena);
+    const types::Resource& resource = *served.resource;
+    bool open_root = served.schema == nullptr || !served.schema->is_map();
+    if (!open_root && !v3()) {
+      const Value* preserve = served.schema->find("x-kubernetes-preserve-unknown-fields");
+      open_root = preserve != nullptr && preserve->is_bool() && preserve->as_bool();
+    }
+    Value schema = Value::empty_map();
+    if (!open_root) schema = v3() ? *served.schema : v2_schema(*served.schema);
+    std::map<std::string_view, Value> properties;
+    if (const Value* declared = schema.find("properties"); declared != nullptr && declared->is_map()) {
+      for (const Member& member : declared->members()) properties.insert_or_assign(member.key, member.value);
+    }
+    properties.insert_or_assign("apiVersion", type_property("The version of this representation of the object."));
+    properties.insert_or_assign("kind", type_property("The kind of the object."));
+    MapBuilder metadata(arena);
+    metadata.add("description", Value::string("What every object has: name, labels, owners."));
+    add_reference(metadata, std::string(kMeta) + "ObjectMeta", false);
+    properties.insert_or_assign("metadata", metadata.build());
+    MapBuilder all(arena);
+    for (const auto& [name, property] : properties) all.add(name, property);
+    bool has_type = false;
+    for (const Member& member : schema.members()) {
+      if (member.key == "properties") continue;
+      has_type |= member.key == "type";
+      result.add(member.key, member.value);
+    }
+    if (!has_type) result.add("type", Value::string("object"));
+    if (!open_root || served.schema == nullptr || v3()) result.add("properties", all.build());
+    ListBuilder kinds(arena);
+    kinds.add(kind_entry(resource.group, resource.kind, resource.version));
+    result.add("x-kubernetes-group-version-kind", kinds.build());
+    return result.build();
+  }
+
+  Value custom_list(const types::Resource& resource, std::string_view item_name) {
+    MapBuilder items(arena), metadata(arena), properties(arena), schema(arena);
+    items.add("type", Value::string("array"));
+    items.add("items", reference(item_name));
+    metadata.add("description", Value::string("What every list has: its revision and where to go on."));
+    add_reference(metadata, std::string(kMeta) + "ListMeta", false);
+    properties.add("apiVersion", type_property("The version of this representation of the list."));
+    properties.add("items", items.build());
+    properties.add("kind", type_property("The kind of the list."));
+    properties.add("metadata", metadata.build());
+    schema.add("type", Value::string("object"));
+    static constexpr std::string_view kItems[] = {"items"};
+    schema.add("required", strings(kItems));
+    schema.add("properties", properties.build());
+    ListBuilder kinds(arena);
+    kinds.add(kind_entry(resource.group, std::string(resource.kind) + "List", resource.version));
+    schema.add("x-kubernetes-group-version-kind", kinds.build());
+    return schema.build();
+  }
+
+  bool write_custom(const std::string& name) {
+    for (const Served& served : source.resources) {
+      if (!served.custom) continue;
+      const std::string own =
+          custom_schema_name(served.resource->group, served.resource->version, served.resource->kind);
+      if (name == own) {
+        written.emplace(name, custom_schema(served));
+        return true;
+      }
+      if (name == own + "List") {
+        written.emplace(name, custom_list(*served.resource, own));
+        return true;
+      }
+    }
+    return false;
+  }
+
+  void write_all() {
+    while (!wanted.empty()) {
+      const std::string name = *wanted.begin();
+      wanted.erase(wanted.begin());
+      if (written.contains(name)) continue;
+      if (name == kVersionInfo) {
+        written.emplace(name, version_info());
+      } else if (name == std::string(kMeta) + "Patch") {
+        MapBuilder patch(arena);
+        patch.add("type", Value::string("object"));
+        written.emplace(name, patch.build());
+      } else if (const Type* type = types::find_type_by_openapi_name(name)) {
+        written.emplace(name, Value());  // Recursive types refer to themselves.
+        written[name] = schema_of(*type);
+      } else if (!write_custom(name)) {
+        assert(false && "a schema that nothing describes");
+      }
+    }
+  }
+};
+
+}  // namespace
+
+Value schemas(Arena& arena, const Source& source, Form form, std::set<std::string> names, std::string_view group,
+              std::string_view version) {
+  Writer writer{arena, source, form, group, version, std::move(names), {}};
+  writer.write_all();
+  MapBuilder result(arena);
+  for (const auto& [name, schema] : writer.written) result.add_copy(name, schema);
+  return result.build();
+}
+
+std::string custom_schema_name(std::string_view group, std::string_view version, std::string_view kind) {
+  std::string name;
+  for (size_t end = group.size(); end != std::string_view::npos;) {
+    const size_t dot = end == 0 ? std::string_view::npos : group.rfind('.', end - 1);
+    const size_t start = dot == std::string_view::npos ? 0 : dot + 1;
+    name += std::string(group.substr(start, end - start)) + ".";
+    end = dot;
+  }
+  return name + std::string(version) + "." + std::string(kind);
+}
+
+}  // namespace holdfast::openapi
