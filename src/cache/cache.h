@@ -34,13 +34,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/task.h"
+#include "ownership/pool.h"
 #include "store/store.h"
-
-namespace holdfast::ownership {
-class Pool;
-class Ownership;
-struct ManagedEntry;
-}  // namespace holdfast::ownership
 
 namespace holdfast::cache {
 
@@ -74,6 +69,8 @@ class Codec {
   // The same body with another resourceVersion.
   virtual std::string with_revision(std::string_view body, Revision revision) const = 0;
 
+  // How the members of FieldsV1 stand in this resource's bytes: Bytewise where an object is a plain JSON map.
+  virtual ownership::MemberOrder member_order() const { return ownership::MemberOrder::Canonical; }
   // The selectable fields besides metadata.name and metadata.namespace, in a fixed order.
   virtual std::span<const std::string_view> field_names() const = 0;
   // Which of them have an index (pods: spec.nodeName), as positions in field_names().
@@ -82,8 +79,9 @@ class Codec {
 
 // --- Entries --------------------------------------------------------------------------------------------------------
 
-class Bodies;     // Private: compression and accounting of the bodies of one cache.
+class Bodies;     // Private: the bodies of one cache, compressed and counted.
 struct LabelSet;  // Private: equal label sets exist once.
+struct Packed;    // Private: one compressed body.
 
 // One object at one revision. Immutable, counted; hold it by EntryRef.
 class Entry {
@@ -99,17 +97,17 @@ class Entry {
   Blob body(Use use = Use::Once) const;
   uint32_t body_bytes() const { return body_bytes_; }  // Plain size.
 
-  const ownership::Ownership& ownership() const { return *ownership_; }
+  // As of this revision. The view lives as long as the entry.
+  ownership::Owners ownership() const;
 
   // The value of a label; nothing when it is absent.
   std::optional<std::string_view> label(std::string_view key) const;
-  // The value of field_names()[position].
+  // The value of Codec::field_names()[position].
   std::string_view field(size_t position) const;
 
  private:
   friend class EntryRef;
   friend class Bodies;
-  friend class EntryFactory;
   Entry() = default;
   ~Entry() = default;
   static void destroy(Entry* entry);
@@ -117,16 +115,16 @@ class Entry {
   mutable std::atomic<uint32_t> references_{1};
   uint32_t body_bytes_ = 0;
   Revision revision_;
-  const LabelSet* labels_ = nullptr;
-  const ownership::Ownership* ownership_ = nullptr;
   Bodies* bodies_ = nullptr;
-  mutable Blob plain_;                             // Guarded by a lock of bodies_; null: only packed_.
-  mutable const struct Packed* packed_ = nullptr;  // The same; null: only plain_.
-  mutable std::atomic<bool> used_{false};          // Since the clock hand of bodies_ came by.
-  uint16_t key_bytes_ = 0;
-  uint16_t uid_bytes_ = 0;
+  const LabelSet* labels_ = nullptr;
+  ownership::OwnersBlock* owners_ = nullptr;
+  mutable Blob plain_;                // Guarded by a lock of bodies_; null: only packed_.
+  mutable Packed* packed_ = nullptr;  // The same; null: only plain_.
+  uint32_t key_bytes_ = 0;
+  uint32_t uid_bytes_ = 0;
   uint16_t field_count_ = 0;
-  // Behind it: key, uid, field values with their ends.
+  mutable std::atomic<bool> used_{false};  // Since the clock hand of bodies_ came by.
+  // Behind it: the ends of the fields, then key, uid and fields.
 };
 
 class EntryRef {
@@ -157,6 +155,11 @@ class EntryRef {
     return ref;
   }
   Entry* release() { return std::exchange(entry_, nullptr); }
+  // One more reference to an entry that somebody holds.
+  static EntryRef share(const Entry& entry) {
+    entry.references_.fetch_add(1, std::memory_order_relaxed);
+    return adopt(const_cast<Entry*>(&entry));
+  }
 
  private:
   Entry* entry_ = nullptr;
@@ -189,7 +192,7 @@ struct Selector {
 
 // --- Snapshots ------------------------------------------------------------------------------------------------------
 
-class Tree;  // Private: the copy-on-write ordered index.
+struct Index;  // Private: copy-on-write ordered trees.
 
 struct ListRequest {
   std::string scope;  // "": all; "namespace/": one namespace.
@@ -216,9 +219,9 @@ class Snapshot {
   ListPage list(const ListRequest& request) const;
 
  private:
-  friend class Cache;
-  friend class Watcher;
-  std::shared_ptr<const Tree> tree_;
+  friend struct CacheState;
+  friend struct WatcherState;
+  std::shared_ptr<const Index> index_;
   Revision revision_;
 };
 
@@ -243,8 +246,7 @@ class Delivery {
   Blob render(std::string_view form, const std::function<std::string(const Delivery&)>& make) const;
 
  private:
-  friend class Cache;
-  friend class Watcher;
+  friend struct CacheState;
   friend struct WatcherState;
   std::shared_ptr<const Event> event_;
 };
@@ -268,6 +270,7 @@ struct WatchRequest {
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
 };
 
+struct CacheState;    // Private.
 struct WatcherState;  // Private.
 
 // Follows one resource. Moved, not copied; destroying it ends it.
@@ -289,7 +292,7 @@ class Watcher {
   End end() const;
 
  private:
-  friend class Cache;
+  friend struct CacheState;
   explicit Watcher(std::shared_ptr<WatcherState> state);
   std::shared_ptr<WatcherState> state_;
 };
@@ -361,14 +364,17 @@ struct Options {
   std::chrono::milliseconds min_retry_delay = std::chrono::milliseconds(100);
   std::chrono::milliseconds max_retry_delay = std::chrono::seconds(5);
 
-  // Bodies beyond this lie compressed; what was used or changed last stays plain. Unlimited: compression is off.
+  // Bodies beyond this lie compressed against a dictionary of the resource; what was used or changed last stays plain.
   uint64_t plain_body_bytes = 4 << 20;
   bool compress_bodies = true;
+  uint32_t dictionary_bytes = 112 << 10;
+  uint32_t dictionary_samples = 1000;
   // Serializations kept with events for watchers that come later, oldest given up first.
   uint64_t rendered_bytes = 8 << 20;
 
-  // One page of the first list. Its values are taken apart by `load_parallelism` pieces of background work.
-  uint32_t list_page = 2000;
+  // One page of the first list; the next one is read while its values are taken apart, by `load_parallelism` pieces of
+  // background work.
+  uint32_t list_page = 500;
   uint32_t load_parallelism = 2;
 };
 
@@ -437,8 +443,7 @@ class Cache {
   Counters counters() const;
 
  private:
-  struct State;
-  std::shared_ptr<State> state_;
+  std::shared_ptr<CacheState> state_;
 };
 
 }  // namespace holdfast::cache

@@ -1,0 +1,740 @@
+#include "cache/cache.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "cache/test_support.h"
+
+namespace holdfast::cache {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using namespace std::chrono_literals;
+
+TestObject object(std::string body, std::map<std::string, std::string> labels = {}, std::string node = {}) {
+  return {.labels = std::move(labels), .node = std::move(node), .body = std::move(body)};
+}
+
+// --- Lists ----------------------------------------------------------------------------------------------------------
+
+TEST(CacheTest, HoldsWhatTheStoreHoldsInKeyOrder) {
+  CacheFixture f;
+  f.put("b/x", object("2"));
+  f.put("a/y", object("1"));
+  f.put("a/x", {.uid = "u-7", .labels = {{"app", "web"}, {"tier", "front"}}, .node = "n1", .body = "0"});
+  f.start();
+  ASSERT_TRUE(f.cache->ready());
+  const Result<Snapshot> snapshot = f.cache->snapshot();
+  ASSERT_TRUE(snapshot);
+  EXPECT_EQ(snapshot->revision(), Revision{4});
+  EXPECT_THAT(f.keys(*snapshot), ElementsAre("a/x", "a/y", "b/x"));
+  const EntryRef entry = snapshot->find("a/x");
+  ASSERT_TRUE(entry);
+  EXPECT_EQ(entry->namespace_name(), "a");
+  EXPECT_EQ(entry->name(), "x");
+  EXPECT_EQ(entry->uid(), "u-7");
+  EXPECT_EQ(entry->label("app"), "web");
+  EXPECT_EQ(entry->label("tier"), "front");
+  EXPECT_EQ(entry->label("nothing"), std::nullopt);
+  EXPECT_EQ(entry->field(0), "n1");
+  EXPECT_EQ(*entry->body(), "rv=4;0");
+  EXPECT_FALSE(snapshot->find("a/z"));
+}
+
+TEST(CacheTest, FollowsTheStoreWhileSnapshotsStayWhatTheyWere) {
+  CacheFixture f;
+  f.put("a/x", object("old"));
+  f.start();
+  const Snapshot before = *f.cache->snapshot();
+  f.put("a/x", object("new"));
+  f.put("a/y", object("another"));
+  const Snapshot between = *f.cache->snapshot();
+  f.remove("a/x");
+  EXPECT_EQ(*before.find("a/x")->body(), "rv=2;old");
+  EXPECT_THAT(f.keys(before), ElementsAre("a/x"));
+  EXPECT_EQ(*between.find("a/x")->body(), "rv=3;new");
+  EXPECT_THAT(f.keys(between), ElementsAre("a/x", "a/y"));
+  EXPECT_THAT(f.keys(*f.cache->snapshot()), ElementsAre("a/y"));
+  EXPECT_EQ(f.cache->revision(), Revision{5});
+}
+
+TEST(CacheTest, PagesGoOnWhereTheLastOneEndedAndCountWhatRemains) {
+  CacheFixture f;
+  for (const char* key : {"a/1", "a/2", "a/3", "b/1", "b/2", "c/1"}) f.put(key, object(key));
+  f.start();
+  const Snapshot snapshot = *f.cache->snapshot();
+  ListPage page = snapshot.list({.scope = "", .limit = 4});
+  EXPECT_EQ(page.entries.size(), 4u);
+  EXPECT_TRUE(page.more);
+  EXPECT_EQ(page.remaining, 2u);
+  EXPECT_EQ(page.next, std::string("b/1\0", 4));
+  page = snapshot.list({.scope = "", .from = page.next, .limit = 4});
+  EXPECT_EQ(page.entries.size(), 2u);
+  EXPECT_FALSE(page.more);
+  EXPECT_EQ(page.remaining, 0u);
+  page = snapshot.list({.scope = "a/", .limit = 1});
+  EXPECT_EQ(page.remaining, 2u);
+  EXPECT_THAT(f.keys(snapshot, {.scope = "b/"}), ElementsAre("b/1", "b/2"));
+  EXPECT_THAT(f.keys(snapshot, {.scope = "none/"}), IsEmpty());
+}
+
+struct SelectorCase {
+  const char* name;
+  Selector selector;
+  std::vector<std::string> want;
+};
+
+TEST(CacheTest, SelectorsPickEntries) {
+  using Operator = LabelRequirement::Operator;
+  CacheFixture f;
+  f.put("a/1", object("", {{"app", "web"}, {"size", "3"}}, "n1"));
+  f.put("a/2", object("", {{"app", "db"}, {"size", "12"}}, "n2"));
+  f.put("b/1", object("", {}, "n1"));
+  f.put("b/2", object("", {{"app", ""}, {"size", "big"}}));
+  f.start();
+  const std::vector<SelectorCase> cases = {
+      {"everything", {}, {"a/1", "a/2", "b/1", "b/2"}},
+      {"a label that is there", {.labels = {{"app", Operator::Exists, {}}}}, {"a/1", "a/2", "b/2"}},
+      {"a label that is not there", {.labels = {{"app", Operator::Absent, {}}}}, {"b/1"}},
+      {"one of several values", {.labels = {{"app", Operator::In, {"db", "web"}}}}, {"a/1", "a/2"}},
+      {"the empty value", {.labels = {{"app", Operator::In, {""}}}}, {"b/2"}},
+      {"no such value, which holds without the label",
+       {.labels = {{"app", Operator::NotIn, {"web"}}}},
+       {"a/2", "b/1", "b/2"}},
+      {"a greater number", {.labels = {{"size", Operator::Greater, {"3"}}}}, {"a/2"}},
+      {"a smaller number", {.labels = {{"size", Operator::Less, {"12"}}}}, {"a/1"}},
+      {"an indexed field", {.fields = {{0, true, "n1"}}}, {"a/1", "b/1"}},
+      {"an indexed field that is empty", {.fields = {{0, true, ""}}}, {"b/2"}},
+      {"not that field", {.fields = {{0, false, "n1"}}}, {"a/2", "b/2"}},
+      {"a name", {.fields = {{FieldRequirement::kName, true, "1"}}}, {"a/1", "b/1"}},
+      {"a namespace", {.fields = {{FieldRequirement::kNamespace, true, "b"}}}, {"b/1", "b/2"}},
+      {"an indexed field and a label",
+       {.labels = {{"app", Operator::Exists, {}}}, .fields = {{0, true, "n1"}}},
+       {"a/1"}},
+  };
+  for (const SelectorCase& test : cases) {
+    SCOPED_TRACE(test.name);
+    EXPECT_EQ(f.keys(*f.cache->snapshot(), {.scope = "", .selector = test.selector}), test.want);
+  }
+  // An index honours scope and pages, too.
+  const Selector on_n1{.fields = {{0, true, "n1"}}};
+  EXPECT_THAT(f.keys(*f.cache->snapshot(), {.scope = "b/", .selector = on_n1}), ElementsAre("b/1"));
+  const ListPage page = f.cache->snapshot()->list({.scope = "", .selector = on_n1, .limit = 1});
+  ASSERT_TRUE(page.more);
+  EXPECT_THAT(f.keys(*f.cache->snapshot(), {.scope = "", .selector = on_n1, .from = page.next}), ElementsAre("b/1"));
+}
+
+// --- Freshness ------------------------------------------------------------------------------------------------------
+
+TEST(CacheTest, AConsistentReadSeesEveryWriteAnswered) {
+  CacheFixture f;
+  f.put("a/x", object("1"));
+  f.start();
+  // Nothing of this resource changes: only a progress notification can tell.
+  const Revision elsewhere = f.write_elsewhere();
+  const Result<Snapshot> snapshot = f.get(f.cache->consistent(f.executor));
+  ASSERT_TRUE(snapshot);
+  EXPECT_GE(snapshot->revision(), elsewhere);
+  EXPECT_EQ(f.cache->counters().store_fallbacks, 0u);
+}
+
+TEST(CacheTest, ARevisionThatDoesNotComeIsTooLargeAfterThreeSeconds) {
+  CacheFixture f;
+  f.put("a/x", object("1"));
+  f.start();
+  std::optional<Result<Snapshot>> answer;
+  spawn(put_into(f.cache->at_least(Revision{100}, f.executor), &answer), [](std::exception_ptr) {});
+  f.executor.run();
+  f.pass(2900ms);
+  EXPECT_FALSE(answer);
+  f.pass(200ms);
+  ASSERT_TRUE(answer);
+  ASSERT_FALSE(*answer);
+  EXPECT_EQ(answer->error().reason, Reason::Timeout);
+  EXPECT_THAT(answer->error().message, HasSubstr("Too large resource version: 100, current: 2"));
+  EXPECT_EQ(answer->error().retry_after_seconds, 1);
+}
+
+TEST(CacheTest, AReadWaitsForItsRevision) {
+  CacheFixture f;
+  f.start();
+  std::optional<Result<Snapshot>> answer;
+  spawn(put_into(f.cache->at_least(Revision{3}, f.executor), &answer), [](std::exception_ptr) {});
+  f.executor.run();
+  f.put("a/x", object("1"));
+  EXPECT_FALSE(answer);
+  f.put("a/y", object("2"));
+  ASSERT_TRUE(answer);
+  EXPECT_THAT(f.keys(**answer), ElementsAre("a/x", "a/y"));
+}
+
+TEST(CacheTest, WhenTheFeedIsBehindAConsistentReadGoesToTheStore) {
+  CacheFixture f;
+  f.put("a/x", object("1"));
+  f.start();
+  f.store.break_watchers({store::ErrorKind::Unavailable, "connection lost"});
+  f.executor.run();
+  f.put("a/y", object("2"));
+  std::optional<Result<Snapshot>> answer;
+  // The feed would try again after 100 ms; nobody ticks until the wait is over.
+  spawn(put_into(f.cache->consistent(f.executor), &answer), [](std::exception_ptr) {});
+  f.executor.run();
+  EXPECT_FALSE(answer);
+  f.store.set_failure(std::nullopt);
+  f.clock.pass(3100ms);
+  f.cache->tick();
+  f.executor.run();
+  ASSERT_TRUE(answer);
+  ASSERT_TRUE(*answer);
+  EXPECT_THAT(f.keys(**answer), ElementsAre("a/x", "a/y"));
+}
+
+TEST(CacheTest, TheLatestOfOneObjectIsTheStoresAndTheEntryIsSharedWhenTheCacheHasIt) {
+  CacheFixture f;
+  const Revision written = f.put("a/x", object("1"));
+  f.start();
+  const Result<Cache::Latest> latest = f.get(f.cache->latest("a/x", f.executor));
+  ASSERT_TRUE(latest);
+  EXPECT_EQ(latest->entry->revision(), written);
+  EXPECT_EQ(latest->entry, f.cache->snapshot()->find("a/x"));
+  EXPECT_FALSE(f.get(f.cache->latest("a/none", f.executor))->entry);
+}
+
+// --- Exact revisions ------------------------------------------------------------------------------------------------
+
+TEST(CacheTest, EveryRevisionOfTheWindowCanBeReadExactlyWithTheOwnershipOfThatRevision) {
+  CacheFixture f;
+  f.options.events_per_snapshot = 16;
+  f.options.history_events = 500;
+  f.start();
+  std::mt19937 random(3);
+  std::map<std::string, std::string> state;  // Key -> body and owners.
+  std::map<uint64_t, std::map<std::string, std::string>> history;
+  for (int i = 0; i < 400; ++i) {
+    const std::string key = "a/" + std::to_string(random() % 30);
+    Revision at;
+    if (random() % 4 == 0 && state.contains(key)) {
+      at = f.remove(key);
+      state.erase(key);
+    } else {
+      const std::string fields = "{\"f:n" + std::to_string(i) + "\":{}}";
+      at = f.put(key,
+                 {.node = "n" + std::to_string(random() % 3), .owners = {{"m", fields}}, .body = std::to_string(i)});
+      state[key] = "rv=" + std::to_string(at.value) + ";" + std::to_string(i) + "m" + fields;
+    }
+    history[at.value] = state;
+  }
+  for (const auto& [revision, want] : history) {
+    SCOPED_TRACE(revision);
+    const Result<Snapshot> snapshot = f.get(f.cache->exactly(Revision{revision}, f.executor));
+    ASSERT_TRUE(snapshot);
+    EXPECT_EQ(snapshot->revision().value, revision);
+    std::map<std::string, std::string> got;
+    for (const EntryRef& entry : snapshot->list({}).entries) {
+      got[std::string(entry->key())] = *entry->body() + f.owners(*entry);
+    }
+    ASSERT_EQ(got, want);
+    // The index agrees with the keys.
+    size_t indexed = 0;
+    for (const char* node : {"n0", "n1", "n2"}) {
+      indexed += snapshot->list({.scope = "", .selector = {.fields = {{0, true, node}}}}).entries.size();
+    }
+    ASSERT_EQ(indexed, want.size());
+  }
+  EXPECT_EQ(f.cache->counters().store_fallbacks, 0u);
+}
+
+TEST(CacheTest, ARevisionOlderThanTheWindowComesFromTheStoreUntilThatForgets) {
+  CacheFixture f;
+  f.options.history_events = 2;
+  f.options.history_age = 0ms;
+  f.start();
+  const Revision early = f.put("a/x", object("1"));
+  for (int i = 0; i < 10; ++i) {
+    f.put("a/y", object(std::to_string(i)));
+    f.pass(1s);
+  }
+  Result<Snapshot> snapshot = f.get(f.cache->exactly(early, f.executor));
+  ASSERT_TRUE(snapshot);
+  EXPECT_THAT(f.keys(*snapshot), ElementsAre("a/x"));
+  EXPECT_EQ(f.cache->counters().store_fallbacks, 1u);
+  f.store.compact(Revision{8}, [](store::StoreResult<Unit> done) { ASSERT_TRUE(done); });
+  snapshot = f.get(f.cache->exactly(early, f.executor));
+  ASSERT_FALSE(snapshot);
+  EXPECT_EQ(snapshot.error().reason, Reason::Expired);
+  EXPECT_EQ(snapshot.error().message, "The resourceVersion for the provided list is too old.");
+}
+
+TEST(CacheTest, KeptStatesExpireWithTheStoresCompaction) {
+  CacheFixture f;
+  f.start();
+  const Revision early = f.put("a/x", object("1"));
+  f.put("a/x", object("2"));
+  f.put("a/x", object("3"));
+  ASSERT_TRUE(f.get(f.cache->exactly(early, f.executor)));
+  f.store.compact(Revision{4}, [](store::StoreResult<Unit> done) { ASSERT_TRUE(done); });
+  f.pass(16s);
+  const Result<Snapshot> snapshot = f.get(f.cache->exactly(early, f.executor));
+  ASSERT_FALSE(snapshot);
+  EXPECT_EQ(snapshot.error().reason, Reason::Expired);
+}
+
+// --- Watches --------------------------------------------------------------------------------------------------------
+
+TEST(CacheTest, AWatchAfterARevisionGetsEveryLaterChangeOnce) {
+  CacheFixture f;
+  f.start();
+  f.put("a/x", object("1"));
+  const Revision from = f.put("a/y", object("1"));
+  f.put("a/x", object("2"));
+  Watcher watcher = f.watch({.start = WatchRequest::Start::After, .revision = from});
+  f.remove("a/y");
+  f.put("b/z", object("1"));
+  EXPECT_THAT(f.events(watcher), ElementsAre("MODIFIED a/x rv=4;2", "DELETED a/y rv=5;1", "ADDED b/z rv=6;1"));
+  EXPECT_FALSE(watcher.pending());
+}
+
+TEST(CacheTest, InitialEventsAreTheStateInKeyOrderThenABookmarkThenChanges) {
+  CacheFixture f;
+  f.put("b/x", object("1"));
+  f.put("a/x", object("2"));
+  f.start();
+  Watcher watcher =
+      f.watch({.start = WatchRequest::Start::Initial, .bookmarks = true, .initial_events_bookmark = true});
+  f.put("a/y", object("3"));
+  EXPECT_THAT(f.events(watcher),
+              ElementsAre("ADDED a/x rv=3;2", "ADDED b/x rv=2;1", "BOOKMARK 3 end", "ADDED a/y rv=4;3"));
+}
+
+TEST(CacheTest, InitialEventsOfAnEmptyResourceAreTheBookmarkAlone) {
+  CacheFixture f;
+  f.start();
+  Watcher watcher =
+      f.watch({.start = WatchRequest::Start::Initial, .bookmarks = true, .initial_events_bookmark = true});
+  EXPECT_THAT(f.events(watcher), ElementsAre("BOOKMARK 1 end"));
+}
+
+TEST(CacheTest, ASelectorTurnsChangesIntoAddedAndDeleted) {
+  CacheFixture f;
+  f.start();
+  Watcher watcher = f.watch({.selector = {.labels = {{"app", LabelRequirement::Operator::In, {"web"}}}}});
+  f.put("a/x", object("1", {{"app", "db"}}));
+  f.put("a/x", object("2", {{"app", "web"}}));
+  f.put("a/x", object("3", {{"app", "web"}}));
+  f.put("a/x", object("4", {{"app", "db"}}));
+  f.put("a/x", object("5", {{"app", "web"}}));
+  f.remove("a/x");
+  // Deleted shows what the watcher saw last, with the revision of the change.
+  EXPECT_THAT(f.events(watcher), ElementsAre("ADDED a/x rv=3;2", "MODIFIED a/x rv=4;3", "DELETED a/x rv=5;3",
+                                             "ADDED a/x rv=6;5", "DELETED a/x rv=7;5"));
+}
+
+TEST(CacheTest, WatchersOfAFieldANamespaceOrAnObjectGetTheirsAlone) {
+  CacheFixture f;
+  f.start();
+  Watcher node = f.watch({.selector = {.fields = {{0, true, "n1"}}}});
+  Watcher space = f.watch({.scope = "b/"});
+  Watcher one = f.watch({.scope = "a/", .selector = {.fields = {{FieldRequirement::kName, true, "x"}}}});
+  Watcher anywhere = f.watch({.selector = {.fields = {{FieldRequirement::kName, true, "x"}}}});
+  f.put("a/x", object("1", {}, "n1"));
+  f.put("b/x", object("2", {}, "n2"));
+  f.put("a/x", object("3", {}, "n2"));
+  f.put("b/y", object("4", {}, "n1"));
+  EXPECT_THAT(f.events(node), ElementsAre("ADDED a/x rv=2;1", "DELETED a/x rv=4;1", "ADDED b/y rv=5;4"));
+  EXPECT_THAT(f.events(space), ElementsAre("ADDED b/x rv=3;2", "ADDED b/y rv=5;4"));
+  EXPECT_THAT(f.events(one), ElementsAre("ADDED a/x rv=2;1", "MODIFIED a/x rv=4;3"));
+  EXPECT_THAT(f.events(anywhere), ElementsAre("ADDED a/x rv=2;1", "ADDED b/x rv=3;2", "MODIFIED a/x rv=4;3"));
+}
+
+TEST(CacheTest, EventsCarryTheOwnershipOfTheirRevisionAndDeletedTheLast) {
+  CacheFixture f;
+  f.start();
+  Watcher watcher = f.watch({});
+  f.put("a/x", {.owners = {{"alice", R"({"f:one":{}})"}}, .body = "1"});
+  f.put("a/x", {.owners = {{"bob", R"({"f:two":{}})"}}, .body = "2"});
+  f.remove("a/x");
+  f.put("a/x", {.owners = {{"carol", R"({"f:three":{}})"}}, .body = "4"});
+  std::vector<std::string> seen;
+  for (const Delivery& delivery : f.get(watcher.next(f.executor))) seen.push_back(f.owners(*delivery.object));
+  EXPECT_THAT(
+      seen, ElementsAre(R"(alice{"f:one":{}})", R"(bob{"f:two":{}})", R"(bob{"f:two":{}})", R"(carol{"f:three":{}})"));
+}
+
+TEST(CacheTest, AStartThatHistoryDoesNotReachIsExpired) {
+  CacheFixture f;
+  f.options.history_events = 3;
+  f.options.history_age = 0ms;
+  f.start();
+  for (int i = 0; i < 10; ++i) f.put("a/x", object(std::to_string(i)));
+  f.pass(1s);
+  const Result<Watcher> watcher =
+      f.get(f.cache->watch({.start = WatchRequest::Start::After, .revision = Revision{2}}, f.executor));
+  ASSERT_FALSE(watcher);
+  EXPECT_EQ(watcher.error().reason, Reason::Expired);
+  EXPECT_EQ(watcher.error().message, "too old resource version: 2 (8)");
+  Watcher fits = f.watch({.start = WatchRequest::Start::After, .revision = Revision{8}});
+  EXPECT_THAT(f.events(fits), ElementsAre("MODIFIED a/x rv=9;7", "MODIFIED a/x rv=10;8", "MODIFIED a/x rv=11;9"));
+}
+
+TEST(CacheTest, AStartInTheFutureGetsNothingUpToIt) {
+  CacheFixture f;
+  f.start();
+  Watcher watcher = f.watch({.start = WatchRequest::Start::After, .revision = Revision{3}});
+  f.put("a/x", object("1"));
+  f.put("a/x", object("2"));
+  f.put("a/x", object("3"));
+  EXPECT_THAT(f.events(watcher), ElementsAre("MODIFIED a/x rv=4;3"));
+}
+
+TEST(CacheTest, HistoryIsKeptByAgeBeyondItsCount) {
+  CacheFixture f;
+  f.options.history_events = 2;
+  f.options.history_age = 75s;
+  f.start();
+  f.put("a/x", object("0"));
+  f.pass(70s);
+  for (int i = 0; i < 10; ++i) f.put("a/x", object(std::to_string(i)));
+  EXPECT_EQ(f.cache->usage().events, 11u);
+  f.pass(10s);
+  EXPECT_EQ(f.cache->usage().events, 10u);
+  f.pass(75s);
+  EXPECT_EQ(f.cache->usage().events, 2u);
+}
+
+TEST(CacheTest, AWatcherThatFallsBehindIsClosedAfterWhatWasQueuedAndNobodyElseNotices) {
+  CacheFixture f;
+  f.options.watcher_queue_events = 3;
+  f.start();
+  Watcher slow = f.watch({}), quick = f.watch({});
+  std::vector<std::string> seen;
+  for (int i = 0; i < 6; ++i) {
+    f.put("a/" + std::to_string(i), object("x"));
+    for (std::string& event : f.events(quick)) seen.push_back(std::move(event));
+  }
+  EXPECT_EQ(seen.size(), 6u);
+  EXPECT_EQ(quick.end(), Watcher::End::Open);
+  EXPECT_EQ(slow.end(), Watcher::End::TooSlow);
+  EXPECT_THAT(f.events(slow), ElementsAre("ADDED a/0 rv=2;x", "ADDED a/1 rv=3;x", "ADDED a/2 rv=4;x", "END"));
+  EXPECT_EQ(f.cache->counters().slow_watchers, 1u);
+}
+
+TEST(CacheTest, WhileTakingItsInitialStateAWatcherMayBeFarBehind) {
+  CacheFixture f;
+  f.options.watcher_queue_events = 3;
+  for (int i = 0; i < 10; ++i) f.put("a/" + std::to_string(i), object("x"));
+  f.start();
+  Watcher watcher = f.watch({.start = WatchRequest::Start::Initial});
+  EXPECT_EQ(f.get(watcher.next(f.executor, 5)).size(), 5u);
+  for (int i = 0; i < 8; ++i) f.put("b/" + std::to_string(i), object("y"));
+  EXPECT_EQ(f.events(watcher).size(), 13u);
+  EXPECT_EQ(watcher.end(), Watcher::End::Open);
+}
+
+TEST(CacheTest, BookmarksComeEveryMinuteAndBeforeTheDeadline) {
+  CacheFixture f;
+  f.start();
+  Watcher watcher = f.watch({.bookmarks = true, .deadline = f.clock.monotonic() + 90s});
+  Watcher without = f.watch({});
+  f.put("a/x", object("1"));
+  EXPECT_THAT(f.events(watcher), ElementsAre("ADDED a/x rv=2;1"));
+  f.pass(59s);
+  EXPECT_THAT(f.events(watcher), IsEmpty());
+  f.pass(2s);
+  EXPECT_THAT(f.events(watcher), ElementsAre("BOOKMARK 2"));
+  f.pass(26s);
+  EXPECT_THAT(f.events(watcher), IsEmpty());
+  f.pass(1s);
+  EXPECT_THAT(f.events(watcher), ElementsAre("BOOKMARK 2"));
+  f.pass(1s);
+  EXPECT_THAT(f.events(watcher), IsEmpty());
+  EXPECT_THAT(f.events(without), ElementsAre("ADDED a/x rv=2;1"));
+}
+
+TEST(CacheTest, NoBookmarkComesBeforeTheWatchMoved) {
+  CacheFixture f;
+  f.start();
+  Watcher watcher = f.watch({.bookmarks = true});
+  f.pass(2min);
+  EXPECT_THAT(f.events(watcher), IsEmpty());
+}
+
+TEST(CacheTest, CancellingEndsAWaitAtOnce) {
+  CacheFixture f;
+  f.start();
+  Watcher watcher = f.watch({});
+  std::optional<std::vector<Delivery>> batch;
+  spawn(put_into(watcher.next(f.executor), &batch), [](std::exception_ptr) {});
+  f.executor.run();
+  EXPECT_FALSE(batch);
+  EXPECT_EQ(f.cache->usage().watchers, 1u);
+  watcher.cancel();
+  f.executor.run();
+  ASSERT_TRUE(batch);
+  EXPECT_TRUE(batch->empty());
+  EXPECT_EQ(f.cache->usage().watchers, 0u);
+}
+
+TEST(CacheTest, ClosingTheCacheEndsItsWatchesAndWaits) {
+  CacheFixture f;
+  f.start();
+  Watcher watcher = f.watch({});
+  std::optional<Result<Snapshot>> waiting;
+  spawn(put_into(f.cache->at_least(Revision{100}, f.executor), &waiting), [](std::exception_ptr) {});
+  f.executor.run();
+  f.put("a/x", object("1"));
+  const Snapshot snapshot = *f.cache->snapshot();
+  f.close();
+  EXPECT_EQ(watcher.end(), Watcher::End::Closed);
+  ASSERT_TRUE(waiting);
+  EXPECT_FALSE(*waiting);
+  // What was handed out lives on.
+  EXPECT_EQ(*snapshot.find("a/x")->body(), "rv=2;1");
+  EXPECT_THAT(f.events(watcher), ElementsAre("ADDED a/x rv=2;1", "END"));
+}
+
+// --- Rendering ------------------------------------------------------------------------------------------------------
+
+TEST(CacheTest, EachFormOfAnEventIsRenderedOnceForAllWatchers) {
+  CacheFixture f;
+  f.start();
+  std::vector<Watcher> watchers;
+  for (int i = 0; i < 10; ++i) watchers.push_back(f.watch({}));
+  f.put("a/x", object("1"));
+  f.put("a/x", object("2"));
+  int rendered = 0;
+  const auto json = [&](const Delivery& delivery) {
+    ++rendered;
+    return "json " + CacheFixture::to_text(delivery);
+  };
+  Blob first;
+  for (size_t i = 0; i < watchers.size(); ++i) {
+    const std::vector<Delivery> batch = f.get(watchers[i].next(f.executor));
+    ASSERT_EQ(batch.size(), 2u);
+    for (const Delivery& delivery : batch) {
+      const Blob bytes = delivery.render(i % 2 == 0 ? "json" : "json without managedFields", json);
+      EXPECT_EQ(*bytes, "json " + CacheFixture::to_text(delivery));
+      if (delivery.type == EventType::Added && i % 2 == 0) {
+        if (i == 0) first = bytes;
+        EXPECT_EQ(bytes, first);
+      }
+    }
+  }
+  EXPECT_EQ(rendered, 4);  // Two events in two forms.
+  EXPECT_EQ(f.cache->counters().renders, 4u);
+  EXPECT_EQ(f.cache->counters().render_hits, 16u);
+  EXPECT_GT(f.cache->usage().rendered_bytes, 0u);
+}
+
+TEST(CacheTest, RenderingsStayInTheirBudget) {
+  CacheFixture f;
+  f.options.rendered_bytes = 1000;
+  f.start();
+  Watcher watcher = f.watch({});
+  for (int i = 0; i < 50; ++i) {
+    f.put("a/x", object(std::to_string(i)));
+    for (const Delivery& delivery : f.get(watcher.next(f.executor))) {
+      delivery.render("form", [](const Delivery&) { return std::string(100, 'x'); });
+    }
+    EXPECT_LE(f.cache->usage().rendered_bytes, 1200u);
+  }
+}
+
+// --- Trouble --------------------------------------------------------------------------------------------------------
+
+TEST(CacheTest, UntilTheFirstListIsThereReadersAreToldToComeAgain) {
+  CacheFixture f;
+  f.store.set_failure(store::StoreError{store::ErrorKind::Unavailable, "no connection to 127.0.0.1:2379"});
+  f.start();
+  EXPECT_FALSE(f.cache->ready());
+  Result<Snapshot> snapshot = f.cache->snapshot();
+  ASSERT_FALSE(snapshot);
+  EXPECT_EQ(snapshot.error().reason, Reason::TooManyRequests);
+  EXPECT_EQ(snapshot.error().retry_after_seconds, 1);
+  EXPECT_THAT(f.cache->trouble()->message, HasSubstr("127.0.0.1:2379"));
+  f.pass(7s);
+  EXPECT_EQ(f.cache->snapshot().error().retry_after_seconds, 7);
+  f.pass(60s);
+  EXPECT_EQ(f.cache->snapshot().error().retry_after_seconds, 30);
+  f.store.set_failure(std::nullopt);
+  f.pass(10s);
+  EXPECT_TRUE(f.cache->ready());
+  EXPECT_FALSE(f.cache->trouble());
+}
+
+TEST(CacheTest, AnEncryptedValueIsRefusedAsSuchAndNamed) {
+  CacheFixture f;
+  f.put("a/x", object("1"));
+  f.put_bytes("a/secret", "k8s:enc:aescbc:v1:key1:...");
+  f.start();
+  EXPECT_FALSE(f.cache->ready());
+  EXPECT_THAT(f.cache->trouble()->message, HasSubstr("/registry/pods/a/secret is encrypted (k8s:enc:)"));
+}
+
+TEST(CacheTest, AValueThatCannotBeReadIsNamedUntilItIsGone) {
+  CacheFixture f;
+  f.put("a/x", object("1"));
+  f.start();
+  Watcher watcher = f.watch({});
+  f.put_bytes("a/bad", "nonsense");
+  f.pass(10s);
+  EXPECT_FALSE(f.cache->ready());
+  EXPECT_THAT(f.cache->trouble()->message, HasSubstr("/registry/pods/a/bad"));
+  EXPECT_EQ(watcher.end(), Watcher::End::Relisted);
+  f.remove("a/bad");
+  f.pass(10s);
+  EXPECT_TRUE(f.cache->ready());
+  EXPECT_THAT(f.keys(*f.cache->snapshot()), ElementsAre("a/x"));
+}
+
+TEST(CacheTest, AfterALostConnectionTheFeedGoesOnWithoutAGap) {
+  CacheFixture f;
+  f.put("a/x", object("1"));
+  f.start();
+  Watcher watcher = f.watch({});
+  f.store.break_watchers({store::ErrorKind::Unavailable, "connection lost"});
+  f.executor.run();
+  f.put("a/y", object("2"));
+  f.put("a/y", object("3"));
+  EXPECT_THAT(f.events(watcher), IsEmpty());
+  EXPECT_TRUE(f.cache->ready());
+  EXPECT_THAT(f.cache->trouble()->message, HasSubstr("connection lost"));
+  f.pass(200ms);
+  EXPECT_THAT(f.events(watcher), ElementsAre("ADDED a/y rv=3;2", "MODIFIED a/y rv=4;3"));
+  EXPECT_FALSE(f.cache->trouble());
+  EXPECT_EQ(f.cache->counters().relists, 0u);
+}
+
+TEST(CacheTest, WhenTheStoreForgotWhatWasMissedTheCacheListsAgainAndClosesItsWatchers) {
+  CacheFixture f;
+  f.put("a/x", object("1"));
+  f.put("a/gone", object("1"));
+  f.start();
+  Watcher watcher = f.watch({});
+  const EntryRef unchanged = f.cache->snapshot()->find("a/x");
+  f.store.break_watchers({store::ErrorKind::Unavailable, "connection lost"});
+  f.executor.run();
+  f.remove("a/gone");
+  const Revision last = f.put("a/y", object("2"));
+  f.store.compact(last, [](store::StoreResult<Unit> done) { ASSERT_TRUE(done); });
+  f.pass(200ms);
+  EXPECT_EQ(watcher.end(), Watcher::End::Relisted);
+  EXPECT_THAT(f.events(watcher), ElementsAre("END"));
+  ASSERT_TRUE(f.cache->ready());
+  EXPECT_EQ(f.cache->counters().relists, 1u);
+  EXPECT_THAT(f.keys(*f.cache->snapshot()), ElementsAre("a/x", "a/y"));
+  // What did not change was not taken apart again.
+  EXPECT_EQ(f.cache->snapshot()->find("a/x"), unchanged);
+  const Result<Watcher> old =
+      f.get(f.cache->watch({.start = WatchRequest::Start::After, .revision = Revision{3}}, f.executor));
+  ASSERT_FALSE(old);
+  EXPECT_EQ(old.error().reason, Reason::Expired);
+  Watcher again = f.watch({.start = WatchRequest::Start::After, .revision = last});
+  f.put("a/y", object("3"));
+  EXPECT_THAT(f.events(again), ElementsAre("MODIFIED a/y rv=6;3"));
+}
+
+// --- Memory ---------------------------------------------------------------------------------------------------------
+
+std::string long_body(int i) {
+  std::string body;
+  for (int line = 0; line < 30; ++line) body += "setting-" + std::to_string(line * 7919) + "=the same everywhere;";
+  return body + "unique-" + std::to_string(i);
+}
+
+TEST(CacheTest, BodiesBeyondTheBudgetLieCompressedAndComeBackWhole) {
+  CacheFixture f;
+  f.options.plain_body_bytes = 20000;
+  f.options.list_page = 100;
+  for (int i = 0; i < 1000; ++i) f.put("a/" + std::to_string(i), object(long_body(i)));
+  f.start();
+  Usage usage = f.cache->usage();
+  EXPECT_EQ(usage.entries, 1000u);
+  EXPECT_GT(usage.body_raw_bytes, 1000u * 1000);
+  EXPECT_LE(usage.body_plain_bytes, 22000u);
+  EXPECT_LT(usage.body_packed_bytes, 100u * 1000);
+  const Snapshot snapshot = *f.cache->snapshot();
+  for (int i = 0; i < 1000; ++i) {
+    const EntryRef entry = snapshot.find("a/" + std::to_string(i));
+    ASSERT_EQ(*entry->body(), "rv=" + std::to_string(i + 2) + ";" + long_body(i));
+  }
+  // Reading one that is wanted again keeps it plain, until others push it out.
+  const EntryRef hot = snapshot.find("a/500");
+  EXPECT_EQ(hot->body(Entry::Use::Hot), hot->body(Entry::Use::Hot));
+  EXPECT_NE(snapshot.find("a/501")->body(), snapshot.find("a/501")->body());
+  for (int i = 600; i < 700; ++i) snapshot.find("a/" + std::to_string(i))->body(Entry::Use::Hot);
+  EXPECT_LE(f.cache->usage().body_plain_bytes, 22000u);
+}
+
+TEST(CacheTest, ChangedBodiesAreHotAndCoolDown) {
+  CacheFixture f;
+  f.options.plain_body_bytes = 20000;
+  f.start();
+  for (int i = 0; i < 300; ++i) f.put("a/" + std::to_string(i % 50), object(long_body(i)));
+  const Usage usage = f.cache->usage();
+  EXPECT_LE(usage.body_plain_bytes, 22000u);
+  EXPECT_GE(f.cache->counters().dictionaries, 1u);
+  for (int i = 250; i < 300; ++i) {
+    EXPECT_EQ(*f.cache->snapshot()->find("a/" + std::to_string(i % 50))->body(),
+              "rv=" + std::to_string(i + 2) + ";" + long_body(i));
+  }
+}
+
+TEST(CacheTest, ADictionaryThatStopsFittingIsReplaced) {
+  CacheFixture f;
+  f.options.plain_body_bytes = 10000;
+  f.options.list_page = 50;
+  f.options.dictionary_samples = 100;
+  for (int i = 0; i < 200; ++i) f.put("a/" + std::to_string(i), object(long_body(i)));
+  f.start();
+  const uint64_t first = f.cache->counters().dictionaries;
+  EXPECT_GE(first, 1u);
+  const auto other = [](int i) {
+    std::string body;
+    for (int line = 0; line < 40; ++line) body += "quite-another-line-" + std::to_string(line * 104729 % 1000) + "!";
+    return body + std::to_string(i);
+  };
+  for (int i = 0; i < 600; ++i) f.put("b/" + std::to_string(i), object(other(i)));
+  f.pass(1s);
+  EXPECT_GT(f.cache->counters().dictionaries, first);
+  EXPECT_LT(f.cache->usage().body_packed_bytes, 800u * 120);
+  for (int i = 0; i < 600; ++i) {
+    ASSERT_THAT(*f.cache->snapshot()->find("b/" + std::to_string(i))->body(), HasSubstr(other(i)));
+  }
+}
+
+TEST(CacheTest, WithoutCompressionBodiesStayPlain) {
+  CacheFixture f;
+  f.options.compress_bodies = false;
+  f.options.plain_body_bytes = 1000;
+  for (int i = 0; i < 1000; ++i) f.put("a/" + std::to_string(i), object(long_body(i)));
+  f.start();
+  EXPECT_EQ(f.cache->usage().body_plain_bytes, f.cache->usage().body_raw_bytes);
+  EXPECT_EQ(f.cache->usage().body_packed_bytes, 0u);
+}
+
+TEST(CacheTest, EqualLabelsExistOnceAndAllMemoryIsAccountedForAndGivenBack) {
+  CacheFixture f;
+  f.options.history_events = 1;
+  f.options.history_age = 0ms;
+  f.start();
+  for (int i = 0; i < 100; ++i) {
+    f.put("a/" + std::to_string(i), {.labels = {{"app", "web"}}, .owners = {{"m", R"({"f:a":{}})"}}, .body = "x"});
+  }
+  EXPECT_LT(f.cache->usage().label_bytes, 1000u);
+  EXPECT_EQ(f.pool.usage().sets, 1u);
+  for (int i = 0; i < 100; ++i) f.remove("a/" + std::to_string(i));
+  f.pass(1s);
+  f.write_elsewhere();
+  const Usage usage = f.cache->usage();
+  EXPECT_EQ(usage.entries, 0u);
+  EXPECT_EQ(usage.index_bytes, 0u);
+  f.close();
+  EXPECT_EQ(f.pool.usage().objects, 0u);
+}
+
+}  // namespace
+}  // namespace holdfast::cache

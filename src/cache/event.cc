@@ -1,0 +1,38 @@
+#include "cache/event.h"
+
+namespace holdfast::cache {
+
+EntryRef Event::gone(Bodies& bodies, const Codec& codec) const {
+  std::lock_guard lock(mutex_);
+  if (!gone_) gone_ = bodies.make_like(*previous, revision, codec.with_revision(*previous->body(), revision));
+  return gone_;
+}
+
+Blob Event::render(EventType as, std::string_view form, const std::function<std::string()>& make) const {
+  std::lock_guard lock(mutex_);
+  for (const Rendering& rendering : renderings_) {
+    if (rendering.as != as || rendering.form != form) continue;
+    counts_->hits.fetch_add(1, std::memory_order_relaxed);
+    return rendering.bytes;
+  }
+  Blob bytes = store::make_blob(make());
+  counts_->renders.fetch_add(1, std::memory_order_relaxed);
+  counts_->bytes.fetch_add(bytes->size() + form.size(), std::memory_order_relaxed);
+  renderings_.push_back({as, std::string(form), bytes});
+  return bytes;
+}
+
+void Event::forget_renderings() const {
+  std::lock_guard lock(mutex_);
+  for (const Rendering& rendering : renderings_) {
+    counts_->bytes.fetch_sub(rendering.bytes->size() + rendering.form.size(), std::memory_order_relaxed);
+  }
+  renderings_.clear();
+}
+
+Blob Delivery::render(std::string_view form, const std::function<std::string(const Delivery&)>& make) const {
+  if (event_ == nullptr) return store::make_blob(make(*this));
+  return event_->render(type, form, [&] { return make(*this); });
+}
+
+}  // namespace holdfast::cache

@@ -1,0 +1,59 @@
+// One change of the resource, shared by all watchers, and what was rendered of it.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "cache/bodies.h"
+#include "cache/cache.h"
+
+namespace holdfast::cache {
+
+// What events and watchers count; they may outlive the cache.
+struct SharedCounts {
+  std::atomic<uint64_t> renders{0}, hits{0}, bytes{0}, slow_watchers{0};
+};
+
+class Event {
+ public:
+  Event(EventType type, Revision revision, EntryRef object, EntryRef previous,
+        std::chrono::steady_clock::time_point arrived, std::shared_ptr<SharedCounts> counts)
+      : type(type),
+        revision(revision),
+        object(std::move(object)),
+        previous(std::move(previous)),
+        arrived(arrived),
+        counts_(std::move(counts)) {}
+  ~Event() { forget_renderings(); }
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+
+  const EventType type;  // Added, Modified, Deleted.
+  const Revision revision;
+  const EntryRef object;    // Null when deleted.
+  const EntryRef previous;  // Null when added.
+  const std::chrono::steady_clock::time_point arrived;
+
+  // The previous state with this change's revision in it: what somebody is told for whom the object is gone. Made once.
+  EntryRef gone(Bodies& bodies, const Codec& codec) const;
+
+  Blob render(EventType as, std::string_view form, const std::function<std::string()>& make) const;
+  void forget_renderings() const;
+
+ private:
+  struct Rendering {
+    EventType as;
+    std::string form;
+    Blob bytes;
+  };
+  const std::shared_ptr<SharedCounts> counts_;
+  // Held while rendering: whoever asks second waits for the first instead of doing it again.
+  mutable std::mutex mutex_;
+  mutable EntryRef gone_;
+  mutable std::vector<Rendering> renderings_;
+};
+
+}  // namespace holdfast::cache

@@ -1,0 +1,474 @@
+// Following the store: list, publish, watch, apply, and over again.
+#include <algorithm>
+
+#include "base/api_error.h"
+#include "cache/state.h"
+
+namespace holdfast::cache {
+
+CacheState::CacheState(store::Store& s, std::shared_ptr<const Codec> c, ownership::Pool& pool, Executors e, Options o,
+                       const Clock& k)
+    : store(s),
+      codec(std::move(c)),
+      executors(e),
+      options(std::move(o)),
+      clock(k),
+      bodies(*new Bodies(pool, pool.kind(options.resource, codec->member_order()), options.namespaced,
+                         {.plain_bytes = options.plain_body_bytes,
+                          .compress = options.compress_bodies,
+                          .dictionary_bytes = options.dictionary_bytes,
+                          .dictionary_samples = options.dictionary_samples})) {
+  assert(options.prefix.ends_with('/'));
+  // A full queue must still lie inside the history.
+  assert(options.watcher_queue_events < options.max_history_events);
+}
+
+CacheState::~CacheState() { bodies.release(); }
+
+bool CacheState::is_closing() const {
+  std::lock_guard lock(mutex);
+  return closing;
+}
+
+Result<EntryRef> CacheState::make_entry(std::string_view store_key, std::string_view stored, Revision at,
+                                        Bodies::Begin begin) {
+  decoded.fetch_add(1, std::memory_order_relaxed);
+  if (stored.starts_with("k8s:enc:")) {
+    return internal_error("the value of " + std::string(store_key) +
+                          " is encrypted (k8s:enc:); this server has no keys for encryption at rest");
+  }
+  Result<Decoded> taken_apart = codec->decode(store_key, stored, at);
+  if (!taken_apart) return taken_apart.take_error();
+  return bodies.make(store_key.substr(options.prefix.size()), at, std::move(*taken_apart), begin);
+}
+
+// --- Listing --------------------------------------------------------------------------------------------------------
+
+namespace {
+
+// A page that is being read while something else goes on.
+struct Fetch {
+  std::mutex mutex;
+  std::optional<store::StoreResult<store::Page>> page;
+  std::function<void(bool)> waiting;
+
+  static std::shared_ptr<Fetch> start(store::Store& store, store::RangeRequest request) {
+    auto fetch = std::make_shared<Fetch>();
+    store.range(std::move(request), [fetch](store::StoreResult<store::Page> result) {
+      std::function<void(bool)> wake;
+      {
+        std::lock_guard lock(fetch->mutex);
+        fetch->page.emplace(std::move(result));
+        wake = std::move(fetch->waiting);
+      }
+      if (wake) wake(true);
+    });
+    return fetch;
+  }
+  void wait(std::function<void(bool)> done) {
+    {
+      std::lock_guard lock(mutex);
+      if (!page) {
+        waiting = std::move(done);
+        return;
+      }
+    }
+    done(true);
+  }
+};
+
+// The values of one page taken apart, in pieces on the background executor.
+struct PageWork {
+  std::shared_ptr<CacheState> state;
+  store::Page page;
+  Snapshot before;  // Entries that did not change since are taken from here.
+  Bodies::Begin begin;
+  std::vector<EntryRef> entries;
+  std::mutex mutex;
+  std::optional<Error> error;
+  std::atomic<uint32_t> left{0};
+
+  void run(size_t from, size_t to) {
+    for (size_t i = from; i < to; ++i) {
+      const store::KeyValue& item = page.items[i];
+      EntryRef known = before.find(std::string_view(item.key).substr(state->options.prefix.size()));
+      if (known && known->revision() == item.modified) {
+        entries[i] = std::move(known);
+        continue;
+      }
+      Result<EntryRef> made = state->make_entry(item.key, *item.value, item.modified, begin);
+      if (!made) {
+        std::lock_guard lock(mutex);
+        if (!error) error = made.take_error();
+        return;
+      }
+      entries[i] = std::move(*made);
+      // The stored bytes are not needed any more, and a page of them is large.
+      page.items[i].value = nullptr;
+    }
+  }
+};
+
+Task<void> take_apart(std::shared_ptr<PageWork> work, Executor* resume) {
+  const size_t count = work->page.items.size();
+  work->entries.resize(count);
+  // A few objects are done at once, here.
+  constexpr size_t kWorthSplitting = 64;
+  const size_t pieces = count < kWorthSplitting ? 1 : std::max<size_t>(1, work->state->options.load_parallelism);
+  if (pieces == 1 && count < kWorthSplitting) {
+    work->run(0, count);
+    co_return;
+  }
+  work->left.store(static_cast<uint32_t>(pieces));
+  co_await from_callback<bool>(*resume, [work, count, pieces](std::function<void(bool)> done) {
+    for (size_t piece = 0; piece < pieces; ++piece) {
+      work->state->executors.background->post([work, count, pieces, piece, done] {
+        work->run(count * piece / pieces, count * (piece + 1) / pieces);
+        if (work->left.fetch_sub(1, std::memory_order_acq_rel) == 1) done(true);
+      });
+    }
+  });
+}
+
+// All entries of the resource at one revision (0: the latest).
+struct Listing {
+  std::vector<EntryRef> entries;
+  Revision revision;
+};
+
+Task<Result<Listing, store::StoreError>> list_all(std::shared_ptr<CacheState> state, Revision at, Executor* executor,
+                                                  Snapshot before, bool learn) {
+  Listing listing;
+  store::RangeRequest request{.prefix = state->options.prefix, .limit = state->options.list_page, .at = at};
+  std::shared_ptr<Fetch> fetch = Fetch::start(state->store, request);
+  bool first = true;
+  while (fetch != nullptr) {
+    co_await from_callback<bool>(*executor, [fetch](std::function<void(bool)> done) { fetch->wait(std::move(done)); });
+    store::StoreResult<store::Page> page = std::move(*fetch->page);
+    fetch = nullptr;
+    if (!page) co_return page.take_error();
+    if (state->is_closing()) co_return store::StoreError{store::ErrorKind::Closed, "the cache was closed"};
+    listing.revision = page->revision;
+    const bool more = page->more && !page->items.empty();
+    if (more) {
+      request.from = page->items.back().key + '\0';
+      request.at = page->revision;
+      fetch = Fetch::start(state->store, request);
+    }
+    auto work = std::make_shared<PageWork>();
+    work->state = state;
+    work->page = std::move(*page);
+    work->before = before;
+    // A list that fits one page stays plain as far as the budget goes.
+    work->begin = first ? Bodies::Begin::Hot : Bodies::Begin::Cold;
+    co_await take_apart(work, executor);
+    if (work->error) {
+      co_return store::StoreError{store::ErrorKind::Corrupt, std::move(work->error->message)};
+    }
+    if (first && more && learn && !state->bodies.has_dictionary()) {
+      // A long list begins: what follows is packed at once, against what the first page teaches.
+      co_await from_callback<bool>(*executor, [work](std::function<void(bool)> done) {
+        work->state->executors.background->post([work, done] {
+          std::vector<Blob> samples;
+          for (const EntryRef& entry : work->entries) samples.push_back(entry->body());
+          work->state->bodies.learn(samples);
+          done(true);
+        });
+      });
+    }
+    first = false;
+    std::move(work->entries.begin(), work->entries.end(), std::back_inserter(listing.entries));
+    state->bodies.cool();
+  }
+  co_return listing;
+}
+
+}  // namespace
+
+Task<Result<Unit>> CacheState::load(std::shared_ptr<CacheState> self) {
+  Snapshot before;
+  {
+    std::lock_guard lock(self->mutex);
+    before = self->snapshot_locked();
+  }
+  auto listing = co_await list_all(self, Revision{}, self->executors.feed, before, self->options.compress_bodies);
+  if (!listing) co_return store::to_api_error(listing.take_error());
+  auto index = std::make_shared<Index>(self->codec->indexed_fields(), self->index_bytes);
+  index->assign(std::move(listing->entries));
+  Wakes wakes;
+  {
+    std::lock_guard lock(self->mutex);
+    self->window.clear();
+    self->renderings_kept_from = 0;
+    self->checkpoints.clear();
+    self->exact.clear();
+    self->events_since_checkpoint = 0;
+    self->oldest = listing->revision;
+    self->ready = true;
+    self->trouble.reset();
+    self->publish(std::move(index), listing->revision, {}, wakes);
+  }
+  for (auto& wake : wakes) wake(true);
+  self->consider_learning();
+  co_return Unit{};
+}
+
+Task<Result<Snapshot>> CacheState::read_store(std::shared_ptr<CacheState> self, Revision at, Executor* executor) {
+  self->store_fallbacks.fetch_add(1, std::memory_order_relaxed);
+  Snapshot before;
+  {
+    std::lock_guard lock(self->mutex);
+    before = self->snapshot_locked();
+  }
+  auto listing = co_await list_all(self, at, executor, before, false);
+  if (!listing) {
+    store::StoreError error = listing.take_error();
+    if (error.kind == store::ErrorKind::Compacted) {
+      co_return expired("The resourceVersion for the provided list is too old.");
+    }
+    co_return store::to_api_error(std::move(error));
+  }
+  auto index = std::make_shared<Index>(self->codec->indexed_fields(), self->index_bytes);
+  index->assign(std::move(listing->entries));
+  Snapshot snapshot;
+  snapshot.index_ = std::move(index);
+  snapshot.revision_ = listing->revision;
+  co_return snapshot;
+}
+
+// --- The loop -------------------------------------------------------------------------------------------------------
+
+Task<void> CacheState::sleep(std::shared_ptr<CacheState> self, std::chrono::milliseconds delay) {
+  co_await from_callback<bool>(*self->executors.feed, [self, delay](std::function<void(bool)> done) {
+    {
+      std::lock_guard lock(self->mutex);
+      if (!self->closing) {
+        self->sleepers.push_back({self->clock.monotonic() + delay, std::move(done)});
+        return;
+      }
+    }
+    done(false);
+  });
+}
+
+void CacheState::set_not_ready(Error why) {
+  Wakes wakes;
+  {
+    std::lock_guard lock(mutex);
+    if (ready) not_ready_since = clock.monotonic();
+    ready = false;
+    trouble = std::move(why);
+    // Whoever follows lists again: there may be changes that it was not told of.
+    for (auto& [route, watchers] : routes) {
+      for (auto& watcher : watchers) watcher->finish(Watcher::End::Relisted, wakes);
+    }
+    routes.clear();
+    watcher_count = 0;
+    for (Waiter& waiter : waiters) {
+      wakes.push_back([done = std::move(waiter.done)](bool) { done(false); });
+    }
+    waiters.clear();
+  }
+  for (auto& wake : wakes) wake(true);
+}
+
+Task<void> CacheState::feed(std::shared_ptr<CacheState> self) {
+  co_await resume_on(*self->executors.feed);
+  std::chrono::milliseconds delay = self->options.min_retry_delay;
+  bool first = true;
+  while (!self->is_closing()) {
+    if (!first) self->relists.fetch_add(1, std::memory_order_relaxed);
+    Result<Unit> loaded = co_await load(self);
+    if (!loaded) {
+      if (self->is_closing()) break;
+      self->set_not_ready(loaded.take_error());
+      co_await sleep(self, delay);
+      delay = std::min(delay * 2, self->options.max_retry_delay);
+      continue;
+    }
+    first = false;
+    delay = self->options.min_retry_delay;
+    bool relist = false;
+    while (!relist && !self->is_closing()) {
+      Result<Unit> followed = co_await follow(self, relist);
+      if (followed || self->is_closing()) continue;
+      if (relist) {
+        self->set_not_ready(followed.take_error());
+        break;
+      }
+      // The watch broke, but may go on where it was: what the cache has stays true as of its revision.
+      {
+        std::lock_guard lock(self->mutex);
+        self->trouble = followed.take_error();
+      }
+      co_await sleep(self, delay);
+      delay = std::min(delay * 2, self->options.max_retry_delay);
+    }
+  }
+}
+
+// Applies batches until the watch ends. `relist`: it cannot be resumed.
+Task<Result<Unit>> CacheState::follow(std::shared_ptr<CacheState> self, bool& relist) {
+  std::shared_ptr<store::Watcher> watch;
+  bool waited_for = false;
+  {
+    std::lock_guard lock(self->mutex);
+    if (self->closing) co_return Unit{};
+    watch = self->store.watch({.prefix = self->options.prefix, .after = self->revision});
+    self->store_watch = watch;
+    waited_for = !self->waiters.empty();
+  }
+  // Somebody may wait for a revision at which nothing of this resource changes.
+  if (waited_for) watch->request_progress();
+  while (true) {
+    // Nothing here holds the watch while it waits: letting go of it is how close() ends the wait.
+    auto batch = co_await from_callback<store::StoreResult<store::WatchBatch>>(
+        *self->executors.feed, [watch = std::move(watch)](store::Callback<store::WatchBatch> done) mutable {
+          const std::shared_ptr<store::Watcher> held = std::move(watch);
+          held->next(std::move(done));
+        });
+    {
+      std::lock_guard lock(self->mutex);
+      watch = self->store_watch;
+      if (self->closing || watch == nullptr) co_return Unit{};
+    }
+    if (!batch) {
+      relist = batch.error().kind == store::ErrorKind::Compacted;
+      {
+        std::lock_guard lock(self->mutex);
+        self->store_watch = nullptr;
+      }
+      co_return store::to_api_error(batch.take_error());
+    }
+    Result<Unit> applied = self->apply(*batch);
+    if (!applied) {
+      // A value that cannot be read: listing again will name it for as long as it is there.
+      relist = true;
+      std::lock_guard lock(self->mutex);
+      self->store_watch = nullptr;
+      co_return applied.take_error();
+    }
+  }
+}
+
+Result<Unit> CacheState::apply(const store::WatchBatch& batch) {
+  std::vector<std::shared_ptr<const Event>> events;
+  std::shared_ptr<const Index> current;
+  Revision seen;
+  {
+    std::lock_guard lock(mutex);
+    current = index;
+    seen = revision;
+  }
+  std::shared_ptr<const Index> next = current;
+  if (!batch.events.empty()) {
+    const TimePoint now = clock.monotonic();
+    auto changed = std::make_shared<Index>(*current);
+    IndexEdit edit(*changed);
+    for (const store::EventRef& stored : batch.events) {
+      if (stored->revision <= seen) continue;
+      const std::string_view key = std::string_view(stored->key).substr(options.prefix.size());
+      const Entry* found = changed->by_key.find({{}, key});
+      EntryRef before = found == nullptr ? EntryRef{} : EntryRef::share(*found);
+      EntryRef object;
+      if (stored->type == store::Event::Type::Deleted) {
+        if (!before) continue;
+      } else {
+        Result<EntryRef> made = make_entry(stored->key, *stored->value, stored->revision, Bodies::Begin::Hot);
+        if (!made) return made.take_error();
+        object = std::move(*made);
+      }
+      edit.change(before, object);
+      const EventType type = !object ? EventType::Deleted : before ? EventType::Modified : EventType::Added;
+      events.push_back(std::make_shared<const Event>(type, stored->revision, object, before, now, counts));
+    }
+    next = std::move(changed);
+  }
+  Wakes wakes;
+  {
+    std::lock_guard lock(mutex);
+    trouble.reset();
+    publish(std::move(next), std::max(batch.revision, seen), std::move(events), wakes);
+    trim_window(clock.monotonic());
+    forget_old_renderings();
+  }
+  for (auto& wake : wakes) wake(true);
+  bodies.cool();
+  consider_learning();
+  return Unit{};
+}
+
+// Called with the mutex held.
+void CacheState::publish(std::shared_ptr<const Index> next, Revision next_revision,
+                         std::vector<std::shared_ptr<const Event>> events, Wakes& wakes) {
+  index = std::move(next);
+  revision = next_revision;
+  events_seen.fetch_add(events.size(), std::memory_order_relaxed);
+  for (std::shared_ptr<const Event>& event : events) {
+    dispatch(event, wakes);
+    window.push_back(std::move(event));
+    ++events_since_checkpoint;
+  }
+  if (events_since_checkpoint >= options.events_per_snapshot) {
+    checkpoints.push_back({revision, index});
+    events_since_checkpoint = 0;
+  }
+  for (size_t i = 0; i < waiters.size();) {
+    if (waiters[i].revision <= revision) {
+      wakes.push_back(std::move(waiters[i].done));
+      waiters[i] = std::move(waiters.back());
+      waiters.pop_back();
+    } else {
+      ++i;
+    }
+  }
+}
+
+// Called with the mutex held.
+void CacheState::dispatch(const std::shared_ptr<const Event>& event, Wakes& wakes) {
+  if (watcher_count == 0) return;
+  const auto offer = [&](std::string_view route) {
+    const auto found = routes.find(route);
+    if (found == routes.end()) return;
+    for (const auto& watcher : found->second) watcher->offer(event, bodies, *codec, wakes);
+  };
+  const Entry& entry = event->object ? *event->object : *event->previous;
+  offer("");
+  if (options.namespaced) {
+    const std::string_view key = entry.key();
+    if (const size_t slash = key.find('/'); slash != std::string_view::npos) offer(key.substr(0, slash + 1));
+  }
+  offer(entry.key());
+  for (uint16_t field : codec->indexed_fields()) {
+    std::string route = "\1" + std::to_string(field) + "=";
+    const size_t stem = route.size();
+    if (event->object) offer(route.append(event->object->field(field)));
+    if (event->previous && (!event->object || event->previous->field(field) != event->object->field(field))) {
+      route.resize(stem);
+      offer(route.append(event->previous->field(field)));
+    }
+  }
+}
+
+// Called with the mutex held.
+void CacheState::trim_window(TimePoint now) {
+  while (window.size() > options.history_events &&
+         (window.size() > options.max_history_events || now - window.front()->arrived > options.history_age)) {
+    oldest = window.front()->revision;
+    window.pop_front();
+    if (renderings_kept_from > 0) --renderings_kept_from;
+  }
+  // A state is of use while there are events behind which one may ask to go back.
+  while (!checkpoints.empty() && checkpoints.front().revision <= oldest) checkpoints.pop_front();
+  std::erase_if(exact, [this](const Kept& kept) { return kept.revision < oldest; });
+}
+
+// Called with the mutex held.
+void CacheState::forget_old_renderings() {
+  while (counts->bytes.load(std::memory_order_relaxed) > options.rendered_bytes &&
+         renderings_kept_from < window.size()) {
+    window[renderings_kept_from++]->forget_renderings();
+  }
+}
+
+}  // namespace holdfast::cache

@@ -1,0 +1,35 @@
+// All entries of a resource at one revision: by key, and by each indexed field. Copying it is taking a snapshot.
+#pragma once
+
+#include <vector>
+
+#include "cache/tree.h"
+
+namespace holdfast::cache {
+
+struct Index {
+  Tree by_key;
+  std::vector<std::pair<uint16_t, Tree>> by_field;  // Position of the field, and the tree.
+
+  Index(std::span<const uint16_t> indexed_fields, const Tree::Bytes& bytes) : by_key(Order{}, bytes) {
+    for (uint16_t field : indexed_fields) by_field.emplace_back(field, Tree(Order{field}, bytes));
+  }
+
+  // `sorted` by key.
+  void assign(std::vector<EntryRef> sorted);
+};
+
+// Changes to one index.
+class IndexEdit {
+ public:
+  explicit IndexEdit(Index& index);
+  // Puts `now` in the place of `before`; either may be null. Both have the same key.
+  void change(const EntryRef& before, const EntryRef& now);
+
+ private:
+  Index& index_;
+  Tree::Edit by_key_;
+  std::vector<Tree::Edit> by_field_;
+};
+
+}  // namespace holdfast::cache

@@ -1,0 +1,133 @@
+// The inside of a Cache: the feed that follows the store, and what it leaves for readers and watchers.
+//
+// The feed is one coroutine on executors.feed: list, publish, watch, apply, and over again. It alone changes the index;
+// `mutex` guards what it publishes and who waits for it.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "cache/index.h"
+#include "cache/watcher.h"
+
+namespace holdfast::cache {
+
+using TimePoint = std::chrono::steady_clock::time_point;
+
+struct CacheState : std::enable_shared_from_this<CacheState> {
+  CacheState(store::Store& store, std::shared_ptr<const Codec> codec, ownership::Pool& pool, Executors executors,
+             Options options, const Clock& clock);
+  ~CacheState();
+
+  // Constant after construction.
+  store::Store& store;
+  const std::shared_ptr<const Codec> codec;
+  const Executors executors;
+  const Options options;
+  const Clock& clock;
+  Bodies& bodies;  // One user: this.
+  const Tree::Bytes index_bytes = std::make_shared<std::atomic<uint64_t>>(0);
+  const std::shared_ptr<SharedCounts> counts = std::make_shared<SharedCounts>();
+
+  std::atomic<uint64_t> decoded{0}, relists{0}, events_seen{0}, store_fallbacks{0};
+
+  mutable std::mutex mutex;
+  // --- Guarded by mutex ---
+  bool ready = false;
+  bool started = false, closing = false, feed_ended = true;
+  std::optional<Error> trouble;
+  TimePoint not_ready_since;
+  std::shared_ptr<const Index> index;  // As of `revision`.
+  Revision revision;
+  Revision oldest;  // History reaches back to here: events after it are all there.
+  std::deque<std::shared_ptr<const Event>> window;
+  uint64_t renderings_kept_from = 0;  // Events of the window before this position have lost their renderings.
+
+  struct Kept {
+    Revision revision;
+    std::shared_ptr<const Index> index;
+  };
+  std::deque<Kept> checkpoints;  // Ascending; states to undo from.
+  uint32_t events_since_checkpoint = 0;
+  std::deque<Kept> exact;  // Asked for by revision, most recently used first.
+
+  struct RouteHash {
+    using is_transparent = void;
+    size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  };
+  // Each watcher stands in the narrowest list that every change it may care about is looked up in: "" (all), a
+  // namespace ("ns/"), a key ("ns/name"), or the value of an indexed field ("\1" position "=" value).
+  std::unordered_map<std::string, std::vector<std::shared_ptr<WatcherState>>, RouteHash, std::equal_to<>> routes;
+  uint64_t watcher_count = 0;
+
+  struct Waiter {
+    Revision revision;
+    TimePoint deadline;
+    std::function<void(bool)> done;  // True: reached.
+  };
+  std::vector<Waiter> waiters;
+  struct Sleeper {
+    TimePoint until;
+    std::function<void(bool)> done;
+  };
+  std::vector<Sleeper> sleepers;  // The feed, between two tries.
+  std::vector<std::function<void(bool)>> closers;
+  std::shared_ptr<store::Watcher> store_watch;
+  TimePoint last_progress_request, last_status_poll;
+  Revision compacted;
+  bool progress_is_exact = true;
+  uint32_t jobs = 0;  // Background work and store calls that still hold this.
+  bool learning = false;
+
+  // --- The feed ---
+  static Task<void> feed(std::shared_ptr<CacheState> self);
+  static Task<Result<Unit>> load(std::shared_ptr<CacheState> self);
+  static Task<Result<Unit>> follow(std::shared_ptr<CacheState> self, bool& relist);
+  static Task<void> sleep(std::shared_ptr<CacheState> self, std::chrono::milliseconds delay);
+  Result<Unit> apply(const store::WatchBatch& batch);
+  void publish(std::shared_ptr<const Index> next, Revision next_revision,
+               std::vector<std::shared_ptr<const Event>> events, Wakes& wakes);
+  void dispatch(const std::shared_ptr<const Event>& event, Wakes& wakes);
+  void trim_window(TimePoint now);
+  void forget_old_renderings();
+  void set_not_ready(Error why);
+  bool is_closing() const;
+
+  // --- Reads ---
+  static Task<Result<Snapshot>> at_least(std::shared_ptr<CacheState> self, Revision wanted, Executor* executor);
+  static Task<Result<Snapshot>> consistent(std::shared_ptr<CacheState> self, Executor* executor);
+  static Task<Result<Snapshot>> exactly(std::shared_ptr<CacheState> self, Revision wanted, Executor* executor);
+  static Task<Result<Snapshot>> read_store(std::shared_ptr<CacheState> self, Revision at, Executor* executor);
+  static Task<Result<Revision>> store_revision(std::shared_ptr<CacheState> self, Executor* executor);
+  static Task<Result<Cache::Latest>> latest(std::shared_ptr<CacheState> self, std::string key, Executor* executor);
+  static Task<Result<Watcher>> watch(std::shared_ptr<CacheState> self, WatchRequest request, Executor* executor);
+  // Whether `wanted` was reached in time.
+  static Task<bool> wait_for(std::shared_ptr<CacheState> self, Revision wanted, Executor* executor);
+  Result<Snapshot> snapshot() const;
+  Snapshot snapshot_locked() const;
+  std::optional<Snapshot> kept_snapshot(Revision wanted);
+  Error not_ready_error() const;
+  Result<EntryRef> make_entry(std::string_view store_key, std::string_view stored, Revision at, Bodies::Begin begin);
+
+  // --- Watches ---
+  Result<Watcher> open(WatchRequest request);
+  std::string route_of(const WatchRequest& request) const;
+  void forget(WatcherState& watcher);
+
+  // --- Time ---
+  void tick();
+  void ask_progress();
+  void poll_status();
+  void consider_learning();
+  void learn();
+  void start_close();
+  void end_job();
+};
+
+}  // namespace holdfast::cache
