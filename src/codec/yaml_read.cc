@@ -472,90 +472,73 @@ std::string Decoder::go_syntax(const Value& value, size_t budget) {
 // YAML reader's.
 bool is_plain_json(std::string_view source) {
   if (source.empty() || source[0] != '{') return false;
-  bool in_text = false;
-  size_t text_start = 0;
-  for (size_t i = 0; i < source.size(); ++i) {
-    const auto c = static_cast<unsigned char>(source[i]);
-    // Beyond ASCII there are breaks and refused characters; DEL is refused; tabs do not indent.
-    if (c >= 0x7f || c == '\t' || c == '\r') return false;
-    if (!in_text) {
-      if (c == '"') {
-        in_text = true;
-        text_start = i;
-      }
-      continue;
+  // Beyond ASCII there are breaks and refused characters; DEL is refused; tabs do not indent.
+  bool odd = false;
+  for (const char c : source) odd |= static_cast<unsigned char>(c) >= 0x7f || c == '\t' || c == '\r';
+  if (odd) return false;
+  for (size_t at = source.find('"'); at != std::string_view::npos; at = source.find('"', at)) {
+    const size_t start = at++;
+    for (; at < source.size() && source[at] != '"'; ++at) {
+      if (source[at] != '\\') continue;
+      ++at;
+      // An escaped slash and surrogates are errors in YAML; other code points are left to it too.
+      if (at >= source.size() || source[at] == '/' || source[at] == 'u') return false;
     }
-    if (c == '\\') {
-      ++i;
-      // An escaped slash and surrogates are errors in YAML. Other code points need no second look.
-      if (i >= source.size() || source[i] == '/' || source[i] == 'u') return false;
-    } else if (c == '"') {
-      in_text = false;
-      const bool key = i + 1 < source.size() && source[i + 1] == ':';
-      constexpr size_t kLongestKey = 1000;
-      if (key ? i - text_start > kLongestKey
-              : i + 1 < source.size() && (source[i + 1] == ' ' || source[i + 1] == '\n')) {
-        // White space behind a text may hide a colon, which must stand on the text's line.
-        size_t next = i + 1;
-        while (next < source.size() && is_json_space(source[next])) ++next;
-        if (key || (next < source.size() && source[next] == ':')) return false;
-      }
-    }
+    if (at >= source.size()) return false;
+    const size_t length = ++at - start;
+    // A key's colon must stand on its line, not too far away.
+    while (at < source.size() && is_json_space(source[at])) ++at;
+    constexpr size_t kLongestKey = 1000;
+    if (at < source.size() && source[at] == ':' && at - start > std::min(length, kLongestKey)) return false;
   }
   return true;
 }
 
-// Numbers and the order of keys as they come out of YAML.
-Value after_yaml(Arena& arena, const Value& value) {
+// As deep as a plain recursion may go on any thread's stack; deeper JSON takes the way of all YAML.
+constexpr size_t kShallow = 500;
+
+bool by_key(const Member& a, const Member& b) { return a.key < b.key; }
+
+enum class JsonTree : uint8_t { AsIs, Changes, TooDeep };
+
+// Whether YAML would give the tree otherwise: maps sorted, integral floats as integers.
+JsonTree compare_with_yaml(const Value& value, size_t depth) {
+  if (value.is_double()) return JsonTree::Changes;
+  if (!value.is_list() && !value.is_map()) return JsonTree::AsIs;
+  if (depth > kShallow) return JsonTree::TooDeep;
+  JsonTree result = JsonTree::AsIs;
+  const auto visit = [&](const Value& child) {
+    if (result != JsonTree::TooDeep) result = std::max(result, compare_with_yaml(child, depth + 1));
+  };
+  if (value.is_list()) {
+    for (const Value& item : value.items()) visit(item);
+    return result;
+  }
+  const std::span<const Member> members = value.members();
+  if (!std::is_sorted(members.begin(), members.end(), by_key)) result = JsonTree::Changes;
+  for (const Member& member : members) visit(member.value);
+  return result;
+}
+
+Value as_from_yaml(Arena& arena, const Value& value) {
   switch (value.kind()) {
     case Value::Kind::Double:
       return after_json(value.as_double());
     case Value::Kind::List: {
-      const std::span<const Value> items = value.items();
-      Value* changed = nullptr;
-      for (size_t i = 0; i < items.size(); ++i) {
-        const Value item = after_yaml(arena, items[i]);
-        if (changed == nullptr && item.kind() == items[i].kind() && item.same(items[i])) continue;
-        if (changed == nullptr) changed = arena.copy(items).data();
-        changed[i] = item;
-      }
-      return changed == nullptr ? value : Value::list({changed, items.size()});
+      const std::span<Value> items = arena.copy(value.items());
+      for (Value& item : items) item = as_from_yaml(arena, item);
+      return Value::list(items);
     }
     case Value::Kind::Map: {
       std::vector<Member> members(value.members().begin(), value.members().end());
-      bool changed = false;
-      for (Member& member : members) {
-        const Value after = after_yaml(arena, member.value);
-        changed = changed || after.kind() != member.value.kind() || !after.same(member.value);
-        member.value = after;
-      }
-      const auto by_key = [](const Member& a, const Member& b) { return a.key < b.key; };
-      if (!std::is_sorted(members.begin(), members.end(), by_key)) {
-        std::sort(members.begin(), members.end(), by_key);
-        changed = true;
-      }
-      return changed ? Value::map(arena, members) : value;
+      for (Member& member : members) member.value = as_from_yaml(arena, member.value);
+      std::sort(members.begin(), members.end(), by_key);
+      return Value::map(arena, members);
     }
     default:
       return value;
   }
 }
-
-// As deep as a plain recursion may go on any thread's stack; deeper JSON takes the way of all YAML.
-constexpr size_t kShallow = 1000;
-
-class DepthOf : public JsonIgnore {
- public:
-  void begin_map() { deepest_ = std::max(deepest_, ++depth_); }
-  void end_map() { --depth_; }
-  void begin_list() { deepest_ = std::max(deepest_, ++depth_); }
-  void end_list() { --depth_; }
-  size_t deepest() const { return deepest_; }
-
- private:
-  size_t depth_ = 0;
-  size_t deepest_ = 0;
-};
 
 }  // namespace
 
@@ -563,10 +546,11 @@ Result<Value> decode_yaml(Arena& arena, std::string_view source, const YamlOptio
   if (source.size() > UINT32_MAX) return bad_request("YAML of more than 4 GiB");
   if (is_plain_json(source)) {
     std::vector<std::string> repeated;
-    DepthOf depth;
-    if (JsonParser(source, depth).parse_document() && depth.deepest() <= kShallow) {
-      const Result<Value> json = decode_json(arena, source, {.duplicates = &repeated});
-      if (json && repeated.empty()) return after_yaml(arena, *json);
+    const Result<Value> json = decode_json(arena, source, {.duplicates = &repeated});
+    if (json && repeated.empty()) {
+      const JsonTree tree = compare_with_yaml(*json, 0);
+      if (tree == JsonTree::AsIs) return *json;
+      if (tree == JsonTree::Changes) return as_from_yaml(arena, *json);
     }
   }
   const YamlParse parsed = parse_yaml_nodes(arena, source);

@@ -71,22 +71,31 @@ std::vector<uint32_t> runes_of(std::string_view text) {
 }
 
 // The value of the digits from `at` on, on top of `value`; wraps as Go's int64 does.
-uint64_t digits_value(const std::vector<uint32_t>& runes, size_t at, uint64_t value, size_t& end) {
-  for (end = at; end < runes.size() && is_decimal_digit(runes[end]); ++end) value = value * 10 + (runes[end] - '0');
+template <class Runes>
+uint64_t digits_value(const Runes& runes, size_t at, uint64_t value, size_t& end) {
+  for (end = at; end < runes.size() && is_decimal_digit(static_cast<uint32_t>(runes[end])); ++end) {
+    value = value * 10 + (static_cast<uint32_t>(runes[end]) - '0');
+  }
   return value;
 }
 
-bool natural_less(const std::vector<uint32_t>& a, const std::vector<uint32_t>& b) {
+// The same for texts of ASCII alone, which nearly all keys are.
+bool is_ascii(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<signed char>(c) >= 0; });
+}
+
+template <class Runes>
+bool natural_less(const Runes& a, const Runes& b) {
   const size_t common = std::min(a.size(), b.size());
   for (size_t i = 0; i < common; ++i) {
     if (a[i] == b[i]) continue;
-    const bool a_letter = is_letter(a[i]);
-    const bool b_letter = is_letter(b[i]);
+    const bool a_letter = is_letter(static_cast<uint32_t>(a[i]));
+    const bool b_letter = is_letter(static_cast<uint32_t>(b[i]));
     if (a_letter && b_letter) return a[i] < b[i];
     if (a_letter || b_letter) return b_letter;
     uint64_t leading = 0;
     if (a[i] == '0' || b[i] == '0') {
-      for (size_t j = i; j-- > 0 && is_decimal_digit(a[j]);) {
+      for (size_t j = i; j-- > 0 && is_decimal_digit(static_cast<uint32_t>(a[j]));) {
         if (a[j] != '0') {
           leading = 1;
           break;
@@ -297,22 +306,20 @@ std::string_view Writer::checked(std::string_view text, std::string& changed) {
 
 void Writer::map(std::span<const Member> members) {
   if (members.empty()) return indicator("{}", true, false, false);
-  struct Sorted {
-    std::vector<uint32_t> runes;
-    const Member* member;
-  };
-  std::vector<Sorted> sorted;
+  std::vector<const Member*> sorted;
   sorted.reserve(members.size());
-  for (const Member& member : members) sorted.push_back({runes_of(member.key), &member});
+  for (const Member& member : members) sorted.push_back(&member);
   // The order is not transitive for mixes of letters and digits. A merge sort stays within bounds whatever it is told.
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const Sorted& a, const Sorted& b) { return natural_less(a.runes, b.runes); });
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Member* a, const Member* b) {
+    if (is_ascii(a->key) && is_ascii(b->key)) return natural_less(a->key, b->key);
+    return natural_less(runes_of(a->key), runes_of(b->key));
+  });
   const int outer = indent_;
   indent_ = indent_ < 0 ? 0 : indent_ + kIndent;
-  for (const Sorted& entry : sorted) {
+  for (const Member* member : sorted) {
     write_indent();
-    key(entry.member->key);
-    node(entry.member->value, true);
+    key(member->key);
+    node(member->value, true);
   }
   indent_ = outer;
 }
