@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "store/calls.h"
 #include "store/rules.h"
 
 namespace holdfast::store {
@@ -30,29 +31,8 @@ struct Feed::Watching {
   std::optional<StoreError> ended;
   Callback<WatchBatch> waiting;
 
-  // Counts callbacks that were taken out of `waiting` and have not returned, so that the watcher's end can wait.
-  std::mutex calls_mutex;
-  std::condition_variable calls_done;
-  int calls = 0;
+  Calls calls;
 };
-
-namespace {
-
-// The watcher whose callback runs on this thread: it may be the one that destroys the watcher, and cannot wait for
-// itself. Callbacks nest when one watcher's callback makes another's run.
-struct Running {
-  const void* watching;
-  const Running* outer;
-};
-thread_local const Running* running = nullptr;
-
-int calls_of_this_thread(const void* watching) {
-  int calls = 0;
-  for (const Running* r = running; r; r = r->outer) calls += r->watching == watching;
-  return calls;
-}
-
-}  // namespace
 
 // Answers gathered under the feed's lock, given after it.
 struct Feed::Answers {
@@ -64,21 +44,16 @@ struct Feed::Answers {
   std::vector<Answer> answers;
 
   void add(const std::shared_ptr<Watching>& watching, StoreResult<WatchBatch> result) {
-    std::lock_guard lock(watching->calls_mutex);
-    ++watching->calls;
+    watching->calls.begin();
     answers.push_back({watching, std::exchange(watching->waiting, nullptr), std::move(result)});
   }
 
   void give() {
     for (Answer& answer : answers) {
-      Running here{answer.watching.get(), running};
-      running = &here;
-      answer.done(std::move(answer.result));
-      answer.done = nullptr;
-      running = here.outer;
-      std::lock_guard lock(answer.watching->calls_mutex);
-      --answer.watching->calls;
-      answer.watching->calls_done.notify_all();
+      answer.watching->calls.run([&] {
+        answer.done(std::move(answer.result));
+        answer.done = nullptr;
+      });
     }
   }
 };
@@ -97,9 +72,7 @@ class Feed::Handle final : public Watcher {
       if (watching_->waiting) answers.add(watching_, closed_error());
     }
     answers.give();
-    int own = calls_of_this_thread(watching_.get());
-    std::unique_lock lock(watching_->calls_mutex);
-    watching_->calls_done.wait(lock, [&] { return watching_->calls <= own; });
+    watching_->calls.wait_for_others();
   }
 
   void next(Callback<WatchBatch> done) override {

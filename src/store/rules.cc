@@ -1,6 +1,7 @@
 #include "store/rules.h"
 
 #include <algorithm>
+#include <charconv>
 
 namespace holdfast::store {
 
@@ -54,5 +55,21 @@ StoreError future_error(Revision asked, Revision current) {
 }
 
 StoreError closed_error() { return {ErrorKind::Closed, "the store was closed"}; }
+
+bool etcd_progress_is_exact(const std::string& version) {
+  unsigned parts[3] = {};
+  const char* at = version.data();
+  const char* end = at + version.size();
+  for (int i = 0; i < 3; ++i) {
+    auto [next, failed] = std::from_chars(at, end, parts[i]);
+    if (failed != std::errc() || (i < 2 && (next == end || *next != '.'))) return false;
+    at = next + 1;
+  }
+  auto [major, minor, patch] = parts;
+  if (major != 3) return major > 3;
+  if (minor == 4) return patch >= 31;
+  if (minor == 5) return patch >= 13;
+  return minor > 5;
+}
 
 }  // namespace holdfast::store

@@ -28,4 +28,8 @@ StoreError compacted_error(Revision asked, Revision compacted);
 StoreError future_error(Revision asked, Revision current);
 StoreError closed_error();
 
+// Whether this etcd's progress notifications never overtake events: 3.4.31 and later 3.4, 3.5.13 and later. What is not
+// a version is not trusted.
+bool etcd_progress_is_exact(const std::string& version);
+
 }  // namespace holdfast::store

@@ -1,4 +1,5 @@
 #include "store/memory_store.h"
+#include "store/test_etcd.h"
 #include "store/test_support.h"
 
 namespace holdfast::store::testing {
@@ -42,6 +43,24 @@ class RocksEngine final : public EngineUnderTest {
   std::unique_ptr<Store> store_;
 };
 
+// One etcd for all tests: starting it takes longer than most of them.
+class EtcdEngine final : public EngineUnderTest {
+ public:
+  explicit EtcdEngine(EtcdProcess& etcd) : store_(open_etcd_at({etcd.url()})) {}
+  Store& store() override { return *store_; }
+  void pass(std::chrono::seconds) override {}  // The real time passes while a test waits for the event.
+  void close() override { store_.reset(); }
+
+ private:
+  std::unique_ptr<Store> store_;
+};
+
+std::unique_ptr<EngineUnderTest> start_etcd() {
+  if (!EtcdProcess::installed()) return nullptr;
+  static EtcdProcess etcd;
+  return std::make_unique<EtcdEngine>(etcd);
+}
+
 template <class E>
 std::unique_ptr<EngineUnderTest> start() {
   return std::make_unique<E>();
@@ -49,6 +68,8 @@ std::unique_ptr<EngineUnderTest> start() {
 
 }  // namespace
 
-std::vector<Engine> engines() { return {{"memory", start<MemoryEngine>}, {"rocks", start<RocksEngine>}}; }
+std::vector<Engine> engines() {
+  return {{"memory", start<MemoryEngine>}, {"rocks", start<RocksEngine>}, {"etcd", start_etcd}};
+}
 
 }  // namespace holdfast::store::testing

@@ -1,0 +1,55 @@
+// Counts callbacks that are under way, so that whoever goes away can wait for them. Private to store.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+
+namespace holdfast::store {
+
+class Calls {
+ public:
+  // A callback was taken out to be called: end() or run() follows.
+  void begin() {
+    std::lock_guard lock(mutex_);
+    ++count_;
+  }
+
+  template <class F>
+  void run(F&& call) {
+    Running here{this, running_};
+    running_ = &here;
+    std::forward<F>(call)();
+    running_ = here.outer;
+    end();
+  }
+
+  void end() {
+    std::lock_guard lock(mutex_);
+    --count_;
+    done_.notify_all();
+  }
+
+  // Waits until none is under way except those on this thread: a callback may be the one that ends the thing it was
+  // called for, and cannot wait for itself.
+  void wait_for_others() {
+    int own = 0;
+    for (const Running* r = running_; r; r = r->outer) own += r->calls == this;
+    std::unique_lock lock(mutex_);
+    done_.wait(lock, [&] { return count_ <= own; });
+  }
+
+ private:
+  // Callbacks nest when one makes another run.
+  struct Running {
+    const Calls* calls;
+    const Running* outer;
+  };
+  static inline thread_local const Running* running_ = nullptr;
+
+  std::mutex mutex_;
+  std::condition_variable done_;
+  int count_ = 0;
+};
+
+}  // namespace holdfast::store

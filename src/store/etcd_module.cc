@@ -1,0 +1,52 @@
+#include "store/etcd_module.h"
+
+#include <dlfcn.h>
+
+#include <cstring>
+#include <filesystem>
+#include <vector>
+
+namespace holdfast::store {
+namespace {
+
+constexpr const char* kModuleFile = "libholdfast_etcd.so";
+
+std::vector<std::string> module_candidates(const EtcdOptions& options) {
+  if (!options.module_path.empty()) return {options.module_path};
+  std::vector<std::string> candidates;
+  std::error_code failed;
+  std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", failed).parent_path();
+  if (!failed) {
+    candidates.push_back((program / kModuleFile).string());
+    candidates.push_back((program / "../lib" / kModuleFile).string());
+    candidates.push_back((program / "../lib/holdfast" / kModuleFile).string());
+  }
+  candidates.emplace_back(kModuleFile);
+  return candidates;
+}
+
+}  // namespace
+
+StoreResult<std::unique_ptr<Store>> open_etcd(EtcdOptions options) {
+  void* module = nullptr;
+  std::string tried;
+  for (const std::string& path : module_candidates(options)) {
+    // Never unloaded: its threads may outlive the last store for a moment.
+    module = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (module) break;
+    tried += std::string(tried.empty() ? "" : "; ") + ::dlerror();
+  }
+  if (!module) return StoreError{ErrorKind::Invalid, "the etcd engine cannot be loaded: " + tried};
+  auto* version = reinterpret_cast<etcd::ModuleVersionFunction*>(::dlsym(module, "holdfast_etcd_module_version"));
+  auto* open = reinterpret_cast<etcd::OpenFunction*>(::dlsym(module, "holdfast_open_etcd"));
+  if (!version || !open || std::strcmp(version(), etcd::kModuleVersion) != 0) {
+    return StoreError{ErrorKind::Invalid,
+                      std::string("the etcd engine found is of another version than this program: ") +
+                          (version ? version() : "unknown") + " instead of " + etcd::kModuleVersion};
+  }
+  StoreResult<std::unique_ptr<Store>> result = StoreError{};
+  open(&options, &result);
+  return result;
+}
+
+}  // namespace holdfast::store

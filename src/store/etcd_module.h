@@ -1,0 +1,16 @@
+// What the program and the etcd module (libholdfast_etcd.so) agree on. Private to store.
+#pragma once
+
+#include <memory>
+
+#include "store/store.h"
+
+namespace holdfast::store::etcd {
+
+// Both sides are compiled from the same headers or they do not talk.
+inline constexpr const char* kModuleVersion = "holdfast-etcd-1 " HOLDFAST_VERSION;
+
+using ModuleVersionFunction = const char*();
+using OpenFunction = void(const EtcdOptions* options, StoreResult<std::unique_ptr<Store>>* result);
+
+}  // namespace holdfast::store::etcd

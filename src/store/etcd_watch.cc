@@ -1,0 +1,430 @@
+#include "store/etcd_watch.h"
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+
+#include "store/calls.h"
+#include "store/rules.h"
+
+namespace holdfast::store::etcd {
+namespace {
+
+// What may wait for a slow reader before we stop reading from the stream; etcd then waits for us.
+constexpr uint64_t kQueueBytes = 16 << 20;
+constexpr size_t kQueueBatches = 256;
+constexpr auto kLongestPause = std::chrono::milliseconds(1000);
+
+class Stream;
+
+// What outlives single streams: the position, what was received, who waits for it.
+class Following final : public Client::Operation, public std::enable_shared_from_this<Following> {
+ public:
+  Following(std::shared_ptr<Client> client, WatchRequest request)
+      : client_(std::move(client)), request_(std::move(request)), position_(request_.after) {}
+
+  void start();
+  void next(Callback<WatchBatch> done);
+  void request_progress();
+  void cancel() override { end(closed_error()); }
+  // The watcher goes away.
+  void close() {
+    end(closed_error());
+    calls_.wait_for_others();
+  }
+
+  // ---- Called by the stream ----
+  void created(Stream* stream);
+  bool has_room();
+  // Whether to read on at once.
+  bool received(Stream* stream, pb::WatchResponse& response);
+  void done(Stream* stream, const grpc::Status& status);
+  pb::WatchRequest create_request();
+
+ private:
+  void open_stream();
+  void open_stream_later();
+  void push(WatchBatch batch, uint64_t bytes);
+  void end(StoreError error);
+  // Answers the pending next() if there is something; the lock is held on entry and released.
+  void answer(std::unique_lock<std::mutex> lock);
+
+  const std::shared_ptr<Client> client_;
+  const WatchRequest request_;
+  Calls calls_;
+
+  std::mutex mutex_;   // Guards all below.
+  Revision position_;  // Everything up to here was received.
+  std::shared_ptr<Stream> stream_;
+  std::chrono::milliseconds pause_{25};
+  bool progress_wanted_ = false;
+  std::deque<std::pair<WatchBatch, uint64_t>> queue_;
+  uint64_t queue_bytes_ = 0;
+  std::optional<StoreError> ended_;
+  bool entered_ = false;
+  Callback<WatchBatch> waiting_;
+};
+
+class Stream final : public grpc::ClientBidiReactor<pb::WatchRequest, pb::WatchResponse>,
+                     public std::enable_shared_from_this<Stream> {
+ public:
+  Stream(std::shared_ptr<Following> following, size_t endpoint)
+      : following_(std::move(following)), endpoint_(endpoint) {}
+
+  size_t endpoint() const { return endpoint_; }
+
+  void begin(pb::Watch::Stub& stub, pb::WatchRequest create) {
+    std::lock_guard lock(mutex_);
+    self_ = shared_from_this();
+    begun_ = true;
+    context_.AddMetadata("hasleader", "true");
+    message_ = std::move(create);
+    stub.async()->Watch(&context_, this);
+    AddHold();  // Reads and writes are also started from outside; until let_go() the stream stays.
+    writing_ = true;
+    StartWrite(&message_);
+    reading_ = true;
+    StartRead(&response_);
+    StartCall();
+  }
+
+  void read_on() {
+    std::lock_guard lock(mutex_);
+    if (!begun_ || reading_ || broken_) return;
+    reading_ = true;
+    StartRead(&response_);
+  }
+
+  void ask_progress() {
+    std::lock_guard lock(mutex_);
+    progress_wanted_ = true;
+    write_progress();
+  }
+
+  // Before begin() too: gRPC then ends the stream as soon as it begins.
+  void cancel() {
+    context_.TryCancel();
+    std::lock_guard lock(mutex_);
+    if (begun_ && !reading_ && !broken_) let_go();
+  }
+
+  void OnReadDone(bool ok) override {
+    if (!ok) {
+      std::lock_guard lock(mutex_);
+      reading_ = false;
+      return let_go();
+    }
+    bool on = following_->received(this, response_);
+    {
+      std::lock_guard lock(mutex_);
+      response_.Clear();
+      if (on) return StartRead(&response_);
+      reading_ = false;
+    }
+    // The reader may have emptied the queue before we said that we stopped.
+    if (following_->has_room()) read_on();
+  }
+
+  void OnWriteDone(bool ok) override {
+    std::lock_guard lock(mutex_);
+    writing_ = false;
+    if (ok) write_progress();
+  }
+
+  void OnDone(const grpc::Status& status) override {
+    std::shared_ptr<Stream> self = std::move(self_);
+    following_->done(this, status);
+  }
+
+ private:
+  void let_go() {
+    broken_ = true;
+    RemoveHold();
+  }
+  void write_progress() {
+    if (!progress_wanted_ || !begun_ || writing_ || broken_) return;
+    progress_wanted_ = false;
+    writing_ = true;
+    message_.Clear();
+    message_.mutable_progress_request();
+    StartWrite(&message_);
+  }
+
+  const std::shared_ptr<Following> following_;
+  const size_t endpoint_;
+  std::shared_ptr<Stream> self_;  // Until OnDone.
+  grpc::ClientContext context_;
+  pb::WatchRequest message_;
+  pb::WatchResponse response_;
+
+  std::mutex mutex_;  // Guards all below.
+  bool begun_ = false;
+  bool reading_ = false;
+  bool writing_ = false;
+  bool broken_ = false;
+  bool progress_wanted_ = false;
+};
+
+void Following::start() {
+  entered_ = client_->enter(shared_from_this());
+  if (!entered_) return end(closed_error());
+  if (request_.after != Revision{}) return open_stream();
+  // "From now on" must mean a revision, or what happens while the stream reconnects would be missed.
+  pb::RangeRequest now;
+  now.set_key(range_key(request_.prefix));
+  now.set_range_end(range_end(request_.prefix));
+  now.set_limit(1);
+  now.set_keys_only(true);
+  client_->call<pb::RangeRequest, pb::RangeResponse>(
+      std::move(now), Repeat::Freely, [](Stubs& stubs, auto... rest) { stubs.kv->async()->Range(rest...); },
+      [self = shared_from_this()](StoreResult<pb::RangeResponse*> response) {
+        if (!response) return self->end(response.take_error());
+        Revision revision{static_cast<uint64_t>((*response)->header().revision())};
+        {
+          std::lock_guard lock(self->mutex_);
+          self->position_ = revision;
+        }
+        self->push({{}, revision}, 0);
+        self->open_stream();
+      });
+}
+
+pb::WatchRequest Following::create_request() {
+  std::lock_guard lock(mutex_);
+  pb::WatchRequest request;
+  pb::WatchCreateRequest& create = *request.mutable_create_request();
+  create.set_key(range_key(request_.prefix));
+  create.set_range_end(range_end(request_.prefix));
+  create.set_start_revision(static_cast<int64_t>(position_.value + 1));
+  create.set_progress_notify(true);
+  create.set_prev_kv(true);
+  return request;
+}
+
+void Following::open_stream() {
+  std::shared_ptr<Stream> stream;
+  {
+    std::lock_guard lock(mutex_);
+    if (ended_) return;
+    stream = stream_ = std::make_shared<Stream>(shared_from_this(), client_->endpoint());
+  }
+  stream->begin(*client_->stubs(stream->endpoint()).watch, create_request());
+}
+
+void Following::open_stream_later() {
+  std::chrono::milliseconds pause;
+  {
+    std::lock_guard lock(mutex_);
+    pause = pause_;
+    pause_ = std::min<std::chrono::milliseconds>(pause_ * 2, kLongestPause);
+  }
+  client_->after(pause, [self = shared_from_this()](bool fired) {
+    if (fired) self->open_stream();
+  });
+}
+
+void Following::next(Callback<WatchBatch> done) {
+  std::shared_ptr<Stream> stream;
+  {
+    std::unique_lock lock(mutex_);
+    assert(!waiting_ && "one next() at a time");
+    waiting_ = std::move(done);
+    stream = stream_;
+    answer(std::move(lock));
+  }
+  if (stream) stream->read_on();
+}
+
+void Following::request_progress() {
+  std::unique_lock lock(mutex_);
+  if (!client_->progress_exact()) {
+    // This etcd's answer could overtake events that are under way. What we have is all that is certain.
+    Revision position = position_;
+    lock.unlock();
+    if (position != Revision{}) push({{}, position}, 0);
+    return;
+  }
+  if (!stream_) {
+    progress_wanted_ = true;
+    return;
+  }
+  std::shared_ptr<Stream> stream = stream_;
+  lock.unlock();
+  stream->ask_progress();
+}
+
+void Following::created(Stream* stream) {
+  bool ask = false;
+  {
+    std::lock_guard lock(mutex_);
+    pause_ = std::chrono::milliseconds(25);
+    ask = std::exchange(progress_wanted_, false);
+  }
+  if (ask) stream->ask_progress();
+}
+
+bool Following::received(Stream* stream, pb::WatchResponse& response) {
+  if (response.canceled()) {
+    if (response.compact_revision() > 0) {
+      std::unique_lock lock(mutex_);
+      Revision position = position_;
+      lock.unlock();
+      end(compacted_error(position, {static_cast<uint64_t>(response.compact_revision())}));
+    } else if (response.cancel_reason().find("permission denied") != std::string::npos) {
+      end({ErrorKind::Internal, "etcd at " + client_->stubs(stream->endpoint()).url + ": " + response.cancel_reason()});
+    } else {
+      stream->cancel();  // And open another one.
+    }
+    return true;  // The read that tells us that the stream is over.
+  }
+  if (response.created()) {
+    created(stream);
+    return true;
+  }
+  if (response.events().empty()) {
+    // An old etcd's progress may be ahead of events that it has not sent yet: believing it would lose them.
+    if (!client_->progress_exact()) return true;
+    Revision revision{static_cast<uint64_t>(response.header().revision())};
+    {
+      std::lock_guard lock(mutex_);
+      position_ = std::max(position_, revision);
+    }
+    push({{}, revision}, 0);
+    return true;
+  }
+  WatchBatch batch;
+  uint64_t bytes = 0;
+  for (pb::Event& received : *response.mutable_events()) {
+    auto event = std::make_shared<Event>();
+    pb::KeyValue& now = *received.mutable_kv();
+    event->revision = {static_cast<uint64_t>(now.mod_revision())};
+    event->created = {static_cast<uint64_t>(now.create_revision())};
+    bool deleted = received.type() == pb::Event::DELETE;
+    event->type = deleted                                       ? Event::Type::Deleted
+                  : now.create_revision() == now.mod_revision() ? Event::Type::Created
+                                                                : Event::Type::Updated;
+    if (!deleted) event->value = make_blob(std::move(*now.mutable_value()));
+    if (event->type != Event::Type::Created) {
+      if (!received.has_prev_kv()) {
+        // Compaction took the value before; we cannot deliver this event as promised.
+        end(compacted_error({event->revision.value - 1}, event->revision));
+        return true;
+      }
+      pb::KeyValue& before = *received.mutable_prev_kv();
+      event->previous = make_blob(std::move(*before.mutable_value()));
+      event->previous_revision = {static_cast<uint64_t>(before.mod_revision())};
+      event->created = {static_cast<uint64_t>(before.create_revision())};
+    }
+    event->key = std::move(*now.mutable_key());
+    bytes +=
+        event->key.size() + (event->value ? event->value->size() : 0) + (event->previous ? event->previous->size() : 0);
+    batch.revision = event->revision;
+    batch.events.push_back(std::move(event));
+  }
+  {
+    std::lock_guard lock(mutex_);
+    position_ = batch.revision;
+  }
+  push(std::move(batch), bytes);
+  return has_room();
+}
+
+bool Following::has_room() {
+  std::lock_guard lock(mutex_);
+  return queue_bytes_ < kQueueBytes && queue_.size() < kQueueBatches;
+}
+
+void Following::done(Stream* stream, const grpc::Status& status) {
+  {
+    std::unique_lock lock(mutex_);
+    if (stream_.get() == stream) stream_.reset();
+    if (ended_) {
+      bool leaving = std::exchange(entered_, false);
+      lock.unlock();
+      if (leaving) client_->leave(shared_from_this());
+      return;
+    }
+  }
+  client_->failed(stream->endpoint());
+  if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED ||
+      status.error_code() == grpc::StatusCode::PERMISSION_DENIED) {
+    end(from_grpc(status, Repeat::Freely, client_->stubs(stream->endpoint()).url));
+    return;
+  }
+  open_stream_later();
+}
+
+void Following::push(WatchBatch batch, uint64_t bytes) {
+  std::unique_lock lock(mutex_);
+  // Progress is worth only its newest word.
+  if (batch.events.empty() && !queue_.empty() && queue_.back().first.events.empty()) {
+    queue_.back().first.revision = std::max(queue_.back().first.revision, batch.revision);
+  } else {
+    queue_.emplace_back(std::move(batch), bytes);
+    queue_bytes_ += bytes;
+  }
+  answer(std::move(lock));
+}
+
+void Following::end(StoreError error) {
+  std::shared_ptr<Stream> stream;
+  std::unique_lock lock(mutex_);
+  if (!ended_) ended_ = std::move(error);
+  stream = stream_;
+  bool leaving = !stream && std::exchange(entered_, false);
+  answer(std::move(lock));
+  if (stream) stream->cancel();
+  if (leaving) client_->leave(shared_from_this());
+}
+
+void Following::answer(std::unique_lock<std::mutex> lock) {
+  if (!waiting_ || (queue_.empty() && !ended_)) return;
+  Callback<WatchBatch> waiting = std::exchange(waiting_, nullptr);
+  // What was received before the end is still delivered, unless the watcher itself is going away.
+  bool closing = ended_ && ended_->kind == ErrorKind::Closed;
+  StoreResult<WatchBatch> result = WatchBatch{};
+  if (!queue_.empty() && !closing) {
+    result = std::move(queue_.front().first);
+    queue_bytes_ -= queue_.front().second;
+    queue_.pop_front();
+  } else {
+    result = *ended_;
+  }
+  calls_.begin();
+  lock.unlock();
+  calls_.run([&] {
+    waiting(std::move(result));
+    waiting = nullptr;
+  });
+}
+
+class EtcdWatcher final : public Watcher {
+ public:
+  explicit EtcdWatcher(std::shared_ptr<Following> following) : following_(std::move(following)) {}
+  ~EtcdWatcher() override { following_->close(); }
+  void next(Callback<WatchBatch> done) override { following_->next(std::move(done)); }
+  void request_progress() override { following_->request_progress(); }
+
+ private:
+  std::shared_ptr<Following> following_;
+};
+
+}  // namespace
+
+std::string range_key(std::string_view prefix, std::string_view from) {
+  std::string key(std::max(prefix, from));
+  return key.empty() ? std::string(1, '\0') : key;
+}
+
+std::string range_end(std::string_view prefix) {
+  std::string end = prefix_end(prefix);
+  return end.empty() ? std::string(1, '\0') : end;
+}
+
+std::unique_ptr<Watcher> watch(std::shared_ptr<Client> client, WatchRequest request) {
+  auto following = std::make_shared<Following>(std::move(client), std::move(request));
+  following->start();
+  return std::make_unique<EtcdWatcher>(std::move(following));
+}
+
+}  // namespace holdfast::store::etcd
