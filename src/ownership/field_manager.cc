@@ -306,7 +306,8 @@ UpdateResult FieldManager::update(Arena& arena, const UpdateRequest& request) co
   if (s.options.subresource.empty() && sent != nullptr) {
     if (resets_managed(*sent)) {
       managed.clear();
-    } else if (Result<Managed> decoded = decode_managed(arena, *sent); decoded && !decoded->empty()) {
+    } else if (Result<Managed> decoded = decode_managed(arena, *sent, {.fields_v2 = s.options.fields_v2});
+               decoded && !decoded->empty()) {
       managed = std::move(*decoded);
     }
   }

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "base/base64.h"
 #include "base/text.h"
+#include "ownership/fields_v2.h"
 
 namespace holdfast::ownership {
 namespace {
@@ -42,52 +44,133 @@ std::string manager_text(const ManagerEntry& entry) {
   return out;
 }
 
-Result<Managed> decode_managed(Arena& arena, const Value& list, const ManagedOptions& options) {
-  Managed managed;
-  if (list.is_null()) return managed;
-  if (!list.is_list()) return bad_request("managedFields must be a list");
-  managed.reserve(list.count());
-  for (size_t i = 0; i < list.count(); ++i) {
-    const Value& item = list.items()[i];
-    ManagerEntry entry;
-    const std::string_view operation = item.text_at("operation");
+namespace {
+
+// What both forms of a list have in common: checks, and "the later counts".
+class Reader {
+ public:
+  Reader(const ManagedOptions& options, size_t count) : options_(options) { managed_.reserve(count); }
+
+  // Everything but the fields; the form of these comes back.
+  Result<Unit> open(std::string_view operation, std::string_view api_version, std::string_view form) {
+    entry_ = {};
     if (operation == "Apply") {
-      entry.operation = Operation::Apply;
+      entry_.operation = Operation::Apply;
     } else if (operation == "Update") {
-      entry.operation = Operation::Update;
+      entry_.operation = Operation::Update;
     } else {
       return bad_request("operation must be `Apply` or `Update`");
     }
-    entry.api_version = item.text_at("apiVersion");
-    if (entry.api_version.empty()) return bad_request("apiVersion must not be empty");
-    entry.manager = item.text_at("manager");
-    entry.subresource = item.text_at("subresource");
-    const std::string_view form = item.text_at("fieldsType");
-    if (form.empty()) return bad_request("missing fieldsType in managed fields entry " + std::to_string(i));
-    if (form == "FieldsV1") {
-      if (const Value* fields = item.find("fieldsV1"); fields != nullptr && !fields->is_null()) {
-        Result<FieldSet> set = parse_fields_v1(arena, *fields);
-        if (!set) return bad_request("error decoding set: " + set.error().message);
-        entry.fields = *set;
-      }
-    } else {
-      (void)options;
-      return bad_request("invalid fieldsType " + go_quote(form) + " in managed fields entry " + std::to_string(i));
+    if (api_version.empty()) return bad_request("apiVersion must not be empty");
+    entry_.api_version = api_version;
+    if (form.empty()) return bad_request("missing fieldsType in managed fields entry " + position());
+    if (form != kFieldsV1 && !(options_.fields_v2 && form == kFieldsV2)) {
+      return bad_request("invalid fieldsType " + go_quote(form) + " in managed fields entry " + position());
     }
-    if (const Value* time = item.find("time"); time != nullptr && !time->is_null()) {
-      const std::optional<UnixTime> parsed = parse_rfc3339(time->is_string() ? time->as_string() : "");
-      if (!parsed) return bad_request("time must be RFC 3339 in managed fields entry " + std::to_string(i));
-      entry.time = parsed->seconds;
-    }
+    return Unit{};
+  }
+
+  Result<Unit> fields(Result<FieldSet> set) {
+    if (!set) return bad_request("error decoding set: " + set.error().message);
+    entry_.fields = *set;
+    return Unit{};
+  }
+
+  Error bad_time() const { return bad_request("time must be RFC 3339 in managed fields entry " + position()); }
+
+  void close() {
+    ++count_;
     const auto twin =
-        std::find_if(managed.begin(), managed.end(), [&](const ManagerEntry& e) { return same_manager(e, entry); });
-    if (twin == managed.end()) {
-      managed.push_back(entry);
+        std::find_if(managed_.begin(), managed_.end(), [&](const ManagerEntry& e) { return same_manager(e, entry_); });
+    if (twin == managed_.end()) {
+      managed_.push_back(entry_);
     } else {
-      *twin = entry;
+      *twin = entry_;
     }
   }
-  return managed;
+
+  ManagerEntry& entry() { return entry_; }
+  Managed take() { return std::move(managed_); }
+
+ private:
+  std::string position() const { return std::to_string(count_); }
+
+  const ManagedOptions& options_;
+  Managed managed_;
+  ManagerEntry entry_;
+  size_t count_ = 0;
+};
+
+}  // namespace
+
+Result<Managed> decode_managed(Arena& arena, const Value& list, const ManagedOptions& options) {
+  if (list.is_null()) return Managed();
+  if (!list.is_list()) return bad_request("managedFields must be a list");
+  Reader reader(options, list.count());
+  for (const Value& item : list.items()) {
+    const std::string_view form = item.text_at("fieldsType");
+    Result<Unit> step = reader.open(item.text_at("operation"), item.text_at("apiVersion"), form);
+    if (!step) return step.take_error();
+    reader.entry().manager = item.text_at("manager");
+    reader.entry().subresource = item.text_at("subresource");
+    if (form == kFieldsV2) {
+      const std::string_view text = item.text_at("fieldsV2");
+      const std::optional<std::string> bytes = base64_decode(text);
+      if (!bytes) return bad_request("error decoding set: fieldsV2 is no base64");
+      step = bytes->empty() ? Result<Unit>(Unit{})
+                            : reader.fields(parse_fields_v2(arena, arena.copy(std::string_view(*bytes))));
+    } else if (const Value* fields = item.find("fieldsV1"); fields != nullptr && !fields->is_null()) {
+      step = reader.fields(parse_fields_v1(arena, *fields));
+    }
+    if (!step) return step.take_error();
+    if (const Value* time = item.find("time"); time != nullptr && !time->is_null()) {
+      const std::optional<UnixTime> parsed = parse_rfc3339(time->is_string() ? time->as_string() : "");
+      if (!parsed) return reader.bad_time();
+      reader.entry().time = parsed->seconds;
+    }
+    reader.close();
+  }
+  return reader.take();
+}
+
+Result<Managed> decode_managed(Arena& arena, const Owners& owners, const ManagedOptions& options) {
+  Reader reader(options, owners.count());
+  for (size_t i = 0; i < owners.count(); ++i) {
+    const ManagedEntry found = owners.manager(i);
+    Result<Unit> step = reader.open(found.operation, found.api_version, found.fields_type);
+    if (!step) return step.take_error();
+    reader.entry().manager = found.manager;
+    reader.entry().subresource = found.subresource;
+    if (found.time) reader.entry().time = found.time->seconds;
+    if (owners.has_fields(i)) step = reader.fields(owners.field_set(i, arena));
+    if (!step) return step.take_error();
+    reader.close();
+  }
+  return reader.take();
+}
+
+std::vector<ManagedEntry> entries_of(Arena& arena, const Managed& managed, bool fields_v2) {
+  std::vector<ManagedEntry> out;
+  out.reserve(managed.size());
+  std::string text;
+  for (const ManagerEntry& entry : managed) {
+    text.clear();
+    if (fields_v2) {
+      append_fields_v2(text, entry.fields);
+    } else {
+      append_fields_v1(text, entry.fields);
+    }
+    ManagedEntry made;
+    made.manager = entry.manager;
+    made.operation = name_of(entry.operation);
+    made.api_version = entry.api_version;
+    made.subresource = entry.subresource;
+    if (entry.time) made.time = UnixTime{*entry.time, 0};
+    made.fields_type = fields_v2 ? kFieldsV2 : kFieldsV1;
+    made.fields = arena.copy(std::string_view(text));
+    out.push_back(made);
+  }
+  return out;
 }
 
 void sort_managed(Managed& managed) {

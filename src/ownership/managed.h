@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "ownership/field_set.h"
+#include "ownership/pool.h"
 #include "value/value.h"
 
 namespace holdfast::ownership {
@@ -43,6 +44,11 @@ struct ManagedOptions {
 // The list as it stands in an object. BadRequest with Kubernetes' words where an entry cannot be read. Of two entries
 // of one manager the later counts. Null or absent: no entries.
 Result<Managed> decode_managed(Arena& arena, const Value& list, const ManagedOptions& options = {});
+
+// The same from the pool, without a text in between. An error where decode_managed of the list would be one.
+Result<Managed> decode_managed(Arena& arena, const Owners& owners, const ManagedOptions& options = {});
+// For Pool::intern: fields as FieldsV2 when `fields_v2`, else as FieldsV1 text, both in `arena`.
+std::vector<ManagedEntry> entries_of(Arena& arena, const Managed& managed, bool fields_v2 = true);
 
 // In the order in which Kubernetes writes them: operation, time, manager, version, subresource.
 void sort_managed(Managed& managed);

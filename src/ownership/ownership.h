@@ -60,6 +60,7 @@ struct FieldManagerOptions {
   // code or admission sets come later and are not seen here.
   std::function<Value(Arena&, const Value&)> declared_defaults;
 
+  bool fields_v2 = false;            // Gate FieldsV2: updates may carry managedFields in the binary form.
   bool unset_markers = false;        // Gate ServerSideApplyUnsettingFields.
   bool retain_all_managers = false;  // Gate RetainAllManagers: old update managers are never merged.
   size_t max_update_managers = 10;   // Above it the oldest merge into "ancient-changes".
