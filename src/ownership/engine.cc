@@ -38,6 +38,7 @@ Result<std::optional<Value>> Engine::convert(const Value& object, const VersionV
   if (from.api_version == to.api_version) return std::optional<Value>(object);
   Result<std::optional<Value>> converted = versions_.convert(arena_, object, from, to);
   if (!converted || !*converted) return converted;
+  if (from.type == to.type && (*converted)->same(object)) return converted;  // As it was, and as valid.
   const Value value = unfold_raw(arena_, *to.type, **converted);
   // What a conversion made is checked like a configuration: duplicates fail too.
   if (std::string problem = validate(*to.type, value, Duplicates::Refused); !problem.empty()) {

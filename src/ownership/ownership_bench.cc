@@ -1,0 +1,285 @@
+// The operations of the Go engine's own benchmark (structured-merge-diff, merge/real_test.go, BenchmarkOperations) on
+// the same objects and schemas, and the cost of looking for unset markers.
+//
+//   ownership_bench FOLDER [seconds a case]      FOLDER: peer-data/merge
+//
+// One line a case: name, operation, nanoseconds. As there, objects are parsed before, every operand apart; ApplyTwice,
+// Update and UpdateVersion are two operations each.
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <sstream>
+#include <vector>
+
+#include "codec/codec.h"
+#include "ownership/engine.h"
+#include "ownership/ownership.h"
+#include "ownership/unset.h"
+
+namespace holdfast::ownership {
+namespace {
+
+// A schema of the Go engine's form as types of ours.
+class SchemaLoader {
+ public:
+  SchemaLoader(Arena& arena, const Value& root) : arena_(arena) {
+    for (const Value& type : root.items_at("types")) named_[type.text_at("name")] = {&type, nullptr};
+  }
+
+  const types::Type* named(std::string_view name) {
+    Named& entry = named_.at(name);
+    if (entry.made == nullptr) {
+      entry.made = arena_.make<types::Type>();
+      entry.made->openapi_name = name;
+      fill(*entry.made, *entry.written, name);
+    }
+    return entry.made;
+  }
+
+ private:
+  struct Named {
+    const Value* written;
+    types::Type* made;
+  };
+
+  const types::Type* reference(const Value& ref) {
+    if (const std::string_view name = ref.text_at("namedType"); !name.empty()) return named(name);
+    types::Type* type = arena_.make<types::Type>();
+    fill(*type, ref, "");
+    return type;
+  }
+
+  void fill(types::Type& type, const Value& atom, std::string_view name) {
+    const Value *list = atom.find("list"), *map = atom.find("map");
+    if (list != nullptr && map != nullptr) {
+      type.shape = types::Shape::Any;
+      type.any_kind = name == "__untyped_atomic_" ? types::AnyKind::Atomic : types::AnyKind::Deduced;
+      return;
+    }
+    if (const std::string_view scalar = atom.text_at("scalar"); !scalar.empty()) {
+      type.shape = scalar == "numeric"   ? types::Shape::Double
+                   : scalar == "boolean" ? types::Shape::Bool
+                   : scalar == "string"  ? types::Shape::String
+                                         : types::Shape::Quantity;
+      return;
+    }
+    if (list != nullptr) {
+      type.shape = types::Shape::List;
+      type.element = reference(*list->find("elementType"));
+      const std::span<const Value> keys = list->items_at("keys");
+      if (list->text_at("elementRelationship") == "associative") {
+        type.list_kind = keys.empty() ? types::ListKind::Set : types::ListKind::Keyed;
+      }
+      std::string_view* names = arena_.allocate_array<std::string_view>(keys.size());
+      for (size_t i = 0; i < keys.size(); ++i) new (&names[i]) std::string_view(keys[i].as_string());
+      type.list_keys = {names, keys.size()};
+      return;
+    }
+    type.map_kind = map->text_at("elementRelationship") == "atomic" ? types::MapKind::Atomic : types::MapKind::Granular;
+    const Value* element = map->find("elementType");
+    const std::span<const Value> written = map->items_at("fields");
+    if (element != nullptr) type.element = reference(*element);
+    type.shape = written.empty() ? types::Shape::Map : types::Shape::Struct;
+    types::Field* fields = arena_.allocate_array<types::Field>(written.size());
+    const types::Field** members = arena_.allocate_array<const types::Field*>(written.size());
+    uint16_t* by_name = arena_.allocate_array<uint16_t>(written.size());
+    for (size_t i = 0; i < written.size(); ++i) {
+      types::Field field;
+      field.name = written[i].text_at("name");
+      const Value& ref = *written[i].find("type");
+      field.type = reference(ref);
+      field.pointer = field.omit_empty = true;
+      if (const std::string_view relation = ref.text_at("elementRelationship"); !relation.empty()) {
+        field.overrides_map_kind = true;
+        field.map_kind = relation == "atomic" ? types::MapKind::Atomic : types::MapKind::Granular;
+      }
+      field.default_value = written[i].find("default");
+      new (&fields[i]) types::Field(field);
+      members[i] = &fields[i];
+      by_name[i] = static_cast<uint16_t>(i);
+    }
+    std::sort(by_name, by_name + written.size(),
+              [&](uint16_t a, uint16_t b) { return members[a]->name < members[b]->name; });
+    type.members = {members, written.size()};
+    type.members_by_name = {by_name, written.size()};
+  }
+
+  Arena& arena_;
+  std::map<std::string_view, Named> named_;
+};
+
+std::string read(const std::filesystem::path& path) {
+  std::ifstream in(path);
+  if (!in) {
+    std::fprintf(stderr, "ownership_bench: cannot read %s\n", path.c_str());
+    std::exit(1);
+  }
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+Value load(Arena& arena, const std::filesystem::path& path) {
+  Result<Value> value = codec::decode_json(arena, arena.copy(std::string_view(read(path))));
+  if (!value) {
+    std::fprintf(stderr, "ownership_bench: %s: %s\n", path.c_str(), value.error().message.c_str());
+    std::exit(1);
+  }
+  return *value;
+}
+
+// Objects are the same in every version, as in the Go benchmark.
+struct SameVersions final : Versions {
+  VersionView v1, v2;
+  explicit SameVersions(const MergeType& type) : v1{"v1", &type, nullptr}, v2{"v2", &type, nullptr} {}
+  const VersionView* find(std::string_view version) const override { return version == "v1" ? &v1 : &v2; }
+  Result<std::optional<Value>> convert(Arena&, const Value& object, const VersionView&,
+                                       const VersionView&) const override {
+    return std::optional<Value>(object);
+  }
+};
+
+struct State {
+  Value live = Value();
+  Managed managed;
+};
+
+void check(bool ok, const char* what) {
+  if (!ok) {
+    std::fprintf(stderr, "ownership_bench: %s failed\n", what);
+    std::exit(1);
+  }
+}
+
+void update(Arena& arena, const SameVersions& versions, State& state, const Value& object, std::string_view manager,
+            const VersionView& version) {
+  Engine engine(arena, versions, version);
+  Result<Engine::Updated> updated = engine.update(state.live, object, state.managed);
+  check(updated.ok(), "update");
+  state.managed = std::move(updated->managed);
+  if (!updated->gained.empty()) {
+    ManagerEntry entry;
+    entry.manager = manager;
+    entry.api_version = version.api_version;
+    entry.fields = updated->gained;
+    state.managed.push_back(entry);
+  }
+  state.live = object;
+}
+
+void apply(Arena& arena, const SameVersions& versions, State& state, const Value& config, std::string_view manager) {
+  Engine engine(arena, versions, versions.v1);
+  ManagerEntry applier;
+  applier.manager = manager;
+  applier.operation = Operation::Apply;
+  applier.api_version = "v1";
+  Result<Engine::Applied> applied = engine.apply(state.live, config, state.managed, applier, {});
+  check(applied.ok() && applied->conflicts.empty(), "apply");
+  state.live = applied->object;
+  state.managed = std::move(applied->managed);
+}
+
+double nanoseconds(double seconds, const std::function<void()>& work) {
+  using Clock = std::chrono::steady_clock;
+  work();
+  double best = 1e18;
+  const auto end = Clock::now() + std::chrono::duration<double>(seconds);
+  int64_t batch = 1;
+  while (Clock::now() < end) {
+    const auto start = Clock::now();
+    for (int64_t i = 0; i < batch; ++i) work();
+    const double each =
+        std::chrono::duration<double, std::nano>(Clock::now() - start).count() / static_cast<double>(batch);
+    best = std::min(best, each);
+    batch = std::max<int64_t>(1, static_cast<int64_t>(2e7 / each));
+  }
+  return best;
+}
+
+int run(int argc, char** argv) {
+  if (argc < 2) {
+    std::fprintf(stderr, "usage: ownership_bench FOLDER [seconds a case]\n");
+    return 2;
+  }
+  const std::filesystem::path folder = argv[1];
+  const double seconds = argc > 2 ? std::stod(argv[2]) : 0.3;
+  struct Case {
+    const char *name, *schema, *type, *object;
+  };
+  constexpr Case kCases[] = {
+      {"Pod", "k8s-schema", "io.k8s.api.core.v1.Pod", "pod"},
+      {"Node", "k8s-schema", "io.k8s.api.core.v1.Node", "node"},
+      {"Endpoints", "k8s-schema", "io.k8s.api.core.v1.Endpoints", "endpoints"},
+      {"PrometheusCRD", "k8s-schema",
+       "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1beta1.CustomResourceDefinition", "prometheus-crd"},
+      {"apiresourceimport", "apiresourceimport", "apiresourceimport", "apiresourceimport-cr"},
+  };
+  Arena data;
+  std::map<std::string, std::unique_ptr<SchemaLoader>> schemas;
+  MergeTypes types;
+  for (const Case& c : kCases) {
+    std::unique_ptr<SchemaLoader>& schema = schemas[c.schema];
+    if (schema == nullptr) {
+      schema = std::make_unique<SchemaLoader>(data, load(data, folder / (std::string(c.schema) + ".yaml")));
+    }
+    const MergeType& type = types.of(*schema->named(c.type));
+    const SameVersions versions(type);
+    // Two parses: equal objects that share no memory.
+    const std::filesystem::path file = folder / (std::string(c.object) + ".yaml");
+    const Value first = load(data, file), second = load(data, file);
+    const std::string problem = validate(type, first, Duplicates::Tolerated);
+    if (!problem.empty()) std::fprintf(stderr, "ownership_bench: %s: %s\n", c.name, problem.c_str());
+    auto print = [&](const char* operation, const std::function<void()>& work) {
+      std::printf("%s/%s %.0f\n", c.name, operation, nanoseconds(seconds, work));
+      std::fflush(stdout);
+    };
+    print("Create", [&] {
+      Arena arena;
+      State state;
+      update(arena, versions, state, first, "controller", versions.v1);
+    });
+    print("Apply", [&] {
+      Arena arena;
+      State state;
+      apply(arena, versions, state, first, "controller");
+    });
+    print("ApplyTwice", [&] {
+      Arena arena;
+      State state;
+      apply(arena, versions, state, first, "controller");
+      apply(arena, versions, state, second, "other-controller");
+    });
+    print("Update", [&] {
+      Arena arena;
+      State state;
+      update(arena, versions, state, first, "controller", versions.v1);
+      update(arena, versions, state, second, "other-controller", versions.v1);
+    });
+    print("UpdateVersion", [&] {
+      Arena arena;
+      State state;
+      update(arena, versions, state, first, "controller", versions.v1);
+      update(arena, versions, state, second, "other-controller", versions.v2);
+    });
+    print("MarkerScan", [&] { check(!has_marker(first), "scan"); });
+    print("Validate", [&] { check(validate(type, first, Duplicates::Tolerated).empty(), "validate"); });
+    Arena arena;
+    State state;
+    apply(arena, versions, state, first, "controller");
+    const std::string text = to_fields_v1(state.managed[0].fields);
+    print("ReadFieldsV1", [&] {
+      Arena scratch;
+      check(parse_fields_v1(scratch, text).ok(), "read");
+    });
+    print("WriteFieldsV1", [&] { check(to_fields_v1(state.managed[0].fields).size() == text.size(), "write"); });
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace holdfast::ownership
+
+int main(int argc, char** argv) { return holdfast::ownership::run(argc, argv); }
