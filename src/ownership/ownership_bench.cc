@@ -123,7 +123,7 @@ std::string read(const std::filesystem::path& path) {
 }
 
 Value load(Arena& arena, const std::filesystem::path& path) {
-  Result<Value> value = codec::decode_json(arena, arena.copy(std::string_view(read(path))));
+  Result<Value> value = codec::decode_yaml(arena, arena.copy(std::string_view(read(path))));
   if (!value) {
     std::fprintf(stderr, "ownership_bench: %s: %s\n", path.c_str(), value.error().message.c_str());
     std::exit(1);
