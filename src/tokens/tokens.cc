@@ -1,0 +1,399 @@
+#include "tokens/tokens.h"
+
+#include <openssl/bn.h>
+#include <openssl/core_names.h>
+#include <openssl/ecdsa.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/sha.h>
+#include <openssl/x509.h>
+
+#include <algorithm>
+
+#include "base/base64.h"
+#include "codec/codec.h"
+#include "value/value.h"
+
+namespace holdfast::tokens {
+namespace {
+
+struct FreeKey {
+  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
+};
+using KeyPtr = std::unique_ptr<EVP_PKEY, FreeKey>;
+
+struct FreeBio {
+  void operator()(BIO* bio) const { BIO_free(bio); }
+};
+
+std::string url_encode(std::string_view bytes) {
+  std::string text = base64_encode(bytes);
+  while (!text.empty() && text.back() == '=') text.pop_back();
+  std::replace(text.begin(), text.end(), '+', '-');
+  std::replace(text.begin(), text.end(), '/', '_');
+  return text;
+}
+
+std::optional<std::string> url_decode(std::string_view text) {
+  if (text.find_first_of("+/=\r\n") != std::string_view::npos) return {};
+  std::string standard(text);
+  std::replace(standard.begin(), standard.end(), '-', '+');
+  std::replace(standard.begin(), standard.end(), '_', '/');
+  while (standard.size() % 4 != 0) standard += '=';
+  return base64_decode(standard);
+}
+
+struct Algorithm {
+  std::string_view name;
+  const EVP_MD* digest = nullptr;
+  size_t coordinate_bytes = 0;  // EC only.
+};
+
+// What a key signs with; an empty name for keys that sign no tokens.
+Algorithm algorithm_of(EVP_PKEY* key) {
+  if (EVP_PKEY_base_id(key) == EVP_PKEY_RSA) return {"RS256", EVP_sha256()};
+  if (EVP_PKEY_base_id(key) != EVP_PKEY_EC) return {};
+  switch (EVP_PKEY_bits(key)) {
+    case 256:
+      return {"ES256", EVP_sha256(), 32};
+    case 384:
+      return {"ES384", EVP_sha384(), 48};
+    case 521:
+      return {"ES512", EVP_sha512(), 66};
+    default:
+      return {};
+  }
+}
+
+// The key's name in tokens: the hash of its public part, as kube-apiserver names it.
+std::string key_id(EVP_PKEY* key) {
+  unsigned char* der = nullptr;
+  const int length = i2d_PUBKEY(key, &der);
+  if (length <= 0) return "";
+  unsigned char digest[SHA256_DIGEST_LENGTH];
+  SHA256(der, static_cast<size_t>(length), digest);
+  OPENSSL_free(der);
+  return url_encode({reinterpret_cast<const char*>(digest), sizeof digest});
+}
+
+// JOSE writes an EC signature as r and s side by side, OpenSSL as DER.
+std::string der_to_raw(std::string_view der, size_t coordinate_bytes) {
+  const auto* data = reinterpret_cast<const unsigned char*>(der.data());
+  ECDSA_SIG* signature = d2i_ECDSA_SIG(nullptr, &data, static_cast<long>(der.size()));
+  if (signature == nullptr) return "";
+  std::string raw(2 * coordinate_bytes, '\0');
+  auto* out = reinterpret_cast<unsigned char*>(raw.data());
+  BN_bn2binpad(ECDSA_SIG_get0_r(signature), out, static_cast<int>(coordinate_bytes));
+  BN_bn2binpad(ECDSA_SIG_get0_s(signature), out + coordinate_bytes, static_cast<int>(coordinate_bytes));
+  ECDSA_SIG_free(signature);
+  return raw;
+}
+
+std::string raw_to_der(std::string_view raw, size_t coordinate_bytes) {
+  if (raw.size() != 2 * coordinate_bytes) return "";
+  const auto* in = reinterpret_cast<const unsigned char*>(raw.data());
+  ECDSA_SIG* signature = ECDSA_SIG_new();
+  ECDSA_SIG_set0(signature, BN_bin2bn(in, static_cast<int>(coordinate_bytes), nullptr),
+                 BN_bin2bn(in + coordinate_bytes, static_cast<int>(coordinate_bytes), nullptr));
+  unsigned char* der = nullptr;
+  const int length = i2d_ECDSA_SIG(signature, &der);
+  ECDSA_SIG_free(signature);
+  if (length <= 0) return "";
+  std::string result(reinterpret_cast<const char*>(der), static_cast<size_t>(length));
+  OPENSSL_free(der);
+  return result;
+}
+
+std::string sign_bytes(EVP_PKEY* key, const Algorithm& algorithm, std::string_view bytes) {
+  EVP_MD_CTX* context = EVP_MD_CTX_new();
+  std::string signature;
+  size_t length = 0;
+  const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
+  if (EVP_DigestSignInit(context, nullptr, algorithm.digest, nullptr, key) == 1 &&
+      EVP_DigestSign(context, nullptr, &length, data, bytes.size()) == 1) {
+    signature.resize(length);
+    if (EVP_DigestSign(context, reinterpret_cast<unsigned char*>(signature.data()), &length, data, bytes.size()) == 1)
+      signature.resize(length);
+    else
+      signature.clear();
+  }
+  EVP_MD_CTX_free(context);
+  return algorithm.coordinate_bytes > 0 ? der_to_raw(signature, algorithm.coordinate_bytes) : signature;
+}
+
+bool verify_bytes(EVP_PKEY* key, const Algorithm& algorithm, std::string_view bytes, std::string_view signature) {
+  std::string der;
+  if (algorithm.coordinate_bytes > 0) {
+    der = raw_to_der(signature, algorithm.coordinate_bytes);
+    if (der.empty()) return false;
+    signature = der;
+  }
+  EVP_MD_CTX* context = EVP_MD_CTX_new();
+  const bool good =
+      EVP_DigestVerifyInit(context, nullptr, algorithm.digest, nullptr, key) == 1 &&
+      EVP_DigestVerify(context, reinterpret_cast<const unsigned char*>(signature.data()), signature.size(),
+                       reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()) == 1;
+  EVP_MD_CTX_free(context);
+  return good;
+}
+
+Value reference(Arena& arena, const NamedUid& object) {
+  MapBuilder map(arena);
+  map.add("name", Value::string(object.name));
+  map.add("uid", Value::string(object.uid));
+  return map.build();
+}
+
+std::optional<NamedUid> reference_at(const Value& map, std::string_view key) {
+  const Value* found = map.find(key);
+  if (found == nullptr || !found->is_map()) return {};
+  return NamedUid{std::string(found->text_at("name")), std::string(found->text_at("uid"))};
+}
+
+std::string payload(const Claims& claims) {
+  Arena arena;
+  ListBuilder audiences(arena);
+  for (const std::string& audience : claims.audiences) audiences.add(Value::string(audience));
+  MapBuilder bound(arena), token(arena);
+  bound.add("namespace", Value::string(claims.ns));
+  if (claims.node) bound.add("node", reference(arena, *claims.node));
+  if (claims.pod) bound.add("pod", reference(arena, *claims.pod));
+  if (claims.secret) bound.add("secret", reference(arena, *claims.secret));
+  bound.add("serviceaccount", reference(arena, claims.service_account));
+  if (claims.warn_after) bound.add("warnafter", Value::integer(*claims.warn_after));
+  token.add("aud", audiences.build());
+  token.add("exp", Value::integer(claims.expires));
+  token.add("iat", Value::integer(claims.issued));
+  token.add("iss", Value::string(claims.issuer));
+  token.add("jti", Value::string(claims.id));
+  token.add("kubernetes.io", bound.build());
+  token.add("nbf", Value::integer(claims.not_before));
+  token.add("sub", Value::string(arena, claims.subject()));
+  return codec::encode_json(token.build());
+}
+
+Error refused(std::string why) { return {Reason::Unauthorized, std::move(why)}; }
+
+struct Parts {
+  std::string_view signed_text, header, payload, signature;
+};
+
+std::optional<Parts> split(std::string_view token) {
+  const size_t first = token.find('.');
+  if (first == std::string_view::npos) return {};
+  const size_t second = token.find('.', first + 1);
+  if (second == std::string_view::npos || token.find('.', second + 1) != std::string_view::npos) return {};
+  return Parts{token.substr(0, second), token.substr(0, first), token.substr(first + 1, second - first - 1),
+               token.substr(second + 1)};
+}
+
+std::string number_parameter(EVP_PKEY* key, const char* name, size_t pad_to = 0) {
+  BIGNUM* number = nullptr;
+  if (EVP_PKEY_get_bn_param(key, name, &number) != 1) return "";
+  std::string bytes(std::max<size_t>(pad_to, static_cast<size_t>(BN_num_bytes(number))), '\0');
+  BN_bn2binpad(number, reinterpret_cast<unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));
+  BN_free(number);
+  return bytes;
+}
+
+}  // namespace
+
+struct Signer::Key {
+  KeyPtr key;
+  Algorithm algorithm;
+  std::string id;
+};
+
+struct Verifier::Keys {
+  struct Entry {
+    KeyPtr key;
+    Algorithm algorithm;
+    std::string id;
+  };
+  std::vector<Entry> entries;
+};
+
+Signer::Signer(std::unique_ptr<const Key> key) : key_(std::move(key)) {}
+Signer::~Signer() = default;
+Signer::Signer(Signer&&) noexcept = default;
+Signer& Signer::operator=(Signer&&) noexcept = default;
+
+Result<Signer> Signer::from_pem(std::string_view private_key_pem) {
+  const std::unique_ptr<BIO, FreeBio> bio(
+      BIO_new_mem_buf(private_key_pem.data(), static_cast<int>(private_key_pem.size())));
+  KeyPtr key(PEM_read_bio_PrivateKey(bio.get(), nullptr, nullptr, nullptr));
+  if (key == nullptr) return bad_request("the service account signing key is no private key in PEM form");
+  const Algorithm algorithm = algorithm_of(key.get());
+  if (algorithm.name.empty())
+    return bad_request("the service account signing key is neither RSA nor an EC key of P-256, P-384 or P-521");
+  auto made = std::make_unique<Key>();
+  made->id = key_id(key.get());
+  made->algorithm = algorithm;
+  made->key = std::move(key);
+  return Signer(std::move(made));
+}
+
+std::string Signer::sign(const Claims& claims) const {
+  const std::string header = "{\"alg\":\"" + std::string(key_->algorithm.name) + "\",\"kid\":\"" + key_->id + "\"}";
+  const std::string text = url_encode(header) + "." + url_encode(payload(claims));
+  return text + "." + url_encode(sign_bytes(key_->key.get(), key_->algorithm, text));
+}
+
+Verifier::Verifier(std::string issuer, std::unique_ptr<const Keys> keys)
+    : issuer_(std::move(issuer)), keys_(std::move(keys)) {}
+Verifier::~Verifier() = default;
+Verifier::Verifier(Verifier&&) noexcept = default;
+Verifier& Verifier::operator=(Verifier&&) noexcept = default;
+
+Result<Verifier> Verifier::from_pem(std::string issuer, const std::vector<std::string>& key_pems) {
+  auto keys = std::make_unique<Keys>();
+  for (const std::string& pem : key_pems) {
+    const std::unique_ptr<BIO, FreeBio> bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+    const size_t before = keys->entries.size();
+    char *name = nullptr, *header = nullptr;
+    unsigned char* data = nullptr;
+    long length = 0;
+    while (PEM_read_bio(bio.get(), &name, &header, &data, &length) == 1) {
+      const std::string_view kind(name);
+      const unsigned char* at = data;
+      EVP_PKEY* key = nullptr;
+      if (kind == "PUBLIC KEY")
+        key = d2i_PUBKEY(nullptr, &at, length);
+      else if (kind == "RSA PUBLIC KEY")
+        key = d2i_PublicKey(EVP_PKEY_RSA, nullptr, &at, length);
+      else if (kind == "CERTIFICATE") {
+        if (X509* certificate = d2i_X509(nullptr, &at, length)) {
+          key = X509_get_pubkey(certificate);
+          X509_free(certificate);
+        }
+      } else if (kind.ends_with("PRIVATE KEY"))
+        key = d2i_AutoPrivateKey(nullptr, &at, length);
+      OPENSSL_free(name);
+      OPENSSL_free(header);
+      OPENSSL_free(data);
+      if (key == nullptr) continue;
+      KeyPtr owned(key);
+      const Algorithm algorithm = algorithm_of(key);
+      if (!algorithm.name.empty()) keys->entries.push_back({std::move(owned), algorithm, key_id(key)});
+    }
+    if (keys->entries.size() == before)
+      return bad_request("a service account key file holds no RSA or EC key in PEM form");
+  }
+  return Verifier(std::move(issuer), std::move(keys));
+}
+
+bool Verifier::recognizes(std::string_view token) const {
+  const auto parts = split(token);
+  if (!parts) return false;
+  const auto json = url_decode(parts->payload);
+  if (!json) return false;
+  Arena arena;
+  const auto claims = codec::decode_json(arena, *json);
+  return claims && claims->text_at("iss") == issuer_;
+}
+
+Result<Claims> Verifier::verify(std::string_view token, const std::vector<std::string>& audiences, UnixTime now) const {
+  const auto parts = split(token);
+  if (!parts) return refused("the token has not three parts");
+  const auto header_json = url_decode(parts->header), payload_json = url_decode(parts->payload),
+             signature = url_decode(parts->signature);
+  if (!header_json || !payload_json || !signature) return refused("the token is not base64url");
+  Arena arena;
+  const auto header = codec::decode_json(arena, *header_json);
+  const auto token_claims = codec::decode_json(arena, *payload_json);
+  if (!header || !token_claims || !token_claims->is_map()) return refused("the token holds no JSON objects");
+
+  const std::string_view algorithm = header->text_at("alg"), id = header->text_at("kid");
+  bool good = false;
+  for (const Keys::Entry& entry : keys_->entries) {
+    if (entry.algorithm.name != algorithm || (!id.empty() && id != entry.id)) continue;
+    good |= verify_bytes(entry.key.get(), entry.algorithm, parts->signed_text, *signature);
+  }
+  if (!good) return refused("the token's signature is not by a known key");
+
+  Claims claims;
+  claims.issuer = token_claims->text_at("iss");
+  if (claims.issuer != issuer_) return refused("the token's issuer is " + claims.issuer);
+  claims.expires = token_claims->int_at_or(0, "exp");
+  claims.issued = token_claims->int_at_or(0, "iat");
+  claims.not_before = token_claims->int_at_or(0, "nbf");
+  claims.id = token_claims->text_at("jti");
+  if (now.seconds >= claims.expires) return refused("the token has expired");
+  if (now.seconds < claims.not_before) return refused("the token is not valid yet");
+  for (const Value& audience : token_claims->items_at("aud")) {
+    if (audience.is_string()) claims.audiences.emplace_back(audience.as_string());
+  }
+  if (const std::string_view single = token_claims->text_at("aud"); !single.empty())
+    claims.audiences.emplace_back(single);
+  const bool meant =
+      audiences.empty() || std::any_of(audiences.begin(), audiences.end(), [&](const std::string& audience) {
+        return std::find(claims.audiences.begin(), claims.audiences.end(), audience) != claims.audiences.end();
+      });
+  if (!meant) return refused("the token is for another audience");
+  const Value* bound = token_claims->find("kubernetes.io");
+  const auto account = bound == nullptr ? std::nullopt : reference_at(*bound, "serviceaccount");
+  if (!account) return refused("the token names no service account");
+  claims.ns = bound->text_at("namespace");
+  claims.service_account = *account;
+  claims.pod = reference_at(*bound, "pod");
+  claims.secret = reference_at(*bound, "secret");
+  claims.node = reference_at(*bound, "node");
+  if (const Value* warn = bound->find("warnafter"); warn != nullptr && warn->is_int())
+    claims.warn_after = warn->as_int();
+  if (token_claims->text_at("sub") != claims.subject())
+    return refused("the token's subject is not its service account");
+  return claims;
+}
+
+std::string Verifier::key_set_json() const {
+  Arena arena;
+  ListBuilder list(arena);
+  std::vector<std::string> listed;
+  for (const Keys::Entry& entry : keys_->entries) {
+    if (std::find(listed.begin(), listed.end(), entry.id) != listed.end()) continue;
+    listed.push_back(entry.id);
+    MapBuilder key(arena);
+    key.add("use", Value::string("sig"));
+    key.add("kty", Value::string(entry.algorithm.coordinate_bytes > 0 ? "EC" : "RSA"));
+    key.add("kid", Value::string(entry.id));
+    if (entry.algorithm.coordinate_bytes > 0) {
+      const size_t bytes = entry.algorithm.coordinate_bytes;
+      key.add("crv", Value::string(bytes == 32 ? "P-256" : bytes == 48 ? "P-384" : "P-521"));
+      key.add("alg", Value::string(entry.algorithm.name));
+      key.add("x",
+              Value::string(arena, url_encode(number_parameter(entry.key.get(), OSSL_PKEY_PARAM_EC_PUB_X, bytes))));
+      key.add("y",
+              Value::string(arena, url_encode(number_parameter(entry.key.get(), OSSL_PKEY_PARAM_EC_PUB_Y, bytes))));
+    } else {
+      key.add("alg", Value::string(entry.algorithm.name));
+      key.add("n", Value::string(arena, url_encode(number_parameter(entry.key.get(), OSSL_PKEY_PARAM_RSA_N))));
+      key.add("e", Value::string(arena, url_encode(number_parameter(entry.key.get(), OSSL_PKEY_PARAM_RSA_E))));
+    }
+    list.add(key.build());
+  }
+  MapBuilder set(arena);
+  set.add("keys", list.build());
+  return codec::encode_json(set.build());
+}
+
+std::string Verifier::configuration_json(std::string_view key_set_uri) const {
+  Arena arena;
+  ListBuilder algorithms(arena), responses(arena), subjects(arena);
+  std::vector<std::string_view> names;
+  for (const Keys::Entry& entry : keys_->entries) {
+    if (std::find(names.begin(), names.end(), entry.algorithm.name) == names.end())
+      names.push_back(entry.algorithm.name);
+  }
+  for (std::string_view name : names) algorithms.add(Value::string(name));
+  responses.add(Value::string("id_token"));
+  subjects.add(Value::string("public"));
+  MapBuilder document(arena);
+  document.add("issuer", Value::string(issuer_));
+  document.add("jwks_uri", Value::string(key_set_uri));
+  document.add("response_types_supported", responses.build());
+  document.add("subject_types_supported", subjects.build());
+  document.add("id_token_signing_alg_values_supported", algorithms.build());
+  return codec::encode_json(document.build());
+}
+
+}  // namespace holdfast::tokens

@@ -1,0 +1,80 @@
+// Service account tokens: JSON Web Tokens that this server signs and recognises (RFC 7519, 7515, 7517).
+//
+// Whether the service account and the object that a token is bound to still exist is for the caller to look up; here
+// the signature, the times and the shape are checked.
+//
+// Threading: Signer and Verifier are immutable; share freely.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+
+namespace holdfast::tokens {
+
+struct NamedUid {
+  std::string name, uid;
+  bool operator==(const NamedUid&) const = default;
+};
+
+struct Claims {
+  std::string issuer, ns;
+  NamedUid service_account;
+  std::vector<std::string> audiences;
+  int64_t expires = 0, issued = 0, not_before = 0;  // Unix seconds.
+  std::string id;                                   // jti
+  std::optional<NamedUid> pod, secret, node;        // What the token is bound to; a pod's token also tells its node.
+  std::optional<int64_t> warn_after;
+  bool operator==(const Claims&) const = default;
+
+  std::string subject() const { return "system:serviceaccount:" + ns + ":" + service_account.name; }
+};
+
+// Signs with an RSA (RS256) or EC (ES256, ES384, ES512) private key.
+class Signer {
+ public:
+  // The error names what is wrong with the key.
+  static Result<Signer> from_pem(std::string_view private_key_pem);
+  ~Signer();
+  Signer(Signer&&) noexcept;
+  Signer& operator=(Signer&&) noexcept;
+
+  std::string sign(const Claims& claims) const;
+
+ private:
+  struct Key;
+  explicit Signer(std::unique_ptr<const Key> key);
+  std::unique_ptr<const Key> key_;
+};
+
+class Verifier {
+ public:
+  // Public keys, private keys or certificates in PEM, any number in each text.
+  static Result<Verifier> from_pem(std::string issuer, const std::vector<std::string>& key_pems);
+  ~Verifier();
+  Verifier(Verifier&&) noexcept;
+  Verifier& operator=(Verifier&&) noexcept;
+
+  // Whether the token claims to be one of this issuer's: others are not for this verifier to judge.
+  bool recognizes(std::string_view token) const;
+  // Unauthorized with the reason for the log. `audiences`: at least one must be the token's; empty asks for none.
+  Result<Claims> verify(std::string_view token, const std::vector<std::string>& audiences, UnixTime now) const;
+
+  // /openid/v1/jwks and /.well-known/openid-configuration.
+  std::string key_set_json() const;
+  std::string configuration_json(std::string_view key_set_uri) const;
+
+ private:
+  struct Keys;
+  Verifier(std::string issuer, std::unique_ptr<const Keys> keys);
+  std::string issuer_;
+  std::unique_ptr<const Keys> keys_;
+};
+
+}  // namespace holdfast::tokens
