@@ -14,6 +14,7 @@ case $name in
   protobuf*) seed_encoded pb ;;
   cbor*) seed_encoded cbor ;;
   yaml*) cp "$here"/vectors/*.yaml "$corpus" ;;
+  text*) for text in 0 500m 1.5Gi 1e3 -2k 1h15m30.918s 2us; do printf %s "$text" >"$corpus/$text"; done ;;
   json* | typed* | transcode*) cp "$here"/vectors/*.json "$corpus" ;;
 esac
 if [ -d "$here/corpus/$name" ]; then cp -r "$here/corpus/$name/." "$corpus"; fi
