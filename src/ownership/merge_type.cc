@@ -155,6 +155,7 @@ struct MergeTypes::State {
         defaults[i] = default_of(*type.element, *field);
       }
     }
+    out.keys_as_written = type.list_keys;
     out.keys = arena.copy(std::span<const std::string_view>(keys));
     out.key_defaults = std::span<const Value* const>(defaults, keys.size());
   }
