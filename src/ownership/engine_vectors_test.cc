@@ -36,16 +36,15 @@ class Vector {
 
   // How many steps were checked; stops at the first difference.
   int play() {
-    SchemaLoader loader(arena_, *root_.find("schema"));
-    const MergeType& type = types_.of(*loader.named("root"));
-    const std::string_view reset[] = {root_.text_at("reset")};
-    if (!reset[0].empty()) filter_ = ResetFilter(reset, {});
-    versions_.v1 = {"v1", &type, reset[0].empty() ? nullptr : &filter_};
-    versions_.v2 = {"v2", &type, nullptr};
+    set_schema(*root_.find("schema"));
     int number = 0;
     for (const Value& step : root_.items_at("steps")) {
       SCOPED_TRACE("step " + std::to_string(number));
-      run(type, step);
+      if (step.text_at("op") == "schema") {
+        set_schema(*step.find("schema"));
+      } else {
+        run(*versions_.v1.type, step);
+      }
       if (testing::Test::HasFailure()) {
         ADD_FAILURE() << codec::encode_json(step) << "\nlive " << codec::encode_json(live_);
         return number;
@@ -56,6 +55,14 @@ class Vector {
   }
 
  private:
+  void set_schema(const Value& schema) {
+    const MergeType& type = types_.of(*SchemaLoader(arena_, schema).named("root"));
+    const std::string_view reset[] = {root_.text_at("reset")};
+    if (!reset[0].empty()) filter_ = ResetFilter(reset, {});
+    versions_.v1 = {"v1", &type, reset[0].empty() ? nullptr : &filter_};
+    versions_.v2 = {"v2", &type, nullptr};
+  }
+
   void run(const MergeType& type, const Value& step) {
     const std::string_view op = step.text_at("op");
     const Value& object = *step.find("object");

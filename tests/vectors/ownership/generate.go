@@ -378,8 +378,37 @@ func setText(s *fieldpath.Set) json.RawMessage {
 	return b
 }
 
+// Turns granular into atomic and back, here and there.
+func toggle(atom m) {
+	if mm, ok := atom["map"].(m); ok {
+		if chance(0.4) {
+			if mm["elementRelationship"] == "atomic" {
+				mm["elementRelationship"] = "separable"
+			} else {
+				mm["elementRelationship"] = "atomic"
+			}
+		}
+		if fields, ok := mm["fields"].(l); ok {
+			for _, f := range fields {
+				toggle(f.(m)["type"].(m))
+			}
+		}
+		if e, ok := mm["elementType"].(m); ok {
+			toggle(e)
+		}
+	}
+	if ll, ok := atom["list"].(m); ok {
+		if ll["elementRelationship"] == "associative" && chance(0.3) {
+			ll["elementRelationship"] = "atomic"
+			delete(ll, "keys")
+		}
+		toggle(ll["elementType"].(m))
+	}
+}
+
 func caseOf() m {
 	schema := schemaOf()
+	first := schema
 	text, _ := json.Marshal(schema)
 	parser, err := typed.NewParser(typed.YAMLObject(text))
 	if err != nil {
@@ -405,6 +434,28 @@ func caseOf() m {
 	managers := fieldpath.ManagedFields{}
 	var steps l
 	for i := 2 + rnd.Intn(6); i > 0; i-- {
+		if chance(0.08) {
+			// The schema changes under the stored sets.
+			changed := copyOf(schema).(m)
+			for _, t := range changed["types"].(l) {
+				if name := t.(m)["name"].(string); name != "root" && !strings.HasPrefix(name, "__") {
+					toggle(t.(m))
+				}
+			}
+			text, _ := json.Marshal(changed)
+			other, err := typed.NewParser(typed.YAMLObject(text))
+			if err != nil {
+				panic(err)
+			}
+			retyped, err := other.Type("root").FromUnstructured(plain(live.AsValue()), typed.AllowDuplicates)
+			if err == nil {
+				schema, live, root = changed, retyped, other.Type("root")
+				for _, t := range schema["types"].(l) {
+					k.named[t.(m)["name"].(string)] = t.(m)
+				}
+				steps = append(steps, m{"op": "schema", "schema": copyOf(schema)})
+			}
+		}
 		op := pick("apply", "apply", "force", "update")
 		manager := pick("alice", "bob", "carol")
 		version := pick("v1", "v1", "v1", "v2")
@@ -482,7 +533,7 @@ func caseOf() m {
 		step["owners"] = owners
 		step["extracts"] = extracts
 	}
-	return m{"schema": schema, "reset": reset, "steps": steps}
+	return m{"schema": first, "reset": reset, "steps": steps}
 }
 
 func main() {
