@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""kubectl as users use it, against a server that this test starts: kubectl_test.py BINARY
+
+Each test_ method is one story; HOLDFAST_KUBECONFIG points them at a server that is already there instead.
+"""
+import os
+import pathlib
+import sys
+import tempfile
+import unittest
+import uuid
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from server import Kubectl, Server  # noqa: E402
+
+BINARY = None
+
+DEPLOYMENT = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, labels: {app: web}}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers: [{name: web, image: "nginx:1", ports: [{containerPort: 80}]}]
+"""
+
+
+def config_map(name, **data):
+    members = "".join(f"\n  {key}: {value!r}" for key, value in data.items())
+    return f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata:{members or ' {}'}\n"
+
+
+class KubectlTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="holdfast-kubectl-")
+        cls.server = None
+        kubeconfig = os.environ.get("HOLDFAST_KUBECONFIG")
+        if not kubeconfig:
+            cls.server = Server(BINARY)
+            cls.server.start()
+            kubeconfig = cls.server.kubeconfig
+        cls.kubectl = Kubectl(kubeconfig, pathlib.Path(cls.folder.name) / "cache")
+
+    @classmethod
+    def tearDownClass(cls):
+        if cls.server:
+            cls.server.stop()
+            cls.server.folder.cleanup()
+        cls.folder.cleanup()
+
+    def setUp(self):
+        self.ns = "t-" + uuid.uuid4().hex[:8]
+        self.kubectl.run("create", "namespace", self.ns)
+
+    def tearDown(self):
+        self.kubectl.run("delete", "namespace", self.ns, "--wait=false")
+
+    def k(self, *arguments, **keywords):
+        return self.kubectl.run("-n", self.ns, *arguments, **keywords)
+
+    def test_client_side_apply_keeps_the_last_applied_annotation_and_sees_no_change(self):
+        self.assertIn("created", self.k("apply", "-f", "-", stdin=config_map("a", x="1")))
+        self.assertIn("unchanged", self.k("apply", "-f", "-", stdin=config_map("a", x="1")))
+        self.assertIn("configured", self.k("apply", "-f", "-", stdin=config_map("a", x="2")))
+        got = self.kubectl.json("-n", self.ns, "get", "cm", "a")
+        self.assertEqual(got["data"], {"x": "2"})
+        self.assertIn("kubectl.kubernetes.io/last-applied-configuration", got["metadata"]["annotations"])
+
+    def test_server_side_apply_conflicts_until_it_is_forced(self):
+        self.k("apply", "--server-side", "--field-manager=alice", "-f", "-", stdin=config_map("s", color="red"))
+        refused = self.k("apply", "--server-side", "--field-manager=bob", "-f", "-", stdin=config_map("s", color="blue"), fails=True)
+        self.assertIn('conflict with "alice": .data.color', refused)
+        self.k("apply", "--server-side", "--field-manager=bob", "--force-conflicts", "-f", "-", stdin=config_map("s", color="blue"))
+        got = self.kubectl.json("-n", self.ns, "get", "cm", "s", "--show-managed-fields")
+        owners = {entry["manager"]: entry.get("fieldsV1") for entry in got["metadata"]["managedFields"]}
+        self.assertEqual(owners, {"bob": {"f:data": {"f:color": {}}}})
+
+    def test_get_in_every_form(self):
+        self.k("apply", "-f", "-", stdin=DEPLOYMENT)
+        self.assertRegex(self.k("get", "deployments"), r"NAME\s+READY\s+UP-TO-DATE\s+AVAILABLE\s+AGE\nweb\s+0/2")
+        self.assertIn("nginx:1", self.k("get", "deploy", "-o", "wide"))
+        self.assertEqual(self.k("get", "deploy", "web", "-o", "name"), "deployment.apps/web\n")
+        self.assertEqual(self.k("get", "deploy", "web", "-o", "jsonpath={.spec.replicas}"), "2")
+        self.assertIn("replicas: 2", self.k("get", "deploy", "web", "-o", "yaml"))
+        self.assertRegex(self.k("get", "deploy", "-l", "app=web", "--no-headers"), r"^web ")
+        self.assertIn("No resources found", self.k("get", "deploy", "-l", "app=other"))
+        self.assertRegex(self.k("get", "deploy", "-o", "custom-columns=N:.metadata.name"), r"N\nweb")
+        self.assertIn("web", self.kubectl.run("get", "deploy", "-A", "--sort-by=.metadata.name"))
+
+    def test_describe_shows_the_object(self):
+        self.k("apply", "-f", "-", stdin=DEPLOYMENT)
+        self.assertRegex(self.k("describe", "deployment", "web"), r"Replicas:\s+2 desired")
+
+    def test_create_reports_what_exists_and_what_is_wrong(self):
+        self.k("create", "configmap", "c", "--from-literal=a=1")
+        self.assertIn("already exists", self.k("create", "configmap", "c", fails=True))
+        self.assertIn("a lowercase RFC 1123 subdomain", self.k("create", "configmap", "Not_A_Name", fails=True))
+        unknown = config_map("u") + "nonsense: 1\n"
+        self.assertIn('unknown field "nonsense"', self.k("create", "-f", "-", stdin=unknown, fails=True))
+        self.assertIn("NotFound", self.k("get", "cm", "missing", fails=True))
+
+    def test_label_annotate_patch_and_edit_by_patch(self):
+        self.k("create", "configmap", "c", "--from-literal=a=1")
+        self.k("label", "cm", "c", "tier=front")
+        self.k("annotate", "cm", "c", "note=hello")
+        self.k("patch", "cm", "c", "--type=json", "-p", '[{"op":"add","path":"/data/b","value":"2"}]')
+        self.k("patch", "cm", "c", "--type=merge", "-p", '{"data":{"a":null}}')
+        self.k("patch", "cm", "c", "-p", '{"data":{"c":"3"}}')
+        got = self.kubectl.json("-n", self.ns, "get", "cm", "c")
+        self.assertEqual((got["data"], got["metadata"]["labels"], got["metadata"]["annotations"]),
+                         ({"b": "2", "c": "3"}, {"tier": "front"}, {"note": "hello"}))
+        self.k("label", "cm", "c", "tier-")
+        self.assertNotIn("labels", self.kubectl.json("-n", self.ns, "get", "cm", "c")["metadata"])
+
+    def test_diff_shows_what_apply_would_do_and_changes_nothing(self):
+        self.k("apply", "-f", "-", stdin=config_map("d", x="1"))
+        shown = self.k("diff", "-f", "-", stdin=config_map("d", x="2"), fails=True)
+        self.assertRegex(shown, r'(?m)^\+\s+x: "?2"?')
+        self.assertEqual(self.kubectl.json("-n", self.ns, "get", "cm", "d")["data"], {"x": "1"})
+
+    def test_dry_run_on_the_server_changes_nothing(self):
+        self.k("create", "configmap", "c", "--dry-run=server")
+        self.assertIn("NotFound", self.k("get", "cm", "c", fails=True))
+
+    def test_scale_and_rollout(self):
+        self.k("apply", "-f", "-", stdin=DEPLOYMENT)
+        self.k("scale", "deployment", "web", "--replicas=5")
+        self.assertEqual(self.k("get", "deploy", "web", "-o", "jsonpath={.spec.replicas}"), "5")
+        self.assertIn("Waiting for deployment", self.k("rollout", "status", "deployment/web", "--timeout=1s", fails=True))
+        self.k("rollout", "restart", "deployment/web")
+        self.k("set", "image", "deployment/web", "web=nginx:2")
+        self.assertIn("nginx:2", self.k("get", "deploy", "-o", "wide"))
+
+    def test_delete_waits_until_it_is_gone(self):
+        self.k("create", "configmap", "c")
+        self.assertIn("deleted", self.k("delete", "cm", "c"))
+        self.assertIn("not found", self.k("delete", "cm", "c", fails=True))
+        self.k("create", "configmap", "c1")
+        self.k("create", "configmap", "c2")
+        self.k("delete", "cm", "--all")
+        self.assertNotIn("c1", self.k("get", "cm"))
+
+    def test_wait_for_a_condition_that_a_status_write_sets(self):
+        self.k("apply", "-f", "-", stdin=DEPLOYMENT)
+        self.k("patch", "deploy", "web", "--subresource=status", "--type=merge", "-p",
+               '{"status":{"conditions":[{"type":"Available","status":"True","reason":"R","message":"m"}]}}')
+        self.assertIn("condition met", self.k("wait", "deploy/web", "--for=condition=Available", "--timeout=10s"))
+        self.k("delete", "deploy", "web", "--wait=false")
+        self.k("wait", "deploy/web", "--for=delete", "--timeout=10s")
+
+    def test_explain_reads_the_published_schema(self):
+        shown = self.k("explain", "deployment.spec.strategy")
+        self.assertIn("FIELD: strategy", shown)
+        self.assertIn("rollingUpdate", shown)
+
+    def test_api_resources_and_versions(self):
+        shown = self.kubectl.run("api-resources")
+        for name in ("configmaps", "deployments", "customresourcedefinitions", "flowschemas"):
+            self.assertIn(name, shown)
+        self.assertIn("apps/v1\n", self.kubectl.run("api-versions"))
+        self.assertIn("v1.36", self.kubectl.run("version"))
+
+    def test_replace_needs_the_current_version(self):
+        self.k("apply", "-f", "-", stdin=config_map("r", x="1"))
+        stale = self.k("get", "cm", "r", "-o", "yaml")
+        self.k("patch", "cm", "r", "--type=merge", "-p", '{"data":{"x":"2"}}')
+        self.assertIn("the object has been modified", self.k("replace", "-f", "-", stdin=stale, fails=True))
+
+    def test_watch_prints_changes(self):
+        self.k("create", "configmap", "c")
+        shown = self.k("get", "cm", "c", "--watch", "--output-watch-events", "--request-timeout=1s")
+        self.assertRegex(shown, r"ADDED\s+c")
+
+    def test_auth_can_i(self):
+        self.assertEqual(self.k("auth", "can-i", "create", "pods").strip(), "yes")
+        self.assertRegex(self.k("auth", "whoami"), r"system:masters")
+
+
+if __name__ == "__main__":
+    BINARY = sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("-") else None
+    unittest.main(verbosity=1)

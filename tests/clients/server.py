@@ -1,0 +1,79 @@
+"""Starts a Holdfast server for one test, on a port and in a folder of its own."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import time
+
+
+class Server:
+    """`with Server(BINARY) as server:` gives a ready server; server.kubeconfig is a path."""
+
+    def __init__(self, binary, *flags, data_dir=None):
+        self.binary, self.flags = binary, list(flags)
+        self.folder = None if data_dir else tempfile.TemporaryDirectory(prefix="holdfast-test-")
+        self.data_dir = pathlib.Path(data_dir or self.folder.name)
+        self.kubeconfig = self.data_dir / "kubeconfig"
+        self.process = None
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+        if self.folder:
+            self.folder.cleanup()
+
+    def start(self):
+        self.kubeconfig.unlink(missing_ok=True)
+        self.log = open(self.data_dir / "server.log", "ab")
+        command = [self.binary, "serve", "--data-dir", str(self.data_dir), "--listen", "127.0.0.1:0", *self.flags]
+        self.process = subprocess.Popen(command, stdout=self.log, stderr=subprocess.STDOUT)
+        deadline = time.monotonic() + 30
+        while not self.kubeconfig.exists():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                text = (self.data_dir / "server.log").read_text(errors="replace")
+                raise RuntimeError(f"the server did not become ready:\n{text[-3000:]}")
+            time.sleep(0.01)
+
+    def stop(self, how=signal.SIGTERM):
+        if self.process and self.process.poll() is None:
+            self.process.send_signal(how)
+            try:
+                self.process.wait(20)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self.log.close()
+
+    def url(self):
+        for line in self.kubeconfig.read_text().splitlines():
+            if line.strip().startswith("server:"):
+                return line.split("server:")[1].strip()
+        raise RuntimeError("the kubeconfig names no server")
+
+
+def newest_kubectl():
+    """The newest kubectl on the PATH; HOLDFAST_KUBECTL overrides it."""
+    return os.environ.get("HOLDFAST_KUBECTL", "kubectl")
+
+
+class Kubectl:
+    def __init__(self, kubeconfig, cache):
+        self.environment = dict(os.environ, KUBECONFIG=str(kubeconfig), KUBECACHEDIR=str(cache))
+        self.cache = str(cache)
+        self.binary = newest_kubectl()
+
+    def run(self, *arguments, stdin=None, fails=False):
+        """Standard output and error together; raises unless it ends as expected."""
+        done = subprocess.run([self.binary, "--cache-dir", self.cache, *arguments], input=stdin, text=True, env=self.environment,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120, check=False)
+        if (done.returncode != 0) != fails:
+            raise AssertionError(f"kubectl {' '.join(arguments)} ended with {done.returncode}:\n{done.stdout}")
+        return done.stdout
+
+    def json(self, *arguments):
+        return json.loads(self.run(*arguments, "-o", "json"))
