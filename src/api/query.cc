@@ -173,27 +173,14 @@ std::vector<Cause> check_field_manager(std::string_view name, const std::string&
   return causes;
 }
 
-std::string manager_from_user_agent(std::string_view user_agent) {
-  const std::string_view prefix = user_agent.substr(0, user_agent.find('/'));
-  std::string name;
-  for (size_t at = 0; at < prefix.size();) {
-    const Rune rune = decode_rune(prefix, at);
-    const std::string_view bytes = prefix.substr(at, rune.length);
-    at += rune.length;
-    if (!is_print(rune.value)) continue;
-    if (name.size() + bytes.size() > 128) break;
-    name += bytes;
-  }
-  return name;
-}
-
-Result<WriteOptions> parse_write_options(const Query& query, WriteKind kind) {
+Result<WriteOptions> parse_write_options(const Query& query, WriteKind kind, WriteManager manager) {
   WriteOptions options;
   std::vector<Cause> causes;
   options.field_manager = query.get("fieldManager");
   if (const std::string* force = query.find("force")) options.force = query_bool(*force);
   if (kind == WriteKind::Apply) {
-    if (options.field_manager.empty()) causes.push_back(field_required("fieldManager", "is required for apply patch"));
+    if (options.field_manager.empty() && manager == WriteManager::InQuery)
+      causes.push_back(field_required("fieldManager", "is required for apply patch"));
   } else if (kind == WriteKind::Patch && options.force) {
     causes.push_back(field_forbidden("force", "may not be specified for non-apply patch"));
   }

@@ -59,13 +59,14 @@ struct WriteOptions {
   std::optional<bool> force;  // Apply patches only.
 };
 enum class WriteKind : uint8_t { Create, Update, Patch, Apply };
+// An apply needs a manager; its configuration may name it instead of the query.
+enum class WriteManager : uint8_t { InQuery, GivenElsewhere };
 // 422 naming the options' kind.
-Result<WriteOptions> parse_write_options(const Query& query, WriteKind kind);
+Result<WriteOptions> parse_write_options(const Query& query, WriteKind kind,
+                                         WriteManager manager = WriteManager::InQuery);
 
 // Causes for a field manager's name that is too long or not printable, found at `field`.
 std::vector<Cause> check_field_manager(std::string_view name, const std::string& field);
-// The manager of a write that names none: the User-Agent up to the first '/', as far as it is printable.
-std::string manager_from_user_agent(std::string_view user_agent);
 
 struct DeleteOptions {
   std::optional<int64_t> grace_period_seconds;

@@ -17,6 +17,7 @@
 
 namespace holdfast::api {
 
+class Managers;
 class Storage;
 
 // One resource in one served version.
@@ -27,6 +28,7 @@ struct Served {
   const kinds::Rules* rules = nullptr;
   bool custom = false;
   Storage* storage = nullptr;                    // Null: nothing is stored (reviews).
+  std::shared_ptr<Managers> managers = {};       // Null likewise.
   std::shared_ptr<const void> keeps_alive = {};  // Of a custom resource: its types, storage and strings.
 
   bool has_verb(std::string_view verb) const;

@@ -325,14 +325,19 @@ std::vector<std::string_view> split_terms(std::string_view text) {
 
 Result<int> resolve_field(std::string_view name, const SelectableFields& fields) {
   if (name == "metadata.name") return FieldRequirement::kName;
-  if (name == "metadata.namespace" && (fields.namespaced || !fields.own_list)) return FieldRequirement::kNamespace;
-  for (const auto& [alias, real] : fields.aliases) {
-    if (name == alias) name = real;
+  const bool own_list = !fields.refusal.empty();
+  if (name == "metadata.namespace" && (fields.namespaced || !own_list)) return FieldRequirement::kNamespace;
+  std::string_view real = fields.only_aliases ? std::string_view{} : name;
+  for (const auto& [alias, meant] : fields.aliases) {
+    if (name == alias) real = meant;
   }
   for (size_t i = 0; i < fields.names.size(); ++i) {
-    if (fields.names[i] == name) return static_cast<int>(i);
+    if (fields.names[i] == real) return static_cast<int>(i);
   }
-  if (fields.own_list) return bad_request("field label not supported: " + std::string(name));
+  if (own_list) {
+    std::string message(fields.refusal);
+    return bad_request(message.replace(message.find("%s"), 2, name));
+  }
   return bad_request(go_quote(name) + " is not a known field selector: only \"metadata.name\", \"metadata.namespace\"");
 }
 

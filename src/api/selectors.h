@@ -17,14 +17,15 @@ Result<std::vector<cache::LabelRequirement>> parse_label_selector(std::string_vi
 // The selector written out again, requirements by key, as Kubernetes prints it in Scale and authorization.
 std::string label_selector_text(const std::vector<cache::LabelRequirement>& requirements);
 
-// Which fields of a resource can be selected: names in the order of its codec.
+// Which fields of a resource can be selected beside metadata.name and metadata.namespace.
 struct SelectableFields {
-  std::span<const std::string_view> names;
+  std::span<const std::string_view> names = {};  // In the order of its codec.
   bool namespaced = true;
-  // Kinds with a list of their own, and custom resources, word the refusal differently from the others.
-  bool own_list = false;
+  // Kinds with a list of their own word a refusal so ("field label not supported: %s"); empty: the general wording.
+  std::string_view refusal = {};
   // Names that mean another: pods' spec.host is spec.nodeName. Pairs of alias and name.
   std::span<const std::pair<std::string_view, std::string_view>> aliases = {};
+  bool only_aliases = false;  // The names themselves are not known under this version.
 };
 // "metadata.name=a,spec.nodeName!=b". 400.
 Result<std::vector<cache::FieldRequirement>> parse_field_selector(std::string_view text,

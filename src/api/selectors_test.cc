@@ -29,7 +29,8 @@ TEST(LabelSelectorTest, ErrorsNameTheToken) {
 std::string fields(std::string_view text) {
   static constexpr std::string_view kNames[] = {"spec.nodeName"};
   static constexpr std::pair<std::string_view, std::string_view> kAliases[] = {{"spec.host", "spec.nodeName"}};
-  auto parsed = parse_field_selector(text, {.names = kNames, .own_list = true, .aliases = kAliases});
+  auto parsed =
+      parse_field_selector(text, {.names = kNames, .refusal = "field label not supported: %s", .aliases = kAliases});
   if (!parsed) return parsed.error().message;
   std::string out;
   for (const cache::FieldRequirement& r : *parsed) {

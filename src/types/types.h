@@ -185,6 +185,7 @@ struct Resource {
   std::string_view storage_group = {}, storage_version = {};  // What lies in the store (events: core v1, HPA: v2, ...).
   std::string_view storage_prefix = {};  // Path below /registry/: "pods", "services/specs", ...; empty: never stored.
   bool stored_as_json = false;           // CRDs and APIServices; everything else built in is stored as Protobuf.
+  std::string_view list_kind = {};       // A custom resource's choice; empty: the kind and "List".
 };
 
 // Every built-in resource, in discovery order: groups in Kubernetes' order, resources by name.

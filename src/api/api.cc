@@ -1,0 +1,233 @@
+#include "api/api.h"
+
+#include "api/call.h"
+#include "api/managers.h"
+#include "api/state.h"
+#include "api/status.h"
+#include "ownership/pool.h"
+
+namespace holdfast::api {
+namespace {
+
+using std::chrono_literals::operator""ms;
+
+// How often caches look at the clock: bookmarks are a matter of seconds, waiting for revisions of tenths.
+constexpr auto kTickInterval = 100ms;
+
+const types::Resource& stored_version(const types::Resource& resource) {
+  const types::Resource* stored = types::find_kind(resource.storage_group, resource.storage_version, resource.kind);
+  return stored == nullptr ? resource : *stored;
+}
+
+void tick(Api::State& state) {
+  if (state.closing.load(std::memory_order_acquire)) return;
+  for (auto& [prefix, storage] : state.storages) storage->cache().tick();
+  state.ticker = state.deps.loops->at(0).run_after(kTickInterval, [&state] { tick(state); });
+}
+
+// --- Routing. A path that no route has is 404, a method that its routes lack 405. ---
+
+enum class Route : uint8_t { Found, NoPath, NoMethod };
+
+Route route_subresource(Call& call) {
+  call.subresource = call.served->subresource(call.info.subresource);
+  if (call.subresource == nullptr) return Route::NoPath;
+  std::string_view verb = to_string(call.info.verb);
+  for (const std::string_view allowed : call.subresource->verbs) {
+    if (allowed == verb) return Route::Found;
+  }
+  return Route::NoMethod;
+}
+
+Route route(Call& call) {
+  const RequestInfo& info = call.info;
+  const types::Resource& resource = *call.served->resource;
+  // namespaces/{x} names itself; everything else says its scope in the path.
+  const bool is_namespace = resource.group.empty() && resource.plural == "namespaces";
+  const bool in_namespace = !info.ns.empty() && !is_namespace;
+  if (info.legacy_proxy) return Route::NoPath;
+  if (!resource.namespaced && in_namespace) return Route::NoPath;
+  if (resource.namespaced && !in_namespace && !info.name.empty()) return Route::NoPath;
+  if (info.has_rest && info.subresource != "proxy") return Route::NoPath;
+  if (!info.subresource.empty()) {
+    if (info.legacy_watch) return Route::NoPath;
+    return route_subresource(call);
+  }
+  if (call.request.method == "HEAD") return Route::NoMethod;
+  const bool all_namespaces = resource.namespaced && !in_namespace;
+  switch (info.verb) {
+    case Verb::Get:
+    case Verb::List:
+    case Verb::Watch:
+    case Verb::Update:
+    case Verb::Patch:
+    case Verb::Delete:
+      break;
+    case Verb::Create:
+      if (!info.name.empty() || all_namespaces) return Route::NoMethod;
+      break;
+    case Verb::DeleteCollection:
+      if (all_namespaces) return Route::NoMethod;
+      break;
+    case Verb::Other:
+      return Route::NoMethod;
+  }
+  if (info.legacy_watch && call.request.method != "GET") return Route::NoMethod;
+  if ((info.verb == Verb::Update || info.verb == Verb::Patch) && info.name.empty()) return Route::NoMethod;
+  return call.served->has_verb(to_string(info.verb)) ? Route::Found : Route::NoMethod;
+}
+
+Task<void> dispatch(Call& call) {
+  switch (call.info.verb) {
+    case Verb::Get:
+      co_await serve_get(call);
+      break;
+    case Verb::List:
+      co_await serve_list(call);
+      break;
+    case Verb::Watch:
+      co_await serve_watch(call);
+      break;
+    case Verb::Create:
+      co_await serve_create(call);
+      break;
+    case Verb::Update:
+      co_await serve_update(call);
+      break;
+    case Verb::Patch:
+      co_await serve_patch(call);
+      break;
+    case Verb::Delete:
+      co_await serve_delete(call);
+      break;
+    case Verb::DeleteCollection:
+      co_await serve_delete_collection(call);
+      break;
+    case Verb::Other:
+      respond_error(call, route_method_not_allowed());
+      break;
+  }
+}
+
+void respond_unknown_path(Call& call) {
+  // Groups that nobody knows, and what is unknown in a custom one, fall through every router.
+  if (!Registry::Snapshot::is_builtin_group(call.info.group)) {
+    return respond(call, 404, net::Body(std::string("404 page not found\n")), "text/plain; charset=utf-8");
+  }
+  respond_error(call, route_not_found());
+}
+
+}  // namespace
+
+Api::State::State(const Dependencies& dependencies, Options chosen)
+    : deps(dependencies),
+      options(std::move(chosen)),
+      opt_outs(deps.metrics->counters("holdfast_managed_fields_opt_out_total",
+                                      "Requests that asked for objects without managedFields.",
+                                      {"verb", "format", "kind"})) {
+  std::vector<Served> served;
+  for (const types::Resource& resource : types::builtin_resources()) {
+    Served entry;
+    entry.resource = &resource;
+    entry.rules = &kinds::rules_of(resource);
+    entry.stored = &stored_version(resource);
+    if (!resource.storage_prefix.empty()) {
+      const std::string prefix = options.registry_prefix + "/" + std::string(resource.storage_prefix) + "/";
+      std::unique_ptr<Storage>& storage = storages[prefix];
+      if (!storage) {
+        cache::Options cache_options;
+        cache_options.prefix = prefix;
+        cache_options.namespaced = resource.namespaced;
+        cache_options.resource = to_string(GroupResource{resource.group, resource.plural});
+        storage = std::make_unique<Storage>(*deps.store, make_builtin_codec(*entry.stored, options.gates), *deps.pool,
+                                            cache::Executors{&deps.loops->at(0), deps.background},
+                                            std::move(cache_options), *deps.clock);
+      }
+      entry.storage = storage.get();
+    }
+    served.push_back(std::move(entry));
+  }
+  for (Served& entry : served) {
+    if (entry.storage == nullptr) continue;
+    std::vector<KindVersion> versions;
+    for (const Served& other : served) {
+      if (other.storage == entry.storage) versions.push_back({other.resource, nullptr});
+    }
+    entry.managers = std::make_shared<Managers>(*entry.resource, std::move(versions), options.gates, false);
+  }
+  registry.replace(std::move(served));
+  services =
+      std::make_unique<ServicePools>(options.service_cluster_ip_range, options.node_port_first, options.node_port_last);
+  services->bind(storage_of("", "services"));
+}
+
+Storage* Api::State::storage_of(std::string_view group, std::string_view plural) {
+  for (const Served& served : registry.snapshot()->all()) {
+    if (served.resource->group == group && served.resource->plural == plural) return served.storage;
+  }
+  return nullptr;
+}
+
+Api::Api(const Dependencies& dependencies, Options options)
+    : state_(std::make_unique<State>(dependencies, std::move(options))) {}
+
+Api::~Api() = default;
+
+void Api::start() {
+  for (auto& [prefix, storage] : state_->storages) storage->cache().start();
+  state_->deps.loops->at(0).post([this] { tick(*state_); });
+}
+
+bool Api::ready() const {
+  for (const auto& [prefix, storage] : state_->storages) {
+    if (!storage->cache().ready()) return false;
+  }
+  return true;
+}
+
+Task<void> Api::close(Executor& executor) {
+  state_->closing.store(true, std::memory_order_release);
+  // The ticker sees the flag on its own loop before its next look at the caches.
+  co_await resume_on(state_->deps.loops->at(0));
+  state_->deps.loops->at(0).cancel(state_->ticker);
+  for (auto& [prefix, storage] : state_->storages) co_await storage->cache().close(executor);
+}
+
+Registry& Api::registry() { return state_->registry; }
+const Options& Api::options() const { return state_->options; }
+
+Task<void> Api::handle(net::Request& request, net::Response& response, auth::UserRef user) {
+  Call call(*state_, request, response, std::move(user));
+  const std::string* watch = call.query.find("watch");
+  call.info = parse_request_info(request.method, request.path, watch != nullptr && query_bool(*watch));
+  call.registry = state_->registry.snapshot();
+  if (!call.info.is_resource) {
+    co_await serve_discovery(call);
+    co_return;
+  }
+  call.served = call.registry->find(call.info.group, call.info.version, call.info.resource);
+  if (call.served == nullptr) co_return respond_unknown_path(call);
+  switch (route(call)) {
+    case Route::Found:
+      break;
+    case Route::NoPath:
+      co_return respond_unknown_path(call);
+    case Route::NoMethod:
+      co_return respond_error(call, route_method_not_allowed());
+  }
+  if (!call.served->custom) {
+    if (call.info.verb == Verb::Patch) {
+      Result<PatchType> type = patch_type(request.headers.get("content-type"), false);
+      if (!type) co_return respond_error(call, type.error());
+    }
+    const bool list_route = call.info.verb == Verb::List || call.info.verb == Verb::Watch;
+    Result<Unit> acceptable = check_accept_route(request.headers.get("accept"), list_route);
+    if (!acceptable) co_return respond_error(call, acceptable.error());
+  }
+  if (const std::string_view warning = kinds::deprecation_warning(*call.served->resource); !warning.empty()) {
+    call.warnings.add(warning);
+  }
+  co_await dispatch(call);
+}
+
+}  // namespace holdfast::api

@@ -1,0 +1,166 @@
+// What is particular to apply: its configuration, and what becomes of its values.
+#include <cmath>
+
+#include "api/body.h"
+#include "api/object_codec.h"
+#include "api/patch.h"
+#include "api/state.h"
+#include "base/api_error.h"
+#include "codec/codec.h"
+#include "codec/typed.h"
+
+namespace holdfast::api {
+namespace {
+
+std::string_view json_kind(const Value& value) {
+  switch (value.kind()) {
+    case Value::Kind::Bool:
+      return "bool";
+    case Value::Kind::Int:
+    case Value::Kind::Double:
+      return "number";
+    case Value::Kind::String:
+      return "string";
+    default:
+      return "array";
+  }
+}
+
+Result<Value> decode_config(Call& call, PatchType type, std::string_view bytes, std::vector<std::string>& duplicates) {
+  if (type == PatchType::ApplyCbor) {
+    Result<Value> value = codec::decode_cbor(call.arena, bytes);
+    if (!value) return bad_request("error decoding YAML: " + value.error().message);
+    return *value;
+  }
+  Result<Value> value = codec::decode_yaml(call.arena, bytes, {.duplicates = &duplicates});
+  if (!value) return bad_request("error decoding YAML: error converting YAML to JSON: " + value.error().message);
+  if (value->is_null()) return Value::empty_map();
+  if (!value->is_map()) {
+    return bad_request("error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal " +
+                       std::string(json_kind(*value)) + " into Go value of type map[string]interface {}");
+  }
+  return *value;
+}
+
+// "(ns/name; apps/v1, Kind=Deployment)", as errors about a converted object show it.
+std::string shown_object(const Call& call, const Value& object) {
+  const types::Resource& resource = *call.served->resource;
+  return "(" + std::string(object.text_at("metadata", "namespace")) + "/" +
+         std::string(object.text_at("metadata", "name")) + "; " + std::string(resource.group) + "/" +
+         std::string(resource.version) + ", Kind=" + std::string(resource.kind) + ")";
+}
+
+std::string_view int_name(types::Shape shape) { return shape == types::Shape::Int32 ? "int32" : "int64"; }
+
+Result<Value> converted_number(const types::Type& type, const Value& value) {
+  int64_t whole = 0;
+  if (value.is_double()) {
+    const double number = value.as_double();
+    if (std::floor(number) != number) {
+      return bad_request("cannot convert float64 to " + std::string(int_name(type.shape)));
+    }
+    // Beyond int64 Go's conversion gives the smallest integer.
+    whole = std::abs(number) < 9.3e18 && number < 9223372036854775808.0 && number >= -9223372036854775808.0
+                ? static_cast<int64_t>(number)
+                : INT64_MIN;
+  } else {
+    whole = value.as_int();
+  }
+  if (type.shape == types::Shape::Int32) whole = static_cast<int32_t>(static_cast<uint32_t>(whole));
+  return Value::integer(whole);
+}
+
+}  // namespace
+
+Result<Value> with_converted_numbers(Arena& arena, const types::Type& type, const Value& value) {
+  switch (type.shape) {
+    case types::Shape::Int32:
+    case types::Shape::Int64:
+      return value.is_number() ? converted_number(type, value) : Result<Value>(value);
+    case types::Shape::List: {
+      if (!value.is_list() || type.element == nullptr) return value;
+      Value* items = nullptr;
+      for (size_t i = 0; i < value.items().size(); ++i) {
+        Result<Value> item = with_converted_numbers(arena, *type.element, value.items()[i]);
+        if (!item) return item;
+        if (item->same(value.items()[i])) continue;
+        if (items == nullptr) items = arena.copy(value.items()).data();
+        items[i] = *item;
+      }
+      return items == nullptr ? value : Value::list({items, value.items().size()});
+    }
+    case types::Shape::Map:
+    case types::Shape::Struct: {
+      if (!value.is_map()) return value;
+      Value changed = value;
+      for (const Member& member : value.members()) {
+        const types::Type* inner = type.element;
+        if (type.shape == types::Shape::Struct) {
+          const types::Field* field = types::find_member(type, member.key);
+          inner = field == nullptr ? nullptr : field->type;
+        }
+        if (inner == nullptr) continue;
+        Result<Value> converted = with_converted_numbers(arena, *inner, member.value);
+        if (!converted) return converted;
+        if (!converted->same(member.value)) changed = with_member(arena, changed, member.key, *converted);
+      }
+      return changed;
+    }
+    default:
+      return value;
+  }
+}
+
+Result<WriteOptions> parse_apply_options(Call& call, PatchType type, std::string_view bytes, DecodedConfig& config) {
+  Result<Value> decoded = decode_config(call, type, bytes, config.duplicates);
+  Result<WriteOptions> options = parse_write_options(call.query, WriteKind::Apply);
+  if (!call.api.options.gates.on(Gate::DeclarativeFieldManager)) {
+    if (!options) return options;
+    if (!decoded) return decoded.take_error();
+    config.value = *decoded;
+    return options;
+  }
+  // The configuration may name its manager; then the query need not.
+  if (!decoded) {
+    if (!options) return options;
+    return decoded.take_error();
+  }
+  Result<DeclaredOptions> declared = take_declared_options(call, *decoded);
+  if (!options && declared && declared->field_manager && call.query.get("fieldManager").empty()) {
+    options = parse_write_options(call.query, WriteKind::Apply, WriteManager::GivenElsewhere);
+  }
+  if (!options) return options;
+  if (!declared) return declared.take_error();
+  config.value = declared->object;
+  Result<std::string> manager = effective_manager(call, *options, *declared, call.info.name);
+  if (!manager) return manager.take_error();
+  options->field_manager = *manager;
+  return options;
+}
+
+Result<Unit> report_config_findings(Call& call, const DecodedConfig& config, FieldValidation validation) {
+  if (validation == FieldValidation::Ignore || config.duplicates.empty()) return Unit{};
+  if (validation == FieldValidation::Strict) {
+    std::string text = "error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:";
+    for (const std::string& line : config.duplicates) text += "\n  " + line;
+    return bad_request(std::move(text));
+  }
+  for (const std::string& line : config.duplicates) call.warnings.add(line);
+  return Unit{};
+}
+
+Result<Value> typed_from_config(Call& call, const Value& object, const types::Type& type) {
+  const auto refused = [&](std::string_view why) {
+    const types::Resource& resource = *call.served->resource;
+    return untyped("failed to convert new object " + shown_object(call, object) +
+                   " to proper version: unable to convert unstructured object to " + std::string(resource.group) + "/" +
+                   std::string(resource.version) + ", Kind=" + std::string(resource.kind) + ": " + std::string(why));
+  };
+  Result<Value> numbers = with_converted_numbers(call.arena, type, object);
+  if (!numbers) return refused(numbers.error().message);
+  Result<Value> typed = codec::to_typed(call.arena, type, *numbers, {.gates = &call.api.options.gates});
+  if (!typed) return refused(typed.error().message);
+  return typed;
+}
+
+}  // namespace holdfast::api

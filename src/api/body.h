@@ -1,0 +1,50 @@
+// Request bodies as objects: decoded, checked against what the URL says, with what field validation found.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "api/call.h"
+#include "api/query.h"
+#include "types/types.h"
+#include "value/value.h"
+
+namespace holdfast::api {
+
+// What a body must be: the resource's kind, or its subresource's.
+struct Expected {
+  std::string_view group, version, kind;
+  const types::Type* type = nullptr;
+};
+Expected expected_of(const Served& served);
+Expected expected_of(const Call& call);  // Of the subresource, if the call has one of a kind of its own.
+
+// The object as the type's decoder and encoder would leave it, not defaulted, kind and apiVersion set. Strict findings
+// become warnings or the error, as `validation` says. `bytes` must outlive the call's arena.
+Result<Value> decode_body(Call& call, std::string_view bytes, Format format, const Expected& expected,
+                          FieldValidation validation);
+
+// metadata.options (gate DeclarativeFieldManager): taken out of the object, wherever it came from.
+struct DeclaredOptions {
+  Value object;                              // Without them.
+  std::optional<std::string> field_manager;  // Not empty.
+};
+// 422 for unknown keys and bad values, naming metadata.options[key].
+Result<DeclaredOptions> take_declared_options(Call& call, const Value& object);
+// Who writes: the option, else the query parameter, else the User-Agent. 422 when the first two are both set and
+// differ.
+Result<std::string> effective_manager(Call& call, const WriteOptions& options, const DeclaredOptions& declared,
+                                      std::string_view object_name);
+
+// --- Checks of names and namespaces, in the words of the API's handlers ---
+
+// The request's namespace, or nothing where the object's differs (400). Cluster-scoped objects lose theirs.
+Result<Value> with_request_namespace(Call& call, const Value& object);
+// PUT and PATCH: the object's name must be the URL's. 400.
+Result<Unit> check_name(const Call& call, const Value& object);
+
+// Owner references that repeat: kept once, with a warning.
+Value without_repeated_owners(Call& call, const Value& object, bool after_admission);
+
+}  // namespace holdfast::api

@@ -1,0 +1,261 @@
+#include <cassert>
+
+#include "api/managed.h"
+#include "api/object_codec.h"
+#include "api/selectable.h"
+#include "codec/codec.h"
+#include "kinds/kinds.h"
+
+namespace holdfast::api {
+namespace {
+
+using ownership::ManagedEntry;
+
+struct GroupVersion {
+  std::string_view group, version;
+};
+GroupVersion split_api_version(std::string_view text) {
+  const size_t slash = text.find('/');
+  if (slash == std::string_view::npos) return {"", text};
+  return {text.substr(0, slash), text.substr(slash + 1)};
+}
+
+// Walks one message's fields. The bytes are our own or the decoder has accepted them.
+class Fields {
+ public:
+  explicit Fields(std::string_view message) : rest_(message) {}
+  struct Field {
+    uint32_t number;
+    std::string_view whole;  // Tag, length and content.
+    std::string_view content;
+  };
+  bool next(Field& field) {
+    if (rest_.empty()) return false;
+    const char* begin = rest_.data();
+    const uint64_t tag = varint();
+    size_t bytes = 0;
+    switch (tag & 7) {
+      case 0: {
+        const char* value = rest_.data();
+        varint();
+        field.content = {value, static_cast<size_t>(rest_.data() - value)};
+        break;
+      }
+      case 1:
+        bytes = 8;
+        break;
+      case 2:
+        bytes = varint();
+        break;
+      case 5:
+        bytes = 4;
+        break;
+      default:
+        return false;
+    }
+    if ((tag & 7) != 0) {
+      bytes = std::min(bytes, rest_.size());
+      field.content = rest_.substr(0, bytes);
+      rest_.remove_prefix(bytes);
+    }
+    field.number = static_cast<uint32_t>(tag >> 3);
+    field.whole = {begin, static_cast<size_t>(rest_.data() - begin)};
+    return true;
+  }
+  std::string_view rest() const { return rest_; }
+
+ private:
+  uint64_t varint() {
+    uint64_t value = 0;
+    for (int shift = 0; !rest_.empty() && shift < 64; shift += 7) {
+      const auto byte = static_cast<unsigned char>(rest_.front());
+      rest_.remove_prefix(1);
+      value |= static_cast<uint64_t>(byte & 0x7f) << shift;
+      if (byte < 0x80) break;
+    }
+    return value;
+  }
+  std::string_view rest_;
+};
+
+void put_varint(std::string& out, uint64_t value) {
+  while (value >= 0x80) {
+    out += static_cast<char>(value | 0x80);
+    value >>= 7;
+  }
+  out += static_cast<char>(value);
+}
+
+constexpr uint32_t kMetadataNumber = 1;
+constexpr uint32_t kRevisionNumber = 6;
+constexpr char kMetadataTag = 0x0a;
+constexpr char kRevisionTag = 0x32;
+
+class BuiltinCodec final : public ObjectCodec {
+ public:
+  BuiltinCodec(const types::Resource& stored, const Gates& gates)
+      : stored_(stored), gates_(gates), api_version_(api_version_of(stored)), selectable_(selectable_fields(stored)) {}
+
+  const types::Resource& stored() const override { return stored_; }
+
+  Result<cache::Decoded> decode(std::string_view key, std::string_view stored, Revision revision) const override {
+    auto arena = std::make_shared<Arena>();
+    Result<Value> tree = decode_stored(*arena, stored);
+    if (!tree) return internal_error("stored object " + std::string(key) + ": " + tree.error().message);
+
+    cache::Decoded decoded;
+    decoded.managed = managed_entries(*arena, tree->get("metadata", "managedFields"));
+    Draft draft(*arena, *tree);
+    Draft::Node metadata = draft.root().child("metadata");
+    metadata.remove("managedFields");
+    metadata.set("resourceVersion", Value::string(*arena, std::to_string(revision.value)));
+    kinds::set_defaults(*arena, stored_, draft.root());
+    const Value object = draft.value();
+
+    Result<Unit> encoded = codec::encode_enveloped(*stored_.type, object, decoded.body);
+    if (!encoded) return internal_error("stored object " + std::string(key) + ": " + encoded.error().message);
+    decoded.uid = object.text_at("metadata", "uid");
+    for (const Member& label : object.members_at("metadata", "labels")) {
+      if (label.value.is_string()) decoded.labels.emplace_back(label.key, label.value.as_string());
+    }
+    decoded.fields = selectable_values(*arena, stored_, object);
+    // The views above also point into the stored bytes, which the caller keeps.
+    decoded.memory = std::move(arena);
+    return decoded;
+  }
+
+  Result<std::string> encode(std::string_view body, std::span<const ManagedEntry> managed) const override {
+    if (!stored_.stored_as_json) return join_managed(replace_revision(body, {}), managed);
+    Arena arena;
+    Result<Value> object = tree(arena, body);
+    if (!object) return object.take_error();
+    Draft draft(arena, *object);
+    Draft::Node metadata = draft.root().child("metadata");
+    metadata.remove("resourceVersion");
+    if (!managed.empty()) metadata.set("managedFields", managed_fields_value(arena, managed));
+    std::string json;
+    codec::encode_json(draft.value(), json);
+    json += '\n';
+    return json;
+  }
+
+  std::string with_revision(std::string_view body, Revision revision) const override {
+    return replace_revision(body, std::to_string(revision.value));
+  }
+
+  std::span<const std::string_view> field_names() const override { return selectable_.names; }
+  std::span<const uint16_t> indexed_fields() const override { return api::indexed_fields(stored_); }
+
+  Result<Value> tree(Arena& arena, std::string_view body) const override {
+    Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(body);
+    if (!envelope) return envelope.take_error();
+    return codec::decode_protobuf(arena, *stored_.type, envelope->message, {api_version_, stored_.kind},
+                                  {.gates = &gates_});
+  }
+
+  Result<std::string> body_of(Arena& arena, const Value& tree) const override {
+    Value bare = tree;
+    if (const Value* metadata = tree.find("metadata"); metadata != nullptr && metadata->has("managedFields")) {
+      bare = with_member(arena, tree, "metadata", without_member(arena, *metadata, "managedFields"));
+    }
+    std::string body;
+    Result<Unit> encoded = codec::encode_enveloped(*stored_.type, bare, body);
+    if (!encoded) return encoded.take_error();
+    return body;
+  }
+
+ private:
+  // What lies in the store: Protobuf as kube-apiserver writes it by default, or JSON; this version or another.
+  Result<Value> decode_stored(Arena& arena, std::string_view stored) const {
+    if (stored.starts_with("k8s:enc:")) return internal_error("the value is encrypted at rest, which is not supported");
+    if (!codec::is_protobuf(stored)) {
+      Result<Value> object = codec::decode_json(arena, stored);
+      if (!object) return object;
+      return in_stored_version(arena, *object, object->text_at("apiVersion"), object->text_at("kind"));
+    }
+    Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(stored);
+    if (!envelope) return envelope.take_error();
+    const types::Type* type = stored_.type;
+    if (envelope->type.api_version != api_version_) {
+      const GroupVersion from = split_api_version(envelope->type.api_version);
+      const types::Resource* resource = types::find_kind(from.group, from.version, envelope->type.kind);
+      if (resource == nullptr || resource->type == nullptr) {
+        return internal_error("no kind " + std::string(envelope->type.kind) + " in version " +
+                              std::string(envelope->type.api_version));
+      }
+      type = resource->type;
+    }
+    Result<Value> object = codec::decode_protobuf(arena, *type, envelope->message, envelope->type, {.gates = &gates_});
+    if (!object) return object;
+    return in_stored_version(arena, *object, envelope->type.api_version, envelope->type.kind);
+  }
+
+  Result<Value> in_stored_version(Arena& arena, const Value& object, std::string_view api_version,
+                                  std::string_view kind) const {
+    if (api_version == api_version_) return object;
+    const GroupVersion from = split_api_version(api_version);
+    const types::Resource* resource = types::find_kind(from.group, from.version, kind);
+    if (resource == nullptr) return internal_error("no kind " + std::string(kind) + " in " + std::string(api_version));
+    return kinds::convert(arena, *resource, stored_, object);
+  }
+
+  const types::Resource& stored_;
+  const Gates gates_;
+  const std::string api_version_;
+  const SelectableFields selectable_;
+};
+
+}  // namespace
+
+std::shared_ptr<const ObjectCodec> make_builtin_codec(const types::Resource& stored, const Gates& gates) {
+  return std::make_shared<BuiltinCodec>(stored, gates);
+}
+
+std::string replace_revision(std::string_view enveloped, std::string_view revision) {
+  Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(enveloped);
+  assert(envelope.ok());
+  std::string metadata;
+  std::string message;
+  Fields fields(envelope->message);
+  Fields::Field field;
+  while (fields.next(field)) {
+    if (field.number != kMetadataNumber) {
+      // metadata is the first field; what follows is copied in one piece.
+      message += field.whole;
+      message += fields.rest();
+      break;
+    }
+    metadata.clear();
+    bool placed = false;
+    const auto place = [&] {
+      if (placed) return;
+      placed = true;
+      metadata += kRevisionTag;
+      put_varint(metadata, revision.size());
+      metadata += revision;
+    };
+    Fields inner(field.content);
+    Fields::Field member;
+    while (inner.next(member)) {
+      if (member.number >= kRevisionNumber) place();
+      if (member.number != kRevisionNumber) metadata += member.whole;
+    }
+    place();
+    message += kMetadataTag;
+    put_varint(message, metadata.size());
+    message += metadata;
+  }
+  std::string out;
+  out.reserve(enveloped.size() + revision.size() + 8);
+  codec::write_envelope_head(envelope->type, message.size(), out);
+  out += message;
+  out += codec::kEnvelopeTail;
+  return out;
+}
+
+std::string api_version_of(std::string_view group, std::string_view version) {
+  if (group.empty()) return std::string(version);
+  return std::string(group) + "/" + std::string(version);
+}
+
+}  // namespace holdfast::api

@@ -1,0 +1,75 @@
+// One request on its way through the API: what was asked, by whom, and what has been found out so far. Lives in the
+// frame of Api::handle.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "api/api.h"
+#include "api/negotiate.h"
+#include "api/query.h"
+#include "api/registry.h"
+#include "api/render.h"
+#include "api/request_info.h"
+#include "api/storage.h"
+#include "api/warnings.h"
+#include "base/arena.h"
+#include "kinds/kinds.h"
+
+namespace holdfast::api {
+
+struct Call {
+  Call(Api::State& state, net::Request& asked, net::Response& answer, auth::UserRef who)
+      : api(state), request(asked), response(answer), user(std::move(who)), query(asked.query) {}
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  Api::State& api;
+  net::Request& request;
+  net::Response& response;
+  auth::UserRef user;
+  Query query;
+  RequestInfo info;
+  Registry::SnapshotRef registry;
+  const Served* served = nullptr;
+  const types::Subresource* subresource = nullptr;
+  View view;
+  Warnings warnings;
+  Arena arena;
+
+  Executor& executor() { return request.loop(); }
+  GroupResource group_resource() const { return {served->resource->group, served->resource->plural}; }
+  GroupKind group_kind() const { return {served->resource->group, served->resource->kind}; }
+  Storage& storage() const { return *served->storage; }
+  // The namespace of the request as objects have it: empty for cluster-scoped kinds.
+  std::string_view ns() const { return served->resource->namespaced ? info.ns : std::string_view{}; }
+};
+
+NegotiationInput negotiation_input(const net::Request& request, const Query& query);
+// Negotiates what this request's answer looks like, into call.view. 406, or 400 for a bad includeObject.
+Result<Unit> negotiate_answer(Call& call, bool stream);
+// The whole body, up to the limit. 413.
+Task<Result<std::string>> read_body(Call& call);
+
+// --- Answers. Warnings gathered so far become headers. ---
+
+void respond(Call& call, int code, std::string body);
+void respond(Call& call, int code, net::Body body, std::string_view content_type);
+void respond_error(Call& call, const Error& error);
+// A tree of a type of its own (Scale, a review, a Status).
+void respond_tree(Call& call, int code, const Value& tree, const types::Type& type);
+void respond_status(Call& call, int code, const Value& status);
+
+// --- Verbs ---
+
+Task<void> serve_get(Call& call);
+Task<void> serve_list(Call& call);
+Task<void> serve_watch(Call& call);
+Task<void> serve_create(Call& call);
+Task<void> serve_update(Call& call);
+Task<void> serve_patch(Call& call);
+Task<void> serve_delete(Call& call);
+Task<void> serve_delete_collection(Call& call);
+Task<void> serve_discovery(Call& call);
+
+}  // namespace holdfast::api

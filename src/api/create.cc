@@ -1,0 +1,71 @@
+// POST: a new object of a collection.
+#include "api/body.h"
+#include "api/subresources.h"
+#include "api/writes.h"
+
+namespace holdfast::api {
+namespace {
+
+// What only the server sets: taken out before anybody could own it.
+Value without_system_metadata(Arena& arena, const Value& object) {
+  const Value* metadata = object.find("metadata");
+  if (metadata == nullptr) return object;
+  Value bare = *metadata;
+  for (const std::string_view key :
+       {"uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"}) {
+    if (bare.has(key)) bare = without_member(arena, bare, key);
+  }
+  return bare.same(*metadata) ? object : with_member(arena, object, "metadata", bare);
+}
+
+Task<Result<Written>> create_from_body(Call& call, const std::string& bytes, Format format) {
+  Result<WriteOptions> options = parse_write_options(call.query, WriteKind::Create);
+  if (!options) co_return options.take_error();
+  Result<Value> decoded = decode_body(call, bytes, format, expected_of(*call.served), options->field_validation);
+  if (!decoded) co_return decoded.take_error();
+  Result<DeclaredOptions> declared = take_declared_options(call, *decoded);
+  if (!declared) co_return declared.take_error();
+  Result<std::string> manager =
+      effective_manager(call, *options, *declared, declared->object.text_at("metadata", "name"));
+  if (!manager) co_return manager.take_error();
+  options->field_manager = *manager;
+
+  Result<Value> placed = with_request_namespace(call, without_system_metadata(call.arena, declared->object));
+  if (!placed) co_return placed.take_error();
+  Draft draft(call.arena, without_repeated_owners(call, *placed, false));
+  kinds::set_defaults(call.arena, *call.served->resource, draft.root());
+  const Value object = draft.value();
+
+  ownership::UpdateResult owned =
+      call.served->managers->at(kinds::Endpoint::Main)
+          .update(call.arena, {.object = object, .manager = *manager, .now = call.view.now});
+  Result<NextObject> next = co_await run_mutation(call, AdmissionOperation::Create, *options, *manager,
+                                                  NextObject{owned.object, std::move(owned.managed)}, nullptr);
+  if (!next) co_return next.take_error();
+  next->object = without_repeated_owners(call, next->object, true);
+  co_return co_await create_object(call, *options, std::move(*next));
+}
+
+}  // namespace
+
+Task<void> serve_create(Call& call) {
+  Result<Unit> negotiated = negotiate_answer(call, false);
+  if (!negotiated) co_return respond_error(call, negotiated.error());
+  Result<Format> format = body_format(call.request.headers.get("content-type"));
+  if (!format) co_return respond_error(call, format.error());
+  Result<std::string> bytes = co_await read_body(call);
+  if (!bytes) co_return respond_error(call, bytes.error());
+  if (call.subresource != nullptr) {
+    co_await create_subresource(call, *bytes, *format);
+    co_return;
+  }
+  if (call.served->storage == nullptr) {
+    co_await serve_review(call, *bytes, *format);
+    co_return;
+  }
+  Result<Written> written = co_await create_from_body(call, *bytes, *format);
+  if (!written) co_return respond_error(call, written.error());
+  respond_written(call, 201, *written);
+}
+
+}  // namespace holdfast::api

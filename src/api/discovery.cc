@@ -1,0 +1,135 @@
+// /api, /apis and what lies directly below: which groups, versions and resources there are.
+#include "discovery/discovery.h"
+
+#include "api/call.h"
+#include "api/state.h"
+#include "api/status.h"
+
+namespace holdfast::api {
+namespace {
+
+struct Path {
+  std::string_view root, group, version;
+  bool known = false;
+};
+Path split(std::string_view path) {
+  while (!path.empty() && path.front() == '/') path.remove_prefix(1);
+  while (!path.empty() && path.back() == '/') path.remove_suffix(1);
+  std::string_view parts[4];
+  size_t count = 0;
+  while (!path.empty() && count < 4) {
+    const size_t slash = path.find('/');
+    parts[count++] = path.substr(0, slash);
+    path = slash == std::string_view::npos ? std::string_view{} : path.substr(slash + 1);
+  }
+  Path out;
+  out.root = parts[0];
+  if (out.root == "api" && count <= 2) {
+    out.version = parts[1];
+    out.known = true;
+  } else if (out.root == "apis" && count <= 3) {
+    out.group = parts[1];
+    out.version = parts[2];
+    out.known = true;
+  }
+  return out;
+}
+
+// The aggregated form, if a clause that can be served asks for it before one that asks for the plain one.
+struct DiscoveryForm {
+  bool aggregated = false;
+  Format format = Format::Json;
+};
+Result<DiscoveryForm> discovery_form(Call& call, bool may_aggregate) {
+  const NegotiationInput input = negotiation_input(call.request, call.query);
+  if (input.accept.empty()) return DiscoveryForm{};
+  for (const AcceptClause& clause : parse_accept(input.accept)) {
+    for (const Format format : {Format::Json, Format::Yaml, Format::Protobuf, Format::Cbor}) {
+      const std::string_view type = media_type(format);
+      const bool matches =
+          (clause.type == "application" && (clause.subtype == type.substr(12) || clause.subtype == "*")) ||
+          (clause.type == "*" && clause.subtype == "*");
+      if (!matches) continue;
+      const std::string_view as = clause.parameter("as");
+      const bool transform = !as.empty() || !clause.parameter("g").empty() || !clause.parameter("v").empty();
+      // The aggregated endpoints speak no CBOR.
+      if (may_aggregate && format == Format::Cbor) continue;
+      if (!transform) return DiscoveryForm{false, format};
+      if (may_aggregate && as == "APIGroupDiscoveryList" && clause.parameter("g") == "apidiscovery.k8s.io" &&
+          clause.parameter("v") == "v2") {
+        return DiscoveryForm{true, format};
+      }
+    }
+  }
+  std::string types = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+  if (!may_aggregate) types += ", application/cbor";
+  return Error{Reason::NotAcceptable, "only the following media types are accepted: " + types};
+}
+
+void respond_document(Call& call, const DiscoveryForm& form, const Value& document, const types::Type* type) {
+  const bool pretty = negotiate_error(negotiation_input(call.request, call.query)).pretty;
+  Result<std::string> body = encode_answer(document, type, form.format, pretty);
+  if (!body) return respond_error(call, body.error());
+  respond(call, 200, net::Body(std::move(*body)), media_type(form.format));
+}
+
+void respond_aggregated(Call& call, const DiscoveryForm& form, discovery::Part part) {
+  const Value document = discovery::aggregated(call.arena, call.registry->resources(), part);
+  const std::string etag = discovery::aggregated_etag(document);
+  call.response.set_header("cache-control", "public");
+  call.response.set_header("vary", "Accept");
+  call.response.set_header("etag", etag);
+  if (call.request.headers.get("if-none-match") == etag) {
+    (void)call.response.send(304);
+    return;
+  }
+  static const types::Type* type = types::find_type("apidiscovery/v2.APIGroupDiscoveryList");
+  Result<std::string> body = encode_answer(document, type, form.format, false);
+  if (!body) return respond_error(call, body.error());
+  respond(call, 200, net::Body(std::move(*body)),
+          std::string(media_type(form.format)) + ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
+}
+
+void respond_no_page(Call& call) {
+  respond(call, 404, net::Body(std::string("404 page not found\n")), "text/plain; charset=utf-8");
+}
+
+}  // namespace
+
+Task<void> serve_discovery(Call& call) {
+  const Path path = split(call.request.path);
+  if (!path.known) co_return respond_no_page(call);
+  const bool is_root = path.group.empty() && path.version.empty();
+  if (path.root == "apis" && !path.group.empty() && !call.registry->has_group(path.group)) {
+    co_return respond_no_page(call);
+  }
+  if (call.request.method != "GET") co_return respond_error(call, route_method_not_allowed());
+  Result<DiscoveryForm> form = discovery_form(call, is_root);
+  if (!form) co_return respond_error(call, form.error());
+  const discovery::Resources resources = call.registry->resources();
+  if (form->aggregated) {
+    co_return respond_aggregated(call, *form, path.root == "api" ? discovery::Part::Core : discovery::Part::Groups);
+  }
+  Value document;
+  std::string_view type_name;
+  if (path.root == "api" && path.version.empty()) {
+    document = discovery::core_versions(call.arena, call.api.options.server_address);
+    type_name = "meta/v1.APIVersions";
+  } else if (path.root == "apis" && path.group.empty()) {
+    document = discovery::group_list(call.arena, resources);
+    type_name = "meta/v1.APIGroupList";
+  } else if (path.root == "apis" && path.version.empty()) {
+    document = discovery::group(call.arena, resources, path.group);
+    type_name = "meta/v1.APIGroup";
+  } else {
+    document = discovery::resource_list(call.arena, resources, path.group, path.version);
+    type_name = "meta/v1.APIResourceList";
+  }
+  if (document.is_null()) {
+    if (!Registry::Snapshot::is_builtin_group(path.group)) co_return respond_no_page(call);
+    co_return respond_error(call, route_not_found());
+  }
+  respond_document(call, *form, document, types::find_type(type_name));
+}
+
+}  // namespace holdfast::api

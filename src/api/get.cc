@@ -1,0 +1,63 @@
+// GET of one object, and of the subresources that show one.
+#include "api/call.h"
+#include "api/reads.h"
+#include "api/state.h"
+#include "api/subresources.h"
+#include "base/api_error.h"
+#include "base/text.h"
+
+namespace holdfast::api {
+
+Result<std::optional<Revision>> parse_revision(std::string_view text) {
+  if (text.empty()) return std::optional<Revision>{};
+  Result<uint64_t> value = go_parse_uint(text);
+  if (!value) {
+    return untyped("resourceVersion: Invalid value: " + go_quote(text) + ": " + value.error().message);
+  }
+  return std::optional<Revision>{Revision{*value}};
+}
+
+Task<Result<cache::EntryRef>> read_entry(Call& call, std::string_view name, std::optional<Revision> revision) {
+  Storage& storage = call.storage();
+  const std::string key = storage.short_key(call.ns(), name);
+  if (!revision) {
+    Result<cache::Cache::Latest> latest = co_await storage.cache().latest(key, call.executor());
+    if (!latest) co_return latest.take_error();
+    if (!latest->entry) co_return not_found(call.group_resource(), name);
+    co_return std::move(latest->entry);
+  }
+  Result<cache::Snapshot> snapshot =
+      revision->value == 0 ? storage.cache().snapshot() : co_await storage.cache().at_least(*revision, call.executor());
+  if (!snapshot) co_return snapshot.take_error();
+  cache::EntryRef entry = snapshot->find(key);
+  if (!entry) co_return not_found(call.group_resource(), name);
+  co_return entry;
+}
+
+Task<void> serve_get(Call& call) {
+  Result<Unit> negotiated = negotiate_answer(call, false);
+  if (!negotiated) co_return respond_error(call, negotiated.error());
+  if (call.served->storage == nullptr) co_return respond_error(call, not_found(call.group_resource(), call.info.name));
+  Result<std::optional<Revision>> revision = parse_revision(call.query.get("resourceVersion"));
+  if (!revision) co_return respond_error(call, revision.error());
+  Result<cache::EntryRef> entry = co_await read_entry(call, call.info.name, *revision);
+  if (!entry) co_return respond_error(call, entry.error());
+
+  if (call.info.subresource == "scale") co_return respond_scale(call, **entry);
+  if (call.info.subresource == "log") {
+    co_await serve_pod_log(call, **entry);
+    co_return;
+  }
+  const store::Blob body = (*entry)->body(cache::Entry::Use::Hot);
+  // Protobuf without owners is the cached body itself: it leaves without being copied.
+  const Accepted& accepted = call.view.accepted;
+  if (accepted.format == Format::Protobuf && accepted.form == Form::Object && call.view.omits_ownership() &&
+      call.view.drop.empty() && call.served->resource == call.served->stored) {
+    co_return respond(call, 200, net::Body(net::Bytes(*body, body)), media_type(Format::Protobuf));
+  }
+  Result<std::string> rendered = render_object(call.view, source_of(call.arena, call.view, **entry, *body));
+  if (!rendered) co_return respond_error(call, rendered.error());
+  respond(call, 200, std::move(*rendered));
+}
+
+}  // namespace holdfast::api

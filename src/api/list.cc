@@ -1,0 +1,211 @@
+// LIST: which revision, which page, then a stream of items whose memory does not grow with the list.
+#include "api/continue_token.h"
+#include "api/reads.h"
+#include "api/selectable.h"
+#include "api/selectors.h"
+#include "api/state.h"
+#include "base/api_error.h"
+#include "base/text.h"
+
+namespace holdfast::api {
+namespace {
+
+// A list larger than this leaves in pieces of this size.
+constexpr size_t kChunkBytes = 128 << 10;
+
+// The snapshot that resourceVersion and resourceVersionMatch ask for, and whether `limit` counts.
+struct Chosen {
+  cache::Snapshot snapshot;
+  bool honours_limit = true;
+};
+
+Task<Result<Chosen>> choose_snapshot(Call& call, const ListOptions& options) {
+  cache::Cache& cache = call.storage().cache();
+  Result<std::optional<Revision>> revision = parse_revision(options.resource_version);
+  if (!revision) co_return bad_request("invalid resource version: " + revision.error().message);
+  if (!*revision) {
+    Result<cache::Snapshot> snapshot = co_await cache.consistent(call.executor());
+    if (!snapshot) co_return snapshot.take_error();
+    co_return Chosen{std::move(*snapshot), true};
+  }
+  const Revision asked = **revision;
+  if (asked.value == 0) {
+    Result<cache::Snapshot> snapshot = cache.snapshot();
+    if (!snapshot) co_return snapshot.take_error();
+    co_return Chosen{std::move(*snapshot), false};
+  }
+  const bool exact =
+      options.resource_version_match == "Exact" || (options.resource_version_match.empty() && options.limit > 0);
+  Result<cache::Snapshot> snapshot =
+      exact ? co_await cache.exactly(asked, call.executor()) : co_await cache.at_least(asked, call.executor());
+  if (!snapshot) co_return snapshot.take_error();
+  co_return Chosen{std::move(*snapshot), true};
+}
+
+Task<Result<cache::Snapshot>> continue_snapshot(Call& call, const ContinueToken& token) {
+  cache::Cache& cache = call.storage().cache();
+  if (token.revision < 0) co_return co_await cache.consistent(call.executor());
+  Result<cache::Snapshot> snapshot =
+      co_await cache.exactly(Revision{static_cast<uint64_t>(token.revision)}, call.executor());
+  if (!snapshot && snapshot.error().reason == Reason::Expired) {
+    Error error = expired(
+        "The continue token is too old for a list that agrees with itself. Start again without it, or go on with the "
+        "one in this answer: then objects that changed since the first page may be missing or be listed twice.");
+    error.continue_token = encode_continue({-1, token.start});
+    co_return error;
+  }
+  co_return snapshot;
+}
+
+// Renders what a stream cannot carry in pieces: indented JSON, and Tables as YAML.
+Result<std::string> render_whole(const View& view, ListHead head, Call& call,
+                                 const std::vector<cache::EntryRef>& entries) {
+  View plain = view;
+  plain.accepted.pretty = false;
+  plain.accepted.format = Format::Json;
+  ListRenderer renderer(plain, std::move(head), entries.size());
+  std::string json;
+  renderer.begin(json);
+  for (const cache::EntryRef& entry : entries) {
+    const store::Blob body = entry->body();
+    Result<Unit> added = renderer.item(source_of(call.arena, plain, *entry, *body), json);
+    if (!added) return added.take_error();
+  }
+  renderer.end(json);
+  Arena arena;
+  Result<Value> tree = codec::decode_json(arena, json);
+  if (!tree) return tree.take_error();
+  return encode_answer(*tree, nullptr, view.accepted.format, view.accepted.pretty);
+}
+
+}  // namespace
+
+Task<void> stream_list(Call& call, Listed listed) {
+  const View& view = call.view;
+  const Format format = view.accepted.format;
+  if ((view.accepted.pretty && format == Format::Json) ||
+      (view.accepted.form == Form::Table && format == Format::Yaml)) {
+    Result<std::string> whole = render_whole(view, listed.head, call, listed.entries);
+    if (!whole) co_return respond_error(call, whole.error());
+    co_return respond(call, 200, std::move(*whole));
+  }
+  ListRenderer renderer(view, listed.head, listed.entries.size());
+  if (renderer.needs_sizes()) {
+    for (const cache::EntryRef& entry : listed.entries) {
+      Arena arena;
+      const store::Blob body = entry->body();
+      Result<Unit> measured = renderer.measure(source_of(arena, view, *entry, *body));
+      if (!measured) co_return respond_error(call, measured.error());
+    }
+  }
+  std::string chunk;
+  bool started = false;
+  renderer.begin(chunk);
+  for (cache::EntryRef& entry : listed.entries) {
+    Result<Unit> added = Unit{};
+    {
+      Arena arena;
+      const store::Blob body = entry->body();
+      added = renderer.item(source_of(arena, view, *entry, *body), chunk);
+      entry = {};
+    }
+    if (!added) {
+      if (!started) co_return respond_error(call, added.error());
+      co_return call.response.abort();
+    }
+    if (chunk.size() < kChunkBytes) continue;
+    if (!started) {
+      started = true;
+      for (const std::string& warning : call.warnings.headers()) call.response.add_header("warning", warning);
+      call.response.set_header("content-type", media_type(format));
+      call.response.set_header("cache-control", "no-cache, private");
+      call.response.allow_gzip();
+      if (!call.response.start(200)) co_return;
+    }
+    Result<Unit> written = co_await call.response.write(net::Bytes(std::move(chunk)));
+    if (!written) co_return;
+    chunk.clear();
+  }
+  renderer.end(chunk);
+  if (!started) co_return respond(call, 200, std::move(chunk));
+  Result<Unit> written = co_await call.response.write(net::Bytes(std::move(chunk)));
+  if (written) call.response.end();
+}
+
+Result<cache::Selector> parse_selector(const Call& call, const ListOptions& options) {
+  cache::Selector selector;
+  Result<std::vector<cache::LabelRequirement>> labels = parse_label_selector(options.label_selector);
+  if (!labels) return labels.take_error();
+  selector.labels = std::move(*labels);
+  SelectableFields selectable = selectable_fields(*call.served->resource);
+  if (call.served->custom) {
+    selectable.names = call.storage().codec().field_names();
+    selectable.refusal = "field label not supported: %s";
+  }
+  Result<std::vector<cache::FieldRequirement>> fields = parse_field_selector(options.field_selector, selectable);
+  if (!fields) return fields.take_error();
+  selector.fields = std::move(*fields);
+  return selector;
+}
+
+Task<Result<Listed>> list_entries(Call& call, ListOptions options, cache::Selector selector) {
+  const std::string scope = call.storage().scope(call.ns());
+  cache::ListRequest request;
+  request.scope = scope;
+  request.selector = std::move(selector);
+  cache::Snapshot snapshot;
+  std::string page_revision;
+  bool honours_limit = true;
+  if (!options.continue_token.empty()) {
+    if (!options.resource_version.empty() && options.resource_version != "0") {
+      co_return bad_request("specifying resource version is not allowed when using continue");
+    }
+    Result<ContinueToken> token = decode_continue(options.continue_token);
+    if (!token) co_return token.take_error();
+    Result<cache::Snapshot> found = co_await continue_snapshot(call, *token);
+    if (!found) co_return found.take_error();
+    snapshot = std::move(*found);
+    request.from = scope + token->start;
+    page_revision =
+        std::to_string(token->revision < 0 ? snapshot.revision().value : static_cast<uint64_t>(token->revision));
+  } else {
+    Result<Chosen> chosen = co_await choose_snapshot(call, options);
+    if (!chosen) co_return chosen.take_error();
+    snapshot = std::move(chosen->snapshot);
+    honours_limit = chosen->honours_limit;
+    page_revision = std::to_string(snapshot.revision().value);
+  }
+  if (honours_limit && options.limit > 0) request.limit = static_cast<uint64_t>(options.limit);
+
+  cache::ListPage page = snapshot.list(request);
+  Listed listed;
+  listed.entries = std::move(page.entries);
+  listed.head.resource_version = page_revision;
+  if (page.more) {
+    listed.head.continue_token =
+        encode_continue({static_cast<int64_t>(snapshot.revision().value), page.next.substr(scope.size())});
+    if (request.selector.empty()) listed.head.remaining = static_cast<int64_t>(page.remaining);
+  }
+  co_return listed;
+}
+
+Task<void> serve_list(Call& call) {
+  Result<Unit> negotiated = negotiate_answer(call, false);
+  if (!negotiated) co_return respond_error(call, negotiated.error());
+  if (call.view.accepted.form == Form::PartialMetadata) {
+    co_return respond_error(call, Error{Reason::NotAcceptable,
+                                        "you requested PartialObjectMetadata, but the requested object is a list (*" +
+                                            std::string(call.served->resource->kind) + "List)"});
+  }
+  Result<ListOptions> options = parse_list_options(call.query);
+  if (!options) co_return respond_error(call, options.error());
+  Result<Unit> valid = validate(*options);
+  if (!valid) co_return respond_error(call, valid.error());
+  Result<cache::Selector> selector = parse_selector(call, *options);
+  if (!selector) co_return respond_error(call, selector.error());
+  Result<Listed> listed = co_await list_entries(call, std::move(*options), std::move(*selector));
+  if (!listed) co_return respond_error(call, listed.error());
+  co_await stream_list(call, std::move(*listed));
+}
+
+}  // namespace holdfast::api

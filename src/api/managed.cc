@@ -1,0 +1,168 @@
+#include "api/managed.h"
+
+#include <cassert>
+
+#include "base/base64.h"
+#include "codec/codec.h"
+#include "ownership/fields_v2.h"
+
+namespace holdfast::api {
+namespace {
+
+using ownership::ManagedEntry;
+
+void put_varint(std::string& out, uint64_t value) {
+  while (value >= 0x80) {
+    out += static_cast<char>(value | 0x80);
+    value >>= 7;
+  }
+  out += static_cast<char>(value);
+}
+size_t varint_size(uint64_t value) {
+  size_t bytes = 1;
+  while (value >= 0x80) {
+    value >>= 7;
+    ++bytes;
+  }
+  return bytes;
+}
+uint64_t take_varint(std::string_view& bytes) {
+  uint64_t value = 0;
+  for (int shift = 0; !bytes.empty() && shift < 64; shift += 7) {
+    const auto byte = static_cast<unsigned char>(bytes.front());
+    bytes.remove_prefix(1);
+    value |= static_cast<uint64_t>(byte & 0x7f) << shift;
+    if (byte < 0x80) break;
+  }
+  return value;
+}
+void put_bytes(std::string& out, int field, std::string_view bytes) {
+  put_varint(out, static_cast<uint64_t>(field) << 3 | 2);
+  put_varint(out, bytes.size());
+  out += bytes;
+}
+
+constexpr char kMetadataTag = 0x0a;  // Field 1, length-delimited.
+constexpr int kManagedFieldsNumber = 17;
+
+}  // namespace
+
+Value managed_fields_value(Arena& arena, std::span<const ManagedEntry> entries) {
+  if (entries.empty()) return Value::null();
+  ListBuilder list(arena);
+  for (const ManagedEntry& entry : entries) {
+    MapBuilder item(arena);
+    const auto add = [&](std::string_view key, std::string_view text) {
+      if (!text.empty()) item.add(key, Value::string(text));
+    };
+    add("manager", entry.manager);
+    add("operation", entry.operation);
+    add("apiVersion", entry.api_version);
+    if (entry.time) item.add("time", Value::string(arena, format_rfc3339(*entry.time)));
+    add("fieldsType", entry.fields_type);
+    if (entry.fields) {
+      if (entry.fields_type == ownership::kFieldsV2) {
+        item.add("fieldsV2", Value::string(arena, base64_encode(*entry.fields)));
+      } else {
+        item.add("fieldsV1", Value::raw(*entry.fields));
+      }
+    }
+    add("subresource", entry.subresource);
+    list.add(item.build());
+  }
+  return list.build();
+}
+
+std::vector<ManagedEntry> managed_entries(Arena& arena, const Value* list) {
+  std::vector<ManagedEntry> entries;
+  if (list == nullptr || !list->is_list()) return entries;
+  entries.reserve(list->count());
+  for (const Value& item : list->items()) {
+    if (!item.is_map()) continue;
+    ManagedEntry entry;
+    entry.manager = item.text_at("manager");
+    entry.operation = item.text_at("operation");
+    entry.api_version = item.text_at("apiVersion");
+    entry.subresource = item.text_at("subresource");
+    entry.fields_type = item.text_at("fieldsType");
+    entry.time = parse_rfc3339(item.text_at("time"));
+    if (entry.time) entry.time->nanos = 0;
+    if (const Value* v2 = item.find("fieldsV2"); v2 != nullptr && v2->is_string()) {
+      if (std::optional<std::string> bytes = base64_decode(v2->as_string())) entry.fields = arena.copy(*bytes);
+    } else if (const Value* v1 = item.find("fieldsV1"); v1 != nullptr && !v1->is_null()) {
+      entry.fields = v1->is_raw() ? v1->raw_json() : arena.copy(codec::encode_json(*v1));
+    }
+    entries.push_back(entry);
+  }
+  return entries;
+}
+
+std::vector<ManagedEntry> as_fields_v2(Arena& arena, std::span<const ManagedEntry> entries) {
+  std::vector<ManagedEntry> out(entries.begin(), entries.end());
+  for (ManagedEntry& entry : out) {
+    if (!entry.fields || entry.fields_type != ownership::kFieldsV1) continue;
+    Result<ownership::FieldSet> set = ownership::parse_fields_v1(arena, *entry.fields);
+    if (!set) continue;
+    entry.fields_type = ownership::kFieldsV2;
+    entry.fields = arena.copy(ownership::to_fields_v2(*set));
+  }
+  return out;
+}
+
+void append_managed_protobuf(std::span<const ManagedEntry> entries, std::string& out) {
+  std::string message;
+  for (const ManagedEntry& entry : entries) {
+    message.clear();
+    put_bytes(message, 1, entry.manager);
+    put_bytes(message, 2, entry.operation);
+    put_bytes(message, 3, entry.api_version);
+    if (entry.time) {
+      std::string time = "\x08";
+      put_varint(time, static_cast<uint64_t>(entry.time->seconds));
+      time += '\x10';
+      time += '\0';
+      put_bytes(message, 4, time);
+    }
+    put_bytes(message, 6, entry.fields_type);
+    const bool binary = entry.fields_type == ownership::kFieldsV2;
+    if (entry.fields && !binary) {
+      std::string fields;
+      fields.reserve(entry.fields->size() + 8);
+      put_bytes(fields, 1, *entry.fields);
+      put_bytes(message, 7, fields);
+    }
+    put_bytes(message, 8, entry.subresource);
+    if (entry.fields && binary) put_bytes(message, 9, *entry.fields);
+    put_bytes(out, kManagedFieldsNumber, message);
+  }
+}
+
+std::string join_managed(std::string_view enveloped, std::span<const ManagedEntry> entries) {
+  if (entries.empty()) return std::string(enveloped);
+  std::string managed;
+  append_managed_protobuf(entries, managed);
+
+  Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(enveloped);
+  assert(envelope.ok());
+  std::string_view rest = envelope->message;
+  assert(!rest.empty() && rest.front() == kMetadataTag);
+  rest.remove_prefix(1);
+  const size_t metadata_bytes = take_varint(rest);
+  const std::string_view metadata = rest.substr(0, metadata_bytes);
+  rest.remove_prefix(metadata_bytes);
+
+  const size_t joined_bytes = metadata.size() + managed.size();
+  const size_t message_bytes = 1 + varint_size(joined_bytes) + joined_bytes + rest.size();
+  std::string out;
+  out.reserve(message_bytes + enveloped.size() - envelope->message.size() + 16);
+  codec::write_envelope_head(envelope->type, message_bytes, out);
+  out += kMetadataTag;
+  put_varint(out, joined_bytes);
+  out += metadata;
+  out += managed;
+  out += rest;
+  out += codec::kEnvelopeTail;
+  return out;
+}
+
+}  // namespace holdfast::api

@@ -1,0 +1,33 @@
+// metadata.managedFields between its forms: entries (as the pool keeps them), trees, and Protobuf bytes.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/arena.h"
+#include "ownership/pool.h"
+#include "value/value.h"
+
+namespace holdfast::api {
+
+// The list as JSON shows it. Texts are those of the entries; an entry's fields become a Raw leaf (FieldsV1) or base64
+// text (FieldsV2). Null when there are no entries: the member is then left out.
+Value managed_fields_value(Arena& arena, std::span<const ownership::ManagedEntry> entries);
+
+// The entries of such a list, whatever form its fields have (a tree, Raw, base64). What is no list, or an item that is
+// no map, is passed over. Texts lie in the list or in `arena`.
+std::vector<ownership::ManagedEntry> managed_entries(Arena& arena, const Value* list);
+
+// The same entries with their fields in the binary form, where they are sets; texts lie in `arena`.
+std::vector<ownership::ManagedEntry> as_fields_v2(Arena& arena, std::span<const ownership::ManagedEntry> entries);
+
+// Field 17 of ObjectMeta for each entry, as generated code writes it.
+void append_managed_protobuf(std::span<const ownership::ManagedEntry> entries, std::string& out);
+
+// An enveloped object whose metadata has no managedFields, with these. metadata is the first field of every kind's
+// message, and managedFields the last of its, so this is a copy with two lengths changed.
+std::string join_managed(std::string_view enveloped, std::span<const ownership::ManagedEntry> entries);
+
+}  // namespace holdfast::api

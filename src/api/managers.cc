@@ -1,0 +1,112 @@
+#include "api/managers.h"
+
+#include "api/object_codec.h"
+#include "base/api_error.h"
+
+namespace holdfast::api {
+namespace {
+
+std::string_view subresource_of(kinds::Endpoint endpoint) {
+  switch (endpoint) {
+    case kinds::Endpoint::Main:
+      return "";
+    case kinds::Endpoint::Status:
+      return "status";
+    case kinds::Endpoint::Finalize:
+      return "finalize";
+    case kinds::Endpoint::Approval:
+      return "approval";
+    case kinds::Endpoint::EphemeralContainers:
+      return "ephemeralcontainers";
+    case kinds::Endpoint::Resize:
+      return "resize";
+  }
+  return "";
+}
+
+}  // namespace
+
+Managers::Managers(const types::Resource& resource, std::vector<KindVersion> versions, const Gates& gates, bool custom)
+    : resource_(resource), versions_(std::move(versions)), gates_(gates), custom_(custom) {}
+
+Managers::~Managers() = default;
+
+const ownership::FieldManager& Managers::at(kinds::Endpoint endpoint) {
+  const size_t i = static_cast<size_t>(endpoint);
+  std::call_once(once_[i], [&] { managers_[i] = make(endpoint); });
+  return *managers_[i];
+}
+
+const ownership::FieldManager& Managers::scale() {
+  std::call_once(once_[kEndpoints], [&] { managers_[kEndpoints] = make_scale(); });
+  return *managers_[kEndpoints];
+}
+
+std::unique_ptr<ownership::FieldManager> Managers::make(kinds::Endpoint endpoint) const {
+  ownership::FieldManagerOptions options;
+  options.api_version = api_version_of(resource_);
+  options.kind = resource_.kind;
+  options.subresource = subresource_of(endpoint);
+  for (const KindVersion& version : versions_) {
+    const kinds::ResetFields reset = kinds::reset_fields(*version.resource, endpoint);
+    options.versions.push_back({api_version_of(*version.resource),
+                                version.merge_type != nullptr
+                                    ? version.merge_type
+                                    : &ownership::builtin_merge_types().of(*version.resource->type),
+                                ownership::ResetFilter(reset.reset, reset.keep_only)});
+  }
+  options.convert = [this](Arena& arena, const Value& object, std::string_view from,
+                           std::string_view to) -> Result<Value> {
+    const types::Resource* source = nullptr;
+    const types::Resource* target = nullptr;
+    for (const KindVersion& version : versions_) {
+      const std::string name = api_version_of(*version.resource);
+      if (name == from) source = version.resource;
+      if (name == to) target = version.resource;
+    }
+    if (source == nullptr || target == nullptr) {
+      return untyped("no conversion from " + std::string(from) + " to " + std::string(to));
+    }
+    return kinds::convert(arena, *source, *target, object);
+  };
+  if (!custom_) {
+    const types::Type* type = resource_.type;
+    options.zero_object = [type](Arena& arena) { return kinds::zero_value(arena, *type); };
+  }
+  options.unset_markers = gates_.on(Gate::ServerSideApplyUnsettingFields);
+  options.retain_all_managers = gates_.on(Gate::RetainAllManagers);
+  return std::make_unique<ownership::FieldManager>(std::move(options));
+}
+
+std::unique_ptr<ownership::FieldManager> Managers::make_scale() const {
+  static const types::Type& scale = *types::find_type("autoscaling/v1.Scale");
+  ownership::FieldManagerOptions options;
+  options.api_version = "autoscaling/v1";
+  options.kind = "Scale";
+  options.subresource = "scale";
+  options.versions.push_back({"autoscaling/v1", &ownership::builtin_merge_types().of(scale), {}});
+  options.zero_object = [](Arena& arena) { return kinds::zero_value(arena, scale); };
+  options.unset_markers = gates_.on(Gate::ServerSideApplyUnsettingFields);
+  options.retain_all_managers = gates_.on(Gate::RetainAllManagers);
+  return std::make_unique<ownership::FieldManager>(std::move(options));
+}
+
+std::vector<ownership::ManagedEntry> stored_entries(Arena& arena, const ownership::Managed& managed, bool custom) {
+  const ownership::MemberOrder order = custom ? ownership::MemberOrder::Bytewise : ownership::MemberOrder::Canonical;
+  std::vector<ownership::ManagedEntry> entries;
+  entries.reserve(managed.size());
+  for (const ownership::ManagerEntry& entry : managed) {
+    ownership::ManagedEntry out;
+    out.manager = entry.manager;
+    out.operation = ownership::name_of(entry.operation);
+    out.api_version = entry.api_version;
+    out.subresource = entry.subresource;
+    if (entry.time) out.time = UnixTime{*entry.time, 0};
+    out.fields_type = ownership::kFieldsV1;
+    out.fields = arena.copy(ownership::to_fields_v1(entry.fields, order));
+    entries.push_back(out);
+  }
+  return entries;
+}
+
+}  // namespace holdfast::api

@@ -1,0 +1,52 @@
+// The field managers of one resource's endpoints: made when they are first needed.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include "base/gates.h"
+#include "kinds/kinds.h"
+#include "ownership/ownership.h"
+#include "types/types.h"
+
+namespace holdfast::api {
+
+// One version in which a kind is served, with the merge type of its objects.
+struct KindVersion {
+  const types::Resource* resource = nullptr;
+  const ownership::MergeType* merge_type = nullptr;  // Null: the catalog's, made when needed.
+};
+
+class Managers {
+ public:
+  // `versions` are all served versions of the kind, `resource` the one that this serves.
+  Managers(const types::Resource& resource, std::vector<KindVersion> versions, const Gates& gates, bool custom);
+  ~Managers();
+
+  const ownership::FieldManager& at(kinds::Endpoint endpoint);
+  // Of the Scale subresource: objects are autoscaling/v1 Scales.
+  const ownership::FieldManager& scale();
+
+ private:
+  static constexpr size_t kEndpoints = 6;
+  std::unique_ptr<ownership::FieldManager> make(kinds::Endpoint endpoint) const;
+  std::unique_ptr<ownership::FieldManager> make_scale() const;
+
+  const types::Resource& resource_;
+  const std::vector<KindVersion> versions_;
+  const Gates gates_;
+  const bool custom_;
+  std::array<std::once_flag, kEndpoints + 1> once_;
+  std::array<std::unique_ptr<ownership::FieldManager>, kEndpoints + 1> managers_;
+};
+
+// --- Ownership beside an object ---
+
+// As the store and answers take them, FieldsV1 inside.
+std::vector<ownership::ManagedEntry> stored_entries(Arena& arena, const ownership::Managed& managed, bool custom);
+
+}  // namespace holdfast::api

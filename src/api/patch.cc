@@ -1,0 +1,309 @@
+// PATCH: JSON, merge and strategic merge patches, and apply.
+#include "api/patch.h"
+
+#include "api/body.h"
+#include "api/managed.h"
+#include "api/object_codec.h"
+#include "api/patches.h"
+#include "api/state.h"
+#include "api/subresources.h"
+#include "base/api_error.h"
+#include "codec/codec.h"
+#include "codec/typed.h"
+
+namespace holdfast::api {
+namespace {
+
+std::string joined(const std::vector<std::string>& texts) {
+  std::string out;
+  for (const std::string& text : texts) out += (out.empty() ? "" : ", ") + text;
+  return out;
+}
+
+std::string_view json_kind(const Value& value) {
+  switch (value.kind()) {
+    case Value::Kind::Bool:
+      return "bool";
+    case Value::Kind::Int:
+    case Value::Kind::Double:
+      return "number";
+    case Value::Kind::String:
+      return "string";
+    case Value::Kind::List:
+      return "array";
+    default:
+      return "object";
+  }
+}
+
+// Members of operations that Kubernetes does not know are findings of field validation.
+void find_unknown_members(const Value& patch, std::vector<std::string>& findings) {
+  for (size_t i = 0; i < patch.items().size(); ++i) {
+    if (!patch.items()[i].is_map()) continue;
+    for (const Member& member : patch.items()[i].members()) {
+      if (member.key == "op" || member.key == "path" || member.key == "from" || member.key == "value") continue;
+      findings.push_back("json patch unknown field \"[" + std::to_string(i) + "]." + std::string(member.key) + "\"");
+    }
+  }
+}
+
+bool reaches_ownership(std::string_view path) {
+  constexpr std::string_view kOwnership = "/metadata/managedFields";
+  return path.starts_with(kOwnership) || kOwnership.starts_with(path);
+}
+
+}  // namespace
+
+Result<DecodedPatch> decode_patch(Call& call, PatchType type, std::string_view bytes, FieldValidation validation) {
+  DecodedPatch patch;
+  patch.type = type;
+  const bool checks = validation != FieldValidation::Ignore;
+  const std::string prefix = checks && type != PatchType::Strategic ? "error decoding patch: " : "";
+  std::vector<std::string> duplicates;
+  Result<Value> value = codec::decode_json(call.arena, bytes, {.duplicates = &duplicates});
+  if (!value) {
+    if (type == PatchType::Merge && !checks) return bad_request("Invalid JSON Patch");
+    return bad_request(prefix + value.error().message);
+  }
+  patch.value = *value;
+  if (type == PatchType::Json) {
+    if (!value->is_list() && !value->is_null()) {
+      return bad_request(prefix + "json: cannot unmarshal " + std::string(json_kind(*value)) +
+                         " into Go value of type " + (checks ? "[]handlers.jsonPatchOp" : "jsonpatch.Patch"));
+    }
+    if (value->is_null()) patch.value = Value::empty_list();
+    for (const Value& operation : patch.value.items()) {
+      if (operation.is_map() || operation.is_null()) continue;
+      return bad_request(prefix + "json: cannot unmarshal " + std::string(json_kind(operation)) +
+                         " into Go value of type " + (checks ? "handlers.jsonPatchOp" : "jsonpatch.Operation"));
+    }
+    for (const std::string& finding : duplicates) patch.findings.push_back("json patch " + finding);
+    find_unknown_members(patch.value, patch.findings);
+    for (const Value& operation : patch.value.items()) {
+      patch.sees_ownership = patch.sees_ownership || reaches_ownership(operation.text_at("path")) ||
+                             (operation.has("from") && reaches_ownership(operation.text_at("from")));
+    }
+  } else {
+    if (!value->is_map() && !value->is_null()) {
+      return bad_request(prefix + "json: cannot unmarshal " + std::string(json_kind(*value)) +
+                         " into Go value of type map[string]interface {}");
+    }
+    if (value->is_null()) {
+      if (type == PatchType::Merge) return bad_request("Invalid JSON Patch");
+      patch.value = Value::empty_map();
+    }
+    patch.findings = duplicates;
+    const Value* metadata = patch.value.find("metadata");
+    if (metadata != nullptr && metadata->is_map()) {
+      patch.sees_ownership = metadata->has("managedFields") || metadata->has("$patch") || metadata->has("$retainKeys");
+      for (const Member& member : metadata->members()) {
+        patch.sees_ownership = patch.sees_ownership || member.key.find("managedFields") != std::string_view::npos;
+      }
+    } else {
+      patch.sees_ownership = metadata != nullptr || patch.value.has("$patch");
+    }
+  }
+  if (!checks) patch.findings.clear();
+  return patch;
+}
+
+Value with_visible_ownership(Arena& arena, const Value& object, const ownership::Managed& managed, bool custom) {
+  std::vector<ownership::ManagedEntry> entries = stored_entries(arena, managed, custom);
+  Value list = managed_fields_value(arena, entries);
+  if (list.is_null()) return object;
+  // Patches look into fieldsV1: the raw text becomes a tree.
+  ListBuilder opened(arena);
+  for (const Value& item : list.items()) {
+    const Value* fields = item.find("fieldsV1");
+    Result<Value> tree =
+        fields == nullptr ? Result<Value>(Value::null()) : codec::decode_json(arena, fields->raw_json());
+    opened.add(fields == nullptr || !tree ? item : with_member(arena, item, "fieldsV1", *tree));
+  }
+  const Value* metadata = object.find("metadata");
+  return with_member(
+      arena, object, "metadata",
+      with_member(arena, metadata == nullptr ? Value::empty_map() : *metadata, "managedFields", opened.build()));
+}
+
+Result<Value> apply_patch(Arena& arena, const DecodedPatch& patch, const Value& object, const types::Type& type) {
+  switch (patch.type) {
+    case PatchType::Json:
+      return apply_json_patch(arena, object, patch.value);
+    case PatchType::Merge:
+      return apply_merge_patch(arena, object, patch.value);
+    default:
+      return apply_strategic_patch(arena, object, patch.value, type);
+  }
+}
+
+Result<Value> typed_from_patch(Call& call, const DecodedPatch& patch, const Value& patched, const Value& shown,
+                               const types::Type& type, FieldValidation validation) {
+  Arena& arena = call.arena;
+  const Gates* gates = &call.api.options.gates;
+  const bool strategic = patch.type == PatchType::Strategic;
+  // What the error shows as the value: the patched document, or for a strategic patch the patch itself.
+  const auto refused = [&](const std::string& why) {
+    const std::string text = strategic ? go_print(patch.value) : codec::encode_json(shown);
+    return invalid({"", ""}, "", {field_invalid_text("patch", text, why)});
+  };
+  Value tree = patched;
+  if (strategic) {
+    Result<Value> converted = with_converted_numbers(arena, type, patched);
+    if (!converted) return refused(converted.error().message);
+    tree = *converted;
+  }
+  codec::TypedReport report;
+  Result<Value> object = codec::to_typed(arena, type, tree, {.gates = gates}, &report);
+  if (!object) return refused(object.error().message);
+  if (validation != FieldValidation::Ignore && (report.has_unknown || !patch.findings.empty())) {
+    std::vector<std::string> findings = patch.findings;
+    if (report.has_unknown) {
+      for (std::string& finding : codec::strict_tree_errors(type, patched, gates)) {
+        findings.push_back(std::move(finding));
+      }
+    }
+    if (validation == FieldValidation::Strict) return refused("strict decoding error: " + joined(findings));
+    for (const std::string& finding : findings) call.warnings.add(finding);
+  }
+  return object;
+}
+
+namespace {
+
+Task<Result<NextObject>> finish_change(Call& call, const WriteOptions& options, ownership::Managed managed,
+                                       Value object, const LiveObject* live) {
+  Result<Value> placed = with_request_namespace(call, object);
+  if (!placed) co_return placed.take_error();
+  Result<Unit> named = check_name(call, *placed);
+  if (!named) co_return named.take_error();
+  Result<NextObject> next = co_await run_mutation(
+      call, live == nullptr ? AdmissionOperation::Create : AdmissionOperation::Update, options, options.field_manager,
+      NextObject{*placed, std::move(managed)}, live == nullptr ? nullptr : &live->object);
+  if (!next) co_return next.take_error();
+  next->object = without_repeated_owners(call, next->object, true);
+  co_return next;
+}
+
+Task<Result<NextObject>> patch_live(Call& call, const WriteOptions& asked, kinds::Endpoint endpoint,
+                                    const DecodedPatch& patch, const LiveObject* live) {
+  Arena& arena = call.arena;
+  const types::Resource& resource = *call.served->resource;
+  const Value base = patch.sees_ownership
+                         ? with_visible_ownership(arena, live->object, live->managed, call.served->custom)
+                         : live->object;
+  Result<Value> patched = apply_patch(arena, patch, base, *resource.type);
+  if (!patched) co_return patched.take_error();
+  Value shown = *patched;
+  if (!patch.sees_ownership && patch.type != PatchType::Strategic) {
+    // Errors show the whole document, managedFields included.
+    shown = with_visible_ownership(arena, shown, live->managed, call.served->custom);
+  }
+  Result<Value> typed = typed_from_patch(call, patch, *patched, shown, *resource.type, asked.field_validation);
+  if (!typed) co_return typed.take_error();
+  Result<DeclaredOptions> declared = take_declared_options(call, *typed);
+  if (!declared) co_return declared.take_error();
+  Result<std::string> manager = effective_manager(call, asked, *declared, call.info.name);
+  if (!manager) co_return manager.take_error();
+  WriteOptions options = asked;
+  options.field_manager = *manager;
+
+  Draft draft(arena, declared->object);
+  kinds::set_defaults(arena, resource, draft.root());
+  const Value object = draft.value();
+  ownership::UpdateResult owned = call.served->managers->at(endpoint).update(arena, {.live = &live->object,
+                                                                                     .live_managed = &live->managed,
+                                                                                     .object = object,
+                                                                                     .manager = options.field_manager,
+                                                                                     .now = call.view.now});
+  co_return co_await finish_change(call, options, std::move(owned.managed), owned.object, live);
+}
+
+Task<Result<NextObject>> apply_live(Call& call, const WriteOptions& options, kinds::Endpoint endpoint,
+                                    const DecodedConfig& config, const LiveObject* live) {
+  Arena& arena = call.arena;
+  const types::Resource& resource = *call.served->resource;
+  if (live != nullptr && !live->managed_problem.empty()) {
+    co_return untyped("failed to decode managed fields: " + live->managed_problem);
+  }
+  Result<ownership::ApplyResult> applied =
+      call.served->managers->at(endpoint).apply(arena, {.live = live == nullptr ? nullptr : &live->object,
+                                                        .live_managed = live == nullptr ? nullptr : &live->managed,
+                                                        .config = config.value,
+                                                        .manager = options.field_manager,
+                                                        .force = options.force.value_or(false),
+                                                        .now = call.view.now});
+  if (!applied) co_return applied.take_error();
+  Result<Unit> strict = report_config_findings(call, config, options.field_validation);
+  if (!strict) co_return strict.take_error();
+
+  Value object = applied->object;
+  if (live == nullptr || applied->changed) {
+    Result<Value> typed = typed_from_config(call, object, *resource.type);
+    if (!typed) co_return typed.take_error();
+    Draft draft(arena, *typed);
+    kinds::set_defaults(arena, resource, draft.root());
+    object = draft.value();
+  }
+  if (live == nullptr) {
+    Result<Unit> allowed = authorize_create(call);
+    if (!allowed) co_return allowed.take_error();
+    if (const std::string_view uid = object.text_at("metadata", "uid"); !uid.empty()) {
+      co_return conflict(
+          call.group_resource(), call.info.name,
+          "uid mismatch: the provided object specified uid " + std::string(uid) + ", and no existing object was found");
+    }
+  }
+  co_return co_await finish_change(call, options, std::move(applied->managed), object, live);
+}
+
+Task<Result<Written>> patch_object(Call& call, PatchType type, const std::string& bytes, kinds::Endpoint endpoint) {
+  WriteRequest request;
+  request.endpoint = endpoint;
+  if (type == PatchType::ApplyYaml || type == PatchType::ApplyCbor) {
+    DecodedConfig config;
+    Result<WriteOptions> options = parse_apply_options(call, type, bytes, config);
+    if (!options) co_return options.take_error();
+    request.options = *options;
+    request.may_create = endpoint == kinds::Endpoint::Main;
+    request.keeps_ownership_if_too_large = true;
+    const WriteOptions chosen = *options;
+    co_return co_await write_object(call, std::move(request), [&](const LiveObject* live) {
+      return apply_live(call, chosen, endpoint, config, live);
+    });
+  }
+  Result<WriteOptions> options = parse_write_options(call.query, WriteKind::Patch);
+  if (!options) co_return options.take_error();
+  // A missing object is told before a patch that cannot be read; the patch is decoded when it is first needed.
+  request.options = *options;
+  const WriteOptions chosen = *options;
+  std::optional<Result<DecodedPatch>> decoded;
+  co_return co_await write_object(call, std::move(request), [&](const LiveObject* live) -> Task<Result<NextObject>> {
+    if (!decoded) decoded.emplace(decode_patch(call, type, bytes, chosen.field_validation));
+    if (!*decoded) return failed_change((*decoded).error());
+    return patch_live(call, chosen, endpoint, **decoded, live);
+  });
+}
+
+}  // namespace
+
+Task<Result<NextObject>> failed_change(Error error) { co_return error; }
+
+Task<void> serve_patch(Call& call) {
+  Result<PatchType> type = patch_type(call.request.headers.get("content-type"), call.served->custom);
+  if (!type) co_return respond_error(call, type.error());
+  Result<Unit> negotiated = negotiate_answer(call, false);
+  if (!negotiated) co_return respond_error(call, negotiated.error());
+  Result<std::string> bytes = co_await read_body(call);
+  if (!bytes) co_return respond_error(call, bytes.error());
+  if (call.info.subresource == "scale") {
+    co_await patch_scale(call, *type, *bytes);
+    co_return;
+  }
+  const std::optional<kinds::Endpoint> endpoint = kinds::endpoint_of(call.info.subresource);
+  if (!endpoint) co_return respond_error(call, method_not_supported(call.group_resource(), "patch"));
+  Result<Written> written = co_await patch_object(call, *type, *bytes, *endpoint);
+  if (!written) co_return respond_error(call, written.error());
+  respond_written(call, written->created ? 201 : 200, *written);
+}
+
+}  // namespace holdfast::api

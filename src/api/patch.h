@@ -1,0 +1,46 @@
+// What patches of objects and of their Scale share.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/writes.h"
+
+namespace holdfast::api {
+
+struct DecodedPatch {
+  PatchType type = PatchType::Merge;
+  Value value;
+  std::vector<std::string> findings;  // Of field validation, in the patch itself.
+  // It may look at or change metadata.managedFields, which are then part of what is patched.
+  bool sees_ownership = false;
+};
+// 400.
+Result<DecodedPatch> decode_patch(Call& call, PatchType type, std::string_view bytes, FieldValidation validation);
+Result<Value> apply_patch(Arena& arena, const DecodedPatch& patch, const Value& object, const types::Type& type);
+// The patched tree as an object of the type. 422 with the field `patch`; `shown` is the document that the error prints.
+Result<Value> typed_from_patch(Call& call, const DecodedPatch& patch, const Value& patched, const Value& shown,
+                               const types::Type& type, FieldValidation validation);
+// The object with its managedFields as a tree that patches can walk.
+Value with_visible_ownership(Arena& arena, const Value& object, const ownership::Managed& managed, bool custom);
+
+struct DecodedConfig {
+  Value value;
+  std::vector<std::string> duplicates;  // YAML keys given twice, as lines.
+};
+// Options of an apply, whose manager the configuration itself may name. Fills in `config`. 400, 422.
+Result<WriteOptions> parse_apply_options(Call& call, PatchType type, std::string_view bytes, DecodedConfig& config);
+Result<Unit> report_config_findings(Call& call, const DecodedConfig& config, FieldValidation validation);
+// What an apply made, as an object of the type. 500 without a reason, as Kubernetes answers.
+Result<Value> typed_from_config(Call& call, const Value& object, const types::Type& type);
+
+// Numbers as Kubernetes' converter from untyped trees takes them: an integral double fits an integer field, what is
+// beyond its range wraps. "cannot convert float64 to int32".
+Result<Value> with_converted_numbers(Arena& arena, const types::Type& type, const Value& value);
+
+Task<Result<NextObject>> failed_change(Error error);
+// Whether the user may create this object: a PUT or an apply is about to. 403.
+Result<Unit> authorize_create(Call& call);
+
+}  // namespace holdfast::api

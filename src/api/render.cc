@@ -1,0 +1,421 @@
+#include "api/render.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "api/managed.h"
+#include "api/object_codec.h"
+#include "api/storage.h"
+#include "api/table_view.h"
+#include "base/api_error.h"
+
+namespace holdfast::api {
+namespace {
+
+using ownership::ManagedEntry;
+
+// What identifies an object stays whatever is asked to be dropped.
+bool identifies(std::string_view path) {
+  for (const std::string_view kept : {"apiVersion", "kind", "metadata", "metadata.name", "metadata.namespace",
+                                      "metadata.uid", "metadata.resourceVersion", "items"}) {
+    if (path == kept) return true;
+  }
+  return false;
+}
+
+Value metadata_object(Arena& arena, const View& view, const Value& tree) {
+  MapBuilder partial(arena);
+  partial.add("kind", Value::string("PartialObjectMetadata"));
+  partial.add("apiVersion", Value::string(arena, "meta.k8s.io/" + view.accepted.meta_version));
+  const Value* metadata = tree.find("metadata");
+  partial.add("metadata", metadata == nullptr ? Value::empty_map() : *metadata);
+  return partial.build();
+}
+
+Value without_paths(Arena& arena, const Value& value, const codec::FieldPaths& paths, codec::FieldPaths::Node node) {
+  if (node == codec::FieldPaths::kNone) return value;
+  if (value.is_list()) {
+    ListBuilder list(arena);
+    for (const Value& item : value.items()) list.add(without_paths(arena, item, paths, node));
+    return list.build();
+  }
+  if (!value.is_map()) return value;
+  MapBuilder map(arena);
+  for (const Member& member : value.members()) {
+    const codec::FieldPaths::Node child = paths.child(node, member.key);
+    if (!paths.ends_at(child)) map.add(member.key, without_paths(arena, member.value, paths, child));
+  }
+  return map.build();
+}
+
+// Whether the canonical body is already in the version that was asked for.
+bool is_stored_version(const View& view) { return view.served->resource == view.served->stored; }
+
+const types::Type& partial_metadata_type() {
+  static const types::Type& type = *types::find_type("meta/v1.PartialObjectMetadata");
+  return type;
+}
+
+// The object's JSON, compact, without a newline; straight from Protobuf where that is possible.
+Result<Unit> append_json(const View& view, const ObjectSource& source, bool as_item, std::string& out) {
+  const Form form = view.accepted.form;
+  if (is_stored_version(view) && !view.served->custom && form != Form::Table) {
+    std::string joined;
+    std::string_view body = source.body;
+    if (!source.managed.empty()) {
+      joined = join_managed(body, source.managed);
+      body = joined;
+    }
+    Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(body);
+    if (!envelope) return envelope.take_error();
+    codec::Shape shape;
+    if (!view.drop.empty()) shape.drop = &view.drop;
+    shape.metadata_only = form != Form::Object && view.accepted.meta_version == "v1";
+    if (form == Form::Object || shape.metadata_only) {
+      const codec::TypeMeta meta = as_item ? codec::TypeMeta{} : envelope->type;
+      return codec::protobuf_to_json(*view.served->stored->type, envelope->message, meta, shape, out,
+                                     {.gates = view.gates});
+    }
+  }
+  Arena arena;
+  Result<Value> tree = tree_of(arena, view, source);
+  if (!tree) return tree.take_error();
+  Value shown = *tree;
+  if (form == Form::PartialMetadata || form == Form::PartialMetadataList) {
+    shown = metadata_object(arena, view, shown);
+  } else if (as_item && !view.served->custom) {
+    shown = without_member(arena, without_member(arena, shown, "kind"), "apiVersion");
+  }
+  codec::encode_json(shown, out);
+  return Unit{};
+}
+
+void put_varint(std::string& out, uint64_t value) {
+  while (value >= 0x80) {
+    out += static_cast<char>(value | 0x80);
+    value >>= 7;
+  }
+  out += static_cast<char>(value);
+}
+
+}  // namespace
+
+std::string View::form_key(bool first_table) const {
+  std::string key(served->resource->version);
+  key += '|';
+  key += served->resource->group;
+  key += '|';
+  key += static_cast<char>('0' + static_cast<int>(accepted.format));
+  key += static_cast<char>('0' + static_cast<int>(accepted.form));
+  key += static_cast<char>('0' + static_cast<int>(accepted.ownership));
+  key += static_cast<char>('0' + static_cast<int>(include));
+  if (accepted.form != Form::Object) key += accepted.meta_version;
+  if (accepted.form == Form::Table) {
+    key += first_table ? 'h' : 'n';
+    key += std::to_string(now.seconds);  // Ages are in the cells.
+  }
+  for (const std::string& path : accepted.drop_paths) key += '-' + path;
+  return key;
+}
+
+View make_view(const Served& served, const Accepted& accepted, IncludeObject include, UnixTime now,
+               const Gates& gates) {
+  View view{&served, accepted, include, now, &gates, {}};
+  for (const std::string& path : accepted.drop_paths) {
+    if (!identifies(path)) view.drop.add(path);
+  }
+  return view;
+}
+
+ObjectSource source_of(Arena& arena, const View& view, const cache::Entry& entry, std::string_view body) {
+  if (view.omits_ownership()) return {body, {}};
+  const ownership::MemberOrder order =
+      view.served->custom ? ownership::MemberOrder::Bytewise : ownership::MemberOrder::Canonical;
+  return {body,
+          entry.ownership().entries(
+              arena, view.accepted.ownership == Ownership::V2 ? ownership::kFieldsV2 : ownership::kFieldsV1, order)};
+}
+
+Result<Value> tree_of(Arena& arena, const View& view, const ObjectSource& source) {
+  Result<Value> tree = view.served->storage->codec().tree(arena, source.body);
+  if (!tree) return tree;
+  Value object = *tree;
+  if (!is_stored_version(view)) object = kinds::convert(arena, *view.served->stored, *view.served->resource, object);
+  if (!source.managed.empty()) {
+    const Value* metadata = object.find("metadata");
+    const Value managed = managed_fields_value(arena, source.managed);
+    object =
+        with_member(arena, object, "metadata",
+                    with_member(arena, metadata == nullptr ? Value::empty_map() : *metadata, "managedFields", managed));
+  }
+  if (!view.drop.empty()) object = without_paths(arena, object, view.drop, codec::FieldPaths::kRoot);
+  return object;
+}
+
+Result<std::string> encode_answer(const Value& tree, const types::Type* type, Format format, bool pretty) {
+  std::string out;
+  switch (format) {
+    case Format::Json:
+      if (pretty) {
+        codec::encode_json_pretty(tree, out);
+      } else {
+        codec::encode_json(tree, out);
+        out += '\n';
+      }
+      return out;
+    case Format::Yaml: {
+      Result<Unit> encoded = codec::encode_yaml(tree, out);
+      if (!encoded) return encoded.take_error();
+      return out;
+    }
+    case Format::Cbor:
+      codec::encode_cbor(tree, out);
+      return out;
+    case Format::Protobuf: {
+      assert(type != nullptr);
+      Result<Unit> encoded = codec::encode_enveloped(*type, tree, out);
+      if (!encoded) return encoded.take_error();
+      return out;
+    }
+  }
+  return out;
+}
+
+Result<std::string> render_tree(const View& view, Arena& arena, const Value& tree, const types::Type& type) {
+  Value shown = tree;
+  const types::Type* shown_type = &type;
+  switch (view.accepted.form) {
+    case Form::Object:
+      break;
+    case Form::PartialMetadata:
+      shown = metadata_object(arena, view, tree);
+      shown_type = &partial_metadata_type();
+      break;
+    case Form::PartialMetadataList:
+      return Error{Reason::NotAcceptable,
+                   "you requested PartialObjectMetadataList, but the requested object is not a list (*" +
+                       std::string(type.name) + ")"};
+    case Form::Table:
+      shown = table_of(arena, view, tree);
+      break;
+  }
+  return encode_answer(shown, shown_type, view.accepted.format, view.accepted.pretty);
+}
+
+Result<std::string> render_object(const View& view, const ObjectSource& source) {
+  const Accepted& accepted = view.accepted;
+  if (accepted.form == Form::Object && accepted.format == Format::Protobuf && is_stored_version(view) &&
+      view.drop.empty()) {
+    return source.managed.empty() ? std::string(source.body) : join_managed(source.body, source.managed);
+  }
+  if (accepted.form != Form::Table && accepted.form != Form::PartialMetadataList && accepted.format == Format::Json &&
+      !accepted.pretty) {
+    std::string out;
+    Result<Unit> appended = append_json(view, source, false, out);
+    if (!appended) return appended.take_error();
+    out += '\n';
+    return out;
+  }
+  Arena arena;
+  Result<Value> tree = tree_of(arena, view, source);
+  if (!tree) return tree.take_error();
+  return render_tree(view, arena, *tree, *view.served->resource->type);
+}
+
+// --- Lists ---
+
+ListRenderer::ListRenderer(const View& view, ListHead head, uint64_t count)
+    : view_(view), head_(std::move(head)), count_(count) {}
+
+Value ListRenderer::metadata(Arena& arena) const {
+  MapBuilder metadata(arena);
+  if (view_.served->custom && view_.accepted.form == Form::Object) {
+    // Custom lists are maps, whose keys come sorted and whose continue is there even when it is empty.
+    metadata.add("continue", Value::string(arena, head_.continue_token));
+    if (head_.remaining > 0) metadata.add("remainingItemCount", Value::integer(head_.remaining));
+    metadata.add("resourceVersion", Value::string(arena, head_.resource_version));
+    return metadata.build();
+  }
+  if (!head_.resource_version.empty()) metadata.add("resourceVersion", Value::string(arena, head_.resource_version));
+  if (!head_.continue_token.empty()) metadata.add("continue", Value::string(arena, head_.continue_token));
+  if (head_.remaining > 0) metadata.add("remainingItemCount", Value::integer(head_.remaining));
+  return metadata.build();
+}
+
+namespace {
+
+struct ListKind {
+  std::string kind, api_version;
+};
+ListKind list_kind(const View& view) {
+  if (view.accepted.form == Form::Object) {
+    const types::Resource& resource = *view.served->resource;
+    // A CRD may name its list kind; built-in ones are all KindList.
+    const std::string kind =
+        resource.list_kind.empty() ? std::string(resource.kind) + "List" : std::string(resource.list_kind);
+    return {kind, api_version_of(resource)};
+  }
+  return {"PartialObjectMetadataList", "meta.k8s.io/" + view.accepted.meta_version};
+}
+
+}  // namespace
+
+Result<std::string> ListRenderer::protobuf_item(const ObjectSource& source) const {
+  std::string enveloped;
+  if (view_.accepted.form == Form::Object && is_stored_version(view_) && view_.drop.empty()) {
+    enveloped = source.managed.empty() ? std::string(source.body) : join_managed(source.body, source.managed);
+  } else {
+    Arena arena;
+    Result<Value> tree = tree_of(arena, view_, source);
+    if (!tree) return tree.take_error();
+    const bool partial = view_.accepted.form != Form::Object;
+    const Value shown = partial ? metadata_object(arena, view_, *tree) : *tree;
+    Result<Unit> encoded =
+        codec::encode_enveloped(partial ? partial_metadata_type() : *view_.served->resource->type, shown, enveloped);
+    if (!encoded) return encoded.take_error();
+  }
+  Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(enveloped);
+  if (!envelope) return envelope.take_error();
+  std::string item = "\x12";  // Field 2 of every list: items.
+  put_varint(item, envelope->message.size());
+  item += envelope->message;
+  return item;
+}
+
+Result<Unit> ListRenderer::measure(const ObjectSource& source) {
+  Result<std::string> item = protobuf_item(source);
+  if (!item) return item.take_error();
+  items_bytes_ += item->size();
+  return Unit{};
+}
+
+void ListRenderer::begin(std::string& out) {
+  Arena arena;
+  const ListKind kind = list_kind(view_);
+  switch (view_.accepted.format) {
+    case Format::Json: {
+      // Typed lists: kind, apiVersion, metadata, items. Custom ones are maps with sorted keys.
+      const bool sorted = view_.served->custom && view_.accepted.form == Form::Object;
+      if (view_.accepted.form == Form::Table) {
+        out += "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/" + view_.accepted.meta_version + "\",\"metadata\":";
+        codec::encode_json(metadata(arena), out);
+        out += ",\"columnDefinitions\":";
+        codec::encode_json(table_columns(arena, view_), out);
+        out += ",\"rows\":[";
+      } else if (sorted) {
+        out += "{\"apiVersion\":" + codec::encode_json_string(kind.api_version) + ",\"items\":[";
+      } else {
+        out += "{\"kind\":" + codec::encode_json_string(kind.kind) +
+               ",\"apiVersion\":" + codec::encode_json_string(kind.api_version) + ",\"metadata\":";
+        codec::encode_json(metadata(arena), out);
+        out += items_are_null() ? ",\"items\":null" : ",\"items\":[";
+      }
+      break;
+    }
+    case Format::Yaml:
+      out += "apiVersion: " + kind.api_version + "\nitems:" +
+             (items_are_null() ? " null\n"
+              : count_ == 0    ? " []\n"
+                               : "\n");
+      break;
+    case Format::Cbor: {
+      codec::Sink sink(out);
+      sink.put(codec::kCborSelfDescribed);
+      codec::write_cbor_head(codec::CborMajor::Map, 4, sink);
+      codec::write_cbor_text("kind", sink);
+      codec::write_cbor_text(kind.kind, sink);
+      codec::write_cbor_text("apiVersion", sink);
+      codec::write_cbor_text(kind.api_version, sink);
+      codec::write_cbor_text("metadata", sink);
+      codec::write_json_as_cbor(codec::encode_json(metadata(arena)), sink);
+      codec::write_cbor_text("items", sink);
+      if (items_are_null()) {
+        codec::write_cbor_null(sink);
+      } else {
+        codec::write_cbor_head(codec::CborMajor::List, count_, sink);
+      }
+      break;
+    }
+    case Format::Protobuf: {
+      std::string meta_message;
+      static const types::Type& list_meta = *types::find_type("meta/v1.ListMeta");
+      Result<Unit> encoded = codec::encode_protobuf(list_meta, metadata(arena), meta_message);
+      assert(encoded.ok());
+      std::string head = "\x0a";
+      put_varint(head, meta_message.size());
+      head += meta_message;
+      codec::write_envelope_head({kind.api_version, kind.kind}, head.size() + items_bytes_, out);
+      out += head;
+      break;
+    }
+  }
+}
+
+Result<Unit> ListRenderer::item(const ObjectSource& source, std::string& out) {
+  switch (view_.accepted.format) {
+    case Format::Json: {
+      if (!first_) out += ',';
+      first_ = false;
+      if (view_.accepted.form == Form::Table) {
+        Arena arena;
+        Result<Value> tree = tree_of(arena, view_, source);
+        if (!tree) return tree.take_error();
+        codec::encode_json(table_row(arena, view_, *tree), out);
+        return Unit{};
+      }
+      return append_json(view_, source, view_.accepted.form == Form::Object, out);
+    }
+    case Format::Protobuf: {
+      Result<std::string> item = protobuf_item(source);
+      if (!item) return item.take_error();
+      out += *item;
+      return Unit{};
+    }
+    case Format::Yaml:
+    case Format::Cbor: {
+      std::string json;
+      Result<Unit> appended = append_json(view_, source, view_.accepted.form == Form::Object, json);
+      if (!appended) return appended;
+      if (view_.accepted.format == Format::Cbor) {
+        codec::Sink sink(out);
+        codec::write_json_as_cbor(json, sink);
+        return Unit{};
+      }
+      Arena arena;
+      Result<Value> tree = codec::decode_json(arena, json);
+      if (!tree) return tree.take_error();
+      return codec::encode_yaml(Value::list(std::span(&*tree, 1)), out);
+    }
+  }
+  return Unit{};
+}
+
+void ListRenderer::end(std::string& out) {
+  Arena arena;
+  const ListKind kind = list_kind(view_);
+  switch (view_.accepted.format) {
+    case Format::Json:
+      if (!items_are_null()) out += ']';
+      if (view_.served->custom && view_.accepted.form == Form::Object) {
+        out += ",\"kind\":" + codec::encode_json_string(kind.kind) + ",\"metadata\":";
+        codec::encode_json(metadata(arena), out);
+      }
+      out += "}\n";
+      break;
+    case Format::Yaml: {
+      out += "kind: " + kind.kind + "\n";
+      MapBuilder map(arena);
+      map.add("metadata", metadata(arena));
+      Result<Unit> encoded = codec::encode_yaml(map.build(), out);
+      assert(encoded.ok());
+      break;
+    }
+    case Format::Cbor:
+      break;
+    case Format::Protobuf:
+      out += codec::kEnvelopeTail;
+      break;
+  }
+}
+
+}  // namespace holdfast::api

@@ -1,0 +1,176 @@
+// The scale subresource: an autoscaling/v1 Scale in front of a kind's replicas.
+#include "api/body.h"
+#include "api/managed.h"
+#include "api/object_codec.h"
+#include "api/patch.h"
+#include "api/state.h"
+#include "api/subresources.h"
+#include "api/writes.h"
+#include "base/api_error.h"
+#include "codec/typed.h"
+
+namespace holdfast::api {
+namespace {
+
+const types::Type& scale_type() {
+  static const types::Type& type = *types::find_type("autoscaling/v1.Scale");
+  return type;
+}
+
+std::vector<std::string> versions_of(const Call& call) {
+  std::vector<std::string> versions;
+  for (const Served& other : call.registry->all()) {
+    if (other.storage == call.served->storage) versions.push_back(api_version_of(*other.resource));
+  }
+  return versions;
+}
+
+struct ScaleLive {
+  Value scale;
+  ownership::Managed managed;
+  std::vector<std::string> versions;
+  std::vector<ownership::ReplicasPath> paths;
+};
+ScaleLive scale_live(Call& call, const LiveObject& live) {
+  ScaleLive out;
+  out.versions = versions_of(call);
+  for (const std::string& version : out.versions) out.paths.push_back({version, "spec.replicas"});
+  out.scale = kinds::scale_of(call.arena, *call.served->resource, live.object);
+  out.managed = ownership::scale_entries(call.arena, live.managed, out.paths);
+  return out;
+}
+
+// The parent with what the Scale says, and the parent's owners after it.
+Result<NextObject> parent_of(Call& call, const LiveObject& live, const ScaleLive& before, const Value& scale,
+                             const ownership::Managed& managed) {
+  Result<Unit> valid = kinds::validate_scale(scale);
+  if (!valid) return valid.take_error();
+  Draft draft(call.arena, live.object);
+  kinds::apply_scale(draft.root(), scale);
+  const std::string_view revision = scale.text_at("metadata", "resourceVersion");
+  Draft::Node metadata = draft.root().child("metadata");
+  if (revision.empty()) {
+    metadata.remove("resourceVersion");
+  } else {
+    metadata.set("resourceVersion", Value::string(revision));
+  }
+  NextObject next;
+  next.object = draft.value();
+  next.managed = ownership::parent_entries(call.arena, live.managed, managed, api_version_of(*call.served->resource),
+                                           before.paths);
+  return next;
+}
+
+Task<Result<NextObject>> replace_scale(Call& call, const WriteOptions& options, Value scale, const LiveObject* live) {
+  const ScaleLive before = scale_live(call, *live);
+  ownership::UpdateResult owned = call.served->managers->scale().update(call.arena, {.live = &before.scale,
+                                                                                     .live_managed = &before.managed,
+                                                                                     .object = scale,
+                                                                                     .manager = options.field_manager,
+                                                                                     .now = call.view.now});
+  co_return parent_of(call, *live, before, owned.object, owned.managed);
+}
+
+Task<Result<NextObject>> patch_scale_live(Call& call, const WriteOptions& options, const DecodedPatch& patch,
+                                          const LiveObject* live) {
+  const ScaleLive before = scale_live(call, *live);
+  Result<Value> patched = apply_patch(call.arena, patch, before.scale, scale_type());
+  if (!patched) co_return patched.take_error();
+  Result<Value> scale = typed_from_patch(call, patch, *patched, *patched, scale_type(), options.field_validation);
+  if (!scale) co_return scale.take_error();
+  Result<Unit> named = check_name(call, *scale);
+  if (!named) co_return named.take_error();
+  ownership::UpdateResult owned = call.served->managers->scale().update(call.arena, {.live = &before.scale,
+                                                                                     .live_managed = &before.managed,
+                                                                                     .object = *scale,
+                                                                                     .manager = options.field_manager,
+                                                                                     .now = call.view.now});
+  co_return parent_of(call, *live, before, owned.object, owned.managed);
+}
+
+Task<Result<NextObject>> apply_scale_live(Call& call, const WriteOptions& options, const DecodedConfig& config,
+                                          const LiveObject* live) {
+  if (!live->managed_problem.empty()) co_return untyped("failed to decode managed fields: " + live->managed_problem);
+  const ScaleLive before = scale_live(call, *live);
+  Result<ownership::ApplyResult> applied =
+      call.served->managers->scale().apply(call.arena, {.live = &before.scale,
+                                                        .live_managed = &before.managed,
+                                                        .config = config.value,
+                                                        .manager = options.field_manager,
+                                                        .force = options.force.value_or(false),
+                                                        .now = call.view.now});
+  if (!applied) co_return applied.take_error();
+  Result<Unit> strict = report_config_findings(call, config, options.field_validation);
+  if (!strict) co_return strict.take_error();
+  Result<Value> scale = typed_from_config(call, applied->object, scale_type());
+  if (!scale) co_return scale.take_error();
+  Result<Unit> named = check_name(call, *scale);
+  if (!named) co_return named.take_error();
+  co_return parent_of(call, *live, before, *scale, applied->managed);
+}
+
+void respond_scale_of(Call& call, int code, const Value& stored) {
+  const Value object = call.served->resource == call.served->stored
+                           ? stored
+                           : kinds::convert(call.arena, *call.served->stored, *call.served->resource, stored);
+  respond_tree(call, code, kinds::scale_of(call.arena, *call.served->resource, object), scale_type());
+}
+
+}  // namespace
+
+void respond_scale(Call& call, const cache::Entry& entry) {
+  const store::Blob body = entry.body();
+  Result<Value> tree = call.storage().codec().tree(call.arena, *body);
+  if (!tree) return respond_error(call, tree.error());
+  respond_scale_of(call, 200, *tree);
+}
+
+Task<void> update_scale(Call& call, const std::string& bytes, Format format) {
+  Result<WriteOptions> options = parse_write_options(call.query, WriteKind::Update);
+  if (!options) co_return respond_error(call, options.error());
+  Result<Value> decoded = decode_body(call, bytes, format, expected_of(call), options->field_validation);
+  if (!decoded) co_return respond_error(call, decoded.error());
+  Result<Value> placed = with_request_namespace(call, *decoded);
+  if (!placed) co_return respond_error(call, placed.error());
+  Result<Unit> named = check_name(call, *placed);
+  if (!named) co_return respond_error(call, named.error());
+  options->field_manager = ownership::manager_name(options->field_manager, call.request.headers.get("user-agent"));
+  WriteRequest request;
+  request.options = *options;
+  if (const std::string_view uid = placed->text_at("metadata", "uid"); !uid.empty()) request.uid = std::string(uid);
+  const WriteOptions chosen = *options;
+  const Value scale = *placed;
+  Result<Written> written = co_await write_object(
+      call, std::move(request), [&](const LiveObject* live) { return replace_scale(call, chosen, scale, live); });
+  if (!written) co_return respond_error(call, written.error());
+  respond_scale_of(call, 200, written->stored);
+}
+
+Task<void> patch_scale(Call& call, PatchType type, const std::string& bytes) {
+  WriteRequest request;
+  Result<Written> written = internal_error("not written");
+  if (type == PatchType::ApplyYaml || type == PatchType::ApplyCbor) {
+    DecodedConfig config;
+    Result<WriteOptions> options = parse_apply_options(call, type, bytes, config);
+    if (!options) co_return respond_error(call, options.error());
+    request.options = *options;
+    request.keeps_ownership_if_too_large = true;
+    const WriteOptions chosen = *options;
+    written = co_await write_object(
+        call, std::move(request), [&](const LiveObject* live) { return apply_scale_live(call, chosen, config, live); });
+  } else {
+    Result<WriteOptions> options = parse_write_options(call.query, WriteKind::Patch);
+    if (!options) co_return respond_error(call, options.error());
+    options->field_manager = ownership::manager_name(options->field_manager, call.request.headers.get("user-agent"));
+    Result<DecodedPatch> patch = decode_patch(call, type, bytes, options->field_validation);
+    if (!patch) co_return respond_error(call, patch.error());
+    request.options = *options;
+    const WriteOptions chosen = *options;
+    written = co_await write_object(
+        call, std::move(request), [&](const LiveObject* live) { return patch_scale_live(call, chosen, *patch, live); });
+  }
+  if (!written) co_return respond_error(call, written.error());
+  respond_scale_of(call, 200, written->stored);
+}
+
+}  // namespace holdfast::api

@@ -1,0 +1,79 @@
+// Cluster addresses and node ports of Services: which are free.
+//
+// What is taken is learned once from the stored Services and kept in memory; a write takes a lease, which gives back
+// what it took unless the write was stored.
+// Threading: any thread.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <random>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "base/error.h"
+#include "kinds/kinds.h"
+
+namespace holdfast::api {
+
+class Storage;
+class ServicePools;
+
+inline bool is_service(const types::Resource& resource) { return resource.group.empty() && resource.kind == "Service"; }
+
+class ServiceLease {
+ public:
+  ServiceLease() = default;
+  ServiceLease(ServiceLease&& other) noexcept { *this = std::move(other); }
+  ServiceLease& operator=(ServiceLease&& other) noexcept;
+  ~ServiceLease() { give_back(); }
+
+  // The write was stored: what was taken stays taken, what it let go is free.
+  void keep();
+
+ private:
+  friend class ServicePools;
+  void give_back();
+
+  ServicePools* pools_ = nullptr;
+  std::vector<std::string> ips_, released_ips_;
+  std::vector<int32_t> ports_, released_ports_;
+};
+
+class ServicePools {
+ public:
+  // `cidr` is IPv4. `services` may be null until bind().
+  ServicePools(std::string_view cidr, int32_t first_port, int32_t last_port);
+  void bind(Storage* services) { services_ = services; }
+
+  std::span<const std::string_view> families() const { return families_; }
+
+  // Completes the service and fills in what it gets. Before prepare.
+  Result<ServiceLease> lease_create(kinds::Context& context, Draft::Node service);
+  Result<ServiceLease> lease_update(kinds::Context& context, Draft::Node service, const Value& old);
+  // A service was deleted.
+  void release(const Value& service);
+
+ private:
+  friend class ServiceLease;
+  Result<ServiceLease> take(kinds::Context& context, Draft::Node service, const kinds::ServiceClaims& claims);
+  void load();  // Under the lock.
+  std::string why_not_ip(std::string_view ip) const;
+
+  const std::string cidr_;
+  uint32_t base_ = 0, count_ = 0;  // Of addresses, network and broadcast included.
+  const int32_t first_port_, last_port_;
+  Storage* services_ = nullptr;
+  std::vector<std::string_view> families_ = {"IPv4"};
+
+  std::mutex mutex_;  // Guards what follows.
+  bool loaded_ = false;
+  std::unordered_set<std::string> ips_;
+  std::unordered_set<int32_t> ports_;
+  std::mt19937 random_{std::random_device{}()};
+};
+
+}  // namespace holdfast::api

@@ -1,0 +1,39 @@
+// What an Api consists of. Private to the room.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "api/api.h"
+#include "api/registry.h"
+#include "api/service_pools.h"
+#include "api/storage.h"
+
+namespace holdfast::api {
+
+struct Api::State {
+  State(const Dependencies& dependencies, Options chosen);
+
+  const Dependencies deps;
+  const Options options;
+  Registry registry;
+
+  // Of the built-in resources, one for each storage prefix. Constant after construction.
+  std::unordered_map<std::string, std::unique_ptr<Storage>> storages;
+
+  std::unique_ptr<ServicePools> services;  // Never null.
+
+  // Owned by the loop of the ticker.
+  net::EventLoop::TimerId ticker = 0;
+  std::atomic<bool> closing{false};
+
+  Family<Counter>& opt_outs;
+
+  Storage* storage_of(std::string_view group, std::string_view plural);
+};
+
+}  // namespace holdfast::api

@@ -1,0 +1,51 @@
+// Where the objects of one resource lie: its keys in the store, and its watch cache. All served versions of a kind
+// share one.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "api/object_codec.h"
+#include "base/api_error.h"
+#include "cache/cache.h"
+#include "store/store.h"
+
+namespace holdfast::api {
+
+class Storage {
+ public:
+  Storage(store::Store& store, std::shared_ptr<const ObjectCodec> codec, ownership::Pool& pool,
+          cache::Executors executors, cache::Options options, const Clock& clock)
+      : store_(store),
+        codec_(std::move(codec)),
+        namespaced_(options.namespaced),
+        prefix_(options.prefix),
+        cache_(store, codec_, pool, executors, std::move(options), clock) {}
+
+  store::Store& store() { return store_; }
+  cache::Cache& cache() { return cache_; }
+  const ObjectCodec& codec() const { return *codec_; }
+
+  // "namespace/name" or "name": the key below the prefix.
+  std::string short_key(std::string_view ns, std::string_view name) const {
+    std::string key;
+    if (namespaced_) key.append(ns).append(1, '/');
+    return key.append(name);
+  }
+  std::string key(std::string_view short_key) const { return prefix_ + std::string(short_key); }
+  // What a list or watch of a namespace looks at; everything when it is empty.
+  std::string scope(std::string_view ns) const {
+    return namespaced_ && !ns.empty() ? std::string(ns) + "/" : std::string();
+  }
+  const std::string& prefix() const { return prefix_; }
+
+ private:
+  store::Store& store_;
+  const std::shared_ptr<const ObjectCodec> codec_;
+  const bool namespaced_;
+  const std::string prefix_;
+  cache::Cache cache_;
+};
+
+}  // namespace holdfast::api

@@ -1,0 +1,23 @@
+// Subresources that are more than another view of the same object, and resources that are only asked.
+#pragma once
+
+#include <string>
+
+#include "api/call.h"
+
+namespace holdfast::api {
+
+// --- scale ---
+void respond_scale(Call& call, const cache::Entry& entry);
+Task<void> update_scale(Call& call, const std::string& bytes, Format format);
+Task<void> patch_scale(Call& call, PatchType type, const std::string& bytes);
+
+// --- pods ---
+Task<void> serve_pod_log(Call& call, const cache::Entry& entry);
+
+// POST to a subresource: binding, eviction, token.
+Task<void> create_subresource(Call& call, const std::string& bytes, Format format);
+// POST of a review: answered, never stored.
+Task<void> serve_review(Call& call, const std::string& bytes, Format format);
+
+}  // namespace holdfast::api

@@ -1,0 +1,162 @@
+// WATCH: where to start, then events in the client's form until its time is over or it leaves.
+#include <random>
+
+#include "api/managed.h"
+#include "api/reads.h"
+#include "api/state.h"
+#include "base/api_error.h"
+
+namespace holdfast::api {
+namespace {
+
+using std::chrono::seconds;
+
+seconds watch_duration(const Call& call, const ListOptions& options) {
+  if (options.timeout_seconds && *options.timeout_seconds > 0) return seconds(*options.timeout_seconds);
+  static thread_local std::minstd_rand random{std::random_device{}()};
+  const int64_t least = call.api.options.min_watch_timeout.count();
+  return seconds(least + std::uniform_int_distribution<int64_t>(0, least)(random));
+}
+
+EventName name_of(cache::EventType type) {
+  switch (type) {
+    case cache::EventType::Added:
+      return EventName::Added;
+    case cache::EventType::Modified:
+      return EventName::Modified;
+    case cache::EventType::Deleted:
+      return EventName::Deleted;
+    case cache::EventType::Bookmark:
+      break;
+  }
+  return EventName::Bookmark;
+}
+
+Result<store::Blob> render_delivery(const View& view, const cache::Delivery& delivery, const std::string& form,
+                                    bool first_table) {
+  if (delivery.type == cache::EventType::Bookmark) {
+    return store::make_blob(
+        render_bookmark(view, std::to_string(delivery.revision.value), delivery.initial_events_end, first_table));
+  }
+  std::optional<Error> failed;
+  store::Blob bytes = delivery.render(form, [&](const cache::Delivery& shown) -> std::string {
+    Arena arena;
+    const store::Blob body = shown.object->body();
+    Result<std::string> frame =
+        render_event(view, name_of(shown.type), source_of(arena, view, *shown.object, *body), first_table);
+    if (!frame) {
+      failed = frame.take_error();
+      return {};
+    }
+    return std::move(*frame);
+  });
+  if (failed) return std::move(*failed);
+  return bytes;
+}
+
+Task<Result<cache::WatchRequest>> watch_request(Call& call, const ListOptions& options, cache::Selector selector) {
+  cache::WatchRequest request;
+  request.scope = call.storage().scope(call.ns());
+  request.selector = std::move(selector);
+  request.bookmarks = options.allow_watch_bookmarks;
+  Result<std::optional<Revision>> revision = parse_revision(options.resource_version);
+  if (!revision) co_return revision.take_error();
+  const bool unset = !revision->has_value();
+  const bool zero = !unset && (*revision)->value == 0;
+  // The old paths never learned about initial events: they start with the cache's state and no closing bookmark.
+  const bool old_path = call.info.legacy_watch && !call.query.has("watch");
+  std::optional<bool> initial = options.send_initial_events;
+  if (!initial && (unset || zero)) initial = true;
+
+  if (initial && *initial) {
+    request.start = cache::WatchRequest::Start::Initial;
+    request.initial_events_bookmark = options.allow_watch_bookmarks && !old_path;
+    if (unset) {
+      Result<Revision> current = co_await call.storage().cache().store_revision(call.executor());
+      if (!current) co_return current.take_error();
+      request.revision = *current;
+    } else {
+      request.revision = **revision;
+    }
+  } else if (unset) {
+    Result<Revision> current = co_await call.storage().cache().store_revision(call.executor());
+    if (!current) co_return current.take_error();
+    request.start = cache::WatchRequest::Start::After;
+    request.revision = *current;
+  } else if (zero) {
+    request.start = cache::WatchRequest::Start::Now;
+  } else {
+    request.start = cache::WatchRequest::Start::After;
+    request.revision = **revision;
+  }
+  co_return request;
+}
+
+void start_stream(Call& call) {
+  for (const std::string& warning : call.warnings.headers()) call.response.add_header("warning", warning);
+  call.response.set_header("content-type", watch_content_type(call.view.accepted.format));
+  call.response.set_header("cache-control", "no-cache, private");
+  (void)call.response.start(200);
+}
+
+Task<void> send_events(Call& call, cache::Watcher& watcher) {
+  const View& view = call.view;
+  const bool is_table = view.accepted.form == Form::Table;
+  const std::string form = view.form_key(false);
+  bool first = true;
+  while (true) {
+    std::vector<cache::Delivery> deliveries = co_await watcher.next(call.executor());
+    if (deliveries.empty()) break;
+    for (const cache::Delivery& delivery : deliveries) {
+      const bool first_table = is_table && first;
+      first = false;
+      Result<store::Blob> bytes =
+          render_delivery(view, delivery, first_table ? view.form_key(true) : form, first_table);
+      if (!bytes) co_return call.response.abort();
+      Result<Unit> written = co_await call.response.write(net::Bytes(**bytes, *bytes));
+      if (!written) co_return;
+    }
+  }
+}
+
+}  // namespace
+
+Task<void> serve_watch(Call& call) {
+  Result<Unit> negotiated = negotiate_answer(call, true);
+  if (!negotiated) co_return respond_error(call, negotiated.error());
+  Result<ListOptions> options = parse_list_options(call.query);
+  if (!options) co_return respond_error(call, options.error());
+  options->watch = true;
+  if (call.info.legacy_watch && !call.info.name.empty()) {
+    if (!options->field_selector.empty()) options->field_selector += ",";
+    options->field_selector += "metadata.name=" + std::string(call.info.name);
+  }
+  Result<Unit> valid = validate(*options);
+  if (!valid) co_return respond_error(call, valid.error());
+  Result<cache::Selector> selector = parse_selector(call, *options);
+  if (!selector) co_return respond_error(call, selector.error());
+  Result<cache::WatchRequest> request = co_await watch_request(call, *options, std::move(*selector));
+  if (!request) co_return respond_error(call, request.error());
+  const seconds duration = watch_duration(call, *options);
+  request->deadline = call.api.deps.clock->monotonic() + duration;
+
+  Result<cache::Watcher> watcher = co_await call.storage().cache().watch(std::move(*request), call.executor());
+  if (!watcher) {
+    const Error& error = watcher.error();
+    if (error.reason != Reason::Expired && error.reason != Reason::Timeout) co_return respond_error(call, error);
+    // The stream has begun as far as the client can tell: it learns about these as an event.
+    start_stream(call);
+    Result<Unit> written = co_await call.response.write(net::Bytes(render_error_event(call.view, error)));
+    if (written) call.response.end();
+    co_return;
+  }
+  start_stream(call);
+  cache::Watcher following = std::move(*watcher);
+  call.response.on_interrupt([&following](net::Interrupt) { following.cancel(); });
+  const net::EventLoop::TimerId timer = call.request.loop().run_after(duration, [&following] { following.cancel(); });
+  co_await send_events(call, following);
+  call.request.loop().cancel(timer);
+  call.response.end();
+}
+
+}  // namespace holdfast::api

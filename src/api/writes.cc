@@ -1,0 +1,496 @@
+#include "api/writes.h"
+
+#include <random>
+
+#include "api/managed.h"
+#include "api/object_codec.h"
+#include "api/service_pools.h"
+#include "api/state.h"
+#include "base/api_error.h"
+#include "base/text.h"
+
+namespace holdfast::api {
+namespace {
+
+// Writers of one object that keep overtaking each other end somewhere; upstream retries without a bound but within the
+// request's time.
+constexpr int kMaxAttempts = 200;
+constexpr int kMaxGeneratedNames = 8;
+
+Value to_version(Arena& arena, const types::Resource& from, const types::Resource& to, const Value& object) {
+  return &from == &to ? object : kinds::convert(arena, from, to, object);
+}
+
+std::chrono::seconds ttl_of(const Call& call) {
+  const types::Resource& stored = *call.served->stored;
+  return stored.group.empty() && stored.kind == "Event" ? call.api.options.event_ttl : std::chrono::seconds(0);
+}
+
+Value with_managed(Arena& arena, const Value& object, const ownership::Managed& managed, bool custom) {
+  const Value list = managed_fields_value(arena, stored_entries(arena, managed, custom));
+  if (list.is_null()) return object;
+  const Value* metadata = object.find("metadata");
+  return with_member(arena, object, "metadata",
+                     with_member(arena, metadata == nullptr ? Value::empty_map() : *metadata, "managedFields", list));
+}
+
+// CreateOptions or UpdateOptions as admission shows them: patches too.
+Value write_options_value(Arena& arena, std::string_view kind, const WriteOptions& options, std::string_view manager) {
+  MapBuilder map(arena);
+  map.add("kind", Value::string(kind));
+  map.add("apiVersion", Value::string("meta.k8s.io/v1"));
+  if (options.dry_run) {
+    static const Value kAll[] = {Value::string("All")};
+    map.add("dryRun", Value::list(kAll));
+  }
+  if (!manager.empty()) map.add("fieldManager", Value::string(arena, manager));
+  if (options.field_validation == FieldValidation::Strict) map.add("fieldValidation", Value::string("Strict"));
+  if (options.field_validation == FieldValidation::Ignore) map.add("fieldValidation", Value::string("Ignore"));
+  return map.build();
+}
+
+// Removed by this update rather than stored: it was deleted before and its last finalizer is gone.
+bool ends_with_update(const Value& next, const Value& old) {
+  if (!next.items_at("metadata", "finalizers").empty()) return false;
+  if (old.text_at("metadata", "deletionTimestamp").empty()) return false;
+  return old.int_at_or(0, "metadata", "deletionGracePeriodSeconds") == 0;
+}
+// A namespace also waits for spec.finalizers.
+bool namespace_still_held(const Call& call, const Value& next) {
+  return call.served->rules->deletion == kinds::Deletion::Namespace && !next.items_at("spec", "finalizers").empty();
+}
+
+Result<Unit> check_revision(Call& call, const Value& object, const LiveObject& live) {
+  const std::string_view text = object.text_at("metadata", "resourceVersion");
+  uint64_t revision = 0;
+  if (!text.empty()) {
+    Result<uint64_t> parsed = go_parse_uint(text);
+    if (!parsed) {
+      return untyped("resourceVersion: Invalid value: " + go_quote(text) + ": " + parsed.error().message);
+    }
+    revision = *parsed;
+  }
+  if (revision == 0) {
+    if (call.served->rules->unconditional_update) return Unit{};
+    return invalid({call.served->resource->group, call.served->resource->plural}, call.info.name,
+                   {field_invalid("metadata.resourceVersion", "0", "must be specified for an update")});
+  }
+  if (revision != live.revision.value) return modified_conflict(call.group_resource(), call.info.name);
+  return Unit{};
+}
+
+void add_warnings(Call& call, kinds::Context& context, const Value& object, const Value* old) {
+  for (const std::string& warning : kinds::warnings(context, object, old)) call.warnings.add(warning);
+}
+
+// One attempt at an update. Nothing in the result: somebody else was faster.
+struct UpdateAttempt {
+  std::optional<Written> written;
+};
+
+Task<Result<UpdateAttempt>> update_once(Call& call, const WriteRequest& request, const LiveObject& live,
+                                        NextObject next) {
+  Arena& arena = call.arena;
+  Storage& storage = call.storage();
+  const types::Resource& stored_version = *call.served->stored;
+  const bool custom = call.served->custom;
+  kinds::Context context = context_of(call);
+
+  Result<Unit> fresh = check_revision(call, next.object, live);
+  if (!fresh) co_return fresh.take_error();
+
+  Draft draft(arena, to_version(arena, *call.served->resource, stored_version, next.object));
+  draft.root().child("metadata").remove("managedFields");
+  draft.root().child("metadata").set("resourceVersion", Value::string(arena, std::to_string(live.revision.value)));
+  ServiceLease lease;
+  if (is_service(stored_version)) {
+    Result<ServiceLease> taken = call.api.services->lease_update(context, draft.root(), live.stored);
+    if (!taken) co_return taken.take_error();
+    lease = std::move(*taken);
+  }
+  kinds::prepare_for_update(context, request.endpoint, draft.root(), live.stored);
+  const Value stored = draft.value();
+  Result<Unit> valid = kinds::validate_update(context, request.endpoint, stored, live.stored);
+  if (!valid) co_return valid.take_error();
+  add_warnings(call, context, stored, &live.stored);
+
+  Result<std::string> body = storage.codec().body_of(arena, stored);
+  if (!body) co_return body.take_error();
+  const bool same_object = *body == *live.body;
+  // Changes of nothing but times are no change: the old ones stay.
+  if (ownership::differ_only_in_times(next.managed, live.managed) &&
+      (same_object || kinds::semantic_equal(*stored_version.type, &stored, &live.stored))) {
+    next.managed = live.managed;
+  }
+
+  const Value requested = to_version(arena, stored_version, *call.served->resource, stored);
+  if (call.api.deps.admission != nullptr) {
+    const Value shown = with_managed(arena, requested, next.managed, custom);
+    const Value old = with_managed(arena, live.object, live.managed, custom);
+    Result<Unit> admitted = co_await run_validation(
+        call, AdmissionOperation::Update,
+        write_options_value(arena, "UpdateOptions", request.options, request.options.field_manager), shown, &old,
+        request.options.dry_run);
+    if (!admitted) co_return admitted.take_error();
+  }
+
+  Written written;
+  written.stored = stored;
+  written.managed = stored_entries(arena, next.managed, custom);
+  if (ends_with_update(stored, live.stored) && !namespace_still_held(call, stored)) {
+    written.body = std::move(*body);
+    if (!request.options.dry_run) {
+      store::StoreResult<store::WriteResult> result =
+          co_await commit(call, {store::remove(storage.key(live.entry->key()), live.revision)});
+      if (!result) co_return write_error(call, result.error());
+      if (std::holds_alternative<store::Conflict>(*result)) co_return UpdateAttempt{};
+      lease.keep();
+    }
+    co_return UpdateAttempt{std::move(written)};
+  }
+  // Live entries that cannot be read are rewritten by any write that changes something.
+  const bool same_owners = ownership::equal(next.managed, live.managed) && live.managed_problem.empty();
+  if (same_object && same_owners) {
+    written.body = std::move(*body);
+    lease.keep();
+    co_return UpdateAttempt{std::move(written)};
+  }
+  if (request.options.dry_run) {
+    written.body = std::move(*body);
+    co_return UpdateAttempt{std::move(written)};
+  }
+
+  for (bool with_owners : {true, false}) {
+    if (!with_owners) written.managed.clear();
+    Result<std::string> bytes = storage.codec().encode(*body, written.managed);
+    if (!bytes) co_return bytes.take_error();
+    store::StoreResult<store::WriteResult> result =
+        co_await commit(call, {store::update(storage.key(live.entry->key()), live.revision,
+                                             store::make_blob(std::move(*bytes)), ttl_of(call))});
+    if (!result) {
+      const bool may_drop = with_owners && !request.keeps_ownership_if_too_large && !written.managed.empty() &&
+                            !call.api.options.gates.on(Gate::RetainAllManagers);
+      if (result.error().kind == store::ErrorKind::TooLarge && may_drop) continue;
+      co_return write_error(call, result.error());
+    }
+    if (std::holds_alternative<store::Conflict>(*result)) co_return UpdateAttempt{};
+    lease.keep();
+    const Revision revision = std::get<store::Committed>(*result).revision;
+    written.body = storage.codec().with_revision(*body, revision);
+    written.stored =
+        with_path(arena, stored, std::array{std::string_view("metadata"), std::string_view("resourceVersion")},
+                  Value::string(arena, std::to_string(revision.value)));
+    co_return UpdateAttempt{std::move(written)};
+  }
+  co_return internal_error("unreachable");
+}
+
+bool is_deleting(const Call& call, const store::Conflict& conflict) {
+  if (!conflict.current || conflict.current->value == nullptr) return false;
+  Result<cache::Decoded> decoded =
+      call.storage().codec().decode(conflict.current->key, *conflict.current->value, conflict.current->modified);
+  if (!decoded) return false;
+  Arena arena;
+  Result<Value> tree = call.storage().codec().tree(arena, decoded->body);
+  return tree.ok() && !tree->text_at("metadata", "deletionTimestamp").empty();
+}
+
+}  // namespace
+
+kinds::Context context_of(Call& call) {
+  Arena& arena = call.arena;
+  const auth::UserInfo& user = *call.user;
+  std::vector<std::string_view> groups(user.groups.begin(), user.groups.end());
+  kinds::Caller* caller = arena.make<kinds::Caller>();
+  caller->name = user.name;
+  caller->uid = user.uid;
+  caller->groups = arena.copy(std::span<const std::string_view>(groups));
+  if (!user.extra.empty()) {
+    MapBuilder extra(arena);
+    for (const auto& [key, values] : user.extra) {
+      ListBuilder list(arena);
+      for (const std::string& value : values) list.add(Value::string(value));
+      extra.add(key, list.build());
+    }
+    caller->extra = extra.build();
+  }
+  return kinds::Context{.arena = arena,
+                        .resource = *call.served->resource,
+                        .now = call.view.now,
+                        .caller = caller,
+                        .service_ip_families = call.api.services->families(),
+                        .allow_privileged = call.api.options.allow_privileged};
+}
+
+Error write_error(Call& call, const store::StoreError& error) {
+  if (error.kind == store::ErrorKind::TooLarge) {
+    return Error{Reason::RequestEntityTooLarge, "Request entity too large: " + error.message};
+  }
+  Error shown = store::to_api_error(error);
+  if (shown.reason == Reason::ServerTimeout && !shown.details) {
+    shown.details = ErrorDetails{std::string(to_string(call.info.verb)),
+                                 std::string(call.served->resource->group),
+                                 std::string(call.served->resource->plural),
+                                 {}};
+  }
+  return shown;
+}
+
+Task<store::StoreResult<store::WriteResult>> commit(Call& call, store::Transaction transaction) {
+  store::Store& store = call.storage().store();
+  co_return co_await from_callback<store::StoreResult<store::WriteResult>>(
+      call.executor(), [&store, &transaction](auto done) { store.write(std::move(transaction), std::move(done)); });
+}
+
+std::string new_uid() {
+  static thread_local std::mt19937_64 random = [] {
+    std::random_device device;
+    std::seed_seq seed{device(), device(), device(), device()};
+    return std::mt19937_64(seed);
+  }();
+  const uint64_t a = (random() & 0xffffffffffff0fffull) | 0x4000ull;
+  const uint64_t b = (random() & 0x3fffffffffffffffull) | 0x8000000000000000ull;
+  char text[40];
+  std::snprintf(text, sizeof text, "%08x-%04x-%04x-%04x-%012llx", static_cast<uint32_t>(a >> 32),
+                static_cast<uint32_t>(a >> 16 & 0xffff), static_cast<uint32_t>(a & 0xffff),
+                static_cast<uint32_t>(b >> 48), static_cast<unsigned long long>(b & 0xffffffffffffull));
+  return text;
+}
+
+Task<Result<std::unique_ptr<LiveObject>>> read_live(Call& call, std::string_view name) {
+  Storage& storage = call.storage();
+  Result<cache::Cache::Latest> latest =
+      co_await storage.cache().latest(storage.short_key(call.ns(), name), call.executor());
+  if (!latest) co_return latest.take_error();
+  if (!latest->entry) co_return std::unique_ptr<LiveObject>();
+  auto live = std::make_unique<LiveObject>();
+  live->entry = std::move(latest->entry);
+  live->body = live->entry->body(cache::Entry::Use::Hot);
+  live->revision = live->entry->revision();
+  Result<Value> tree = storage.codec().tree(call.arena, *live->body);
+  if (!tree) co_return tree.take_error();
+  live->stored = *tree;
+  live->object = to_version(call.arena, *call.served->stored, *call.served->resource, *tree);
+  Result<ownership::Managed> managed = ownership::decode_managed(
+      call.arena, live->entry->ownership(), {.fields_v2 = call.api.options.gates.on(Gate::FieldsV2)});
+  if (managed) {
+    live->managed = std::move(*managed);
+  } else {
+    live->managed_problem = managed.error().message;
+  }
+  co_return live;
+}
+
+Task<Result<NextObject>> run_mutation(Call& call, AdmissionOperation operation, const WriteOptions& options,
+                                      std::string manager, NextObject next, const Value* old) {
+  AdmissionHook* hook = call.api.deps.admission;
+  if (hook == nullptr) co_return next;
+  AdmissionRequest request;
+  request.operation = operation;
+  request.resource = call.served->resource;
+  request.subresource = call.info.subresource;
+  request.ns = call.info.ns;
+  request.name = next.object.text_at("metadata", "name");
+  request.user = call.user.get();
+  request.dry_run = options.dry_run;
+  if (!hook->handles(request)) co_return next;
+  const bool custom = call.served->custom;
+  request.options = write_options_value(
+      call.arena, operation == AdmissionOperation::Create ? "CreateOptions" : "UpdateOptions", options, manager);
+  request.object = with_managed(call.arena, next.object, next.managed, custom);
+  if (old != nullptr) request.old = *old;
+  Result<Value> changed = co_await hook->mutate(call.arena, request, call.warnings, call.executor());
+  if (!changed) co_return changed.take_error();
+  const Value* metadata = changed->find("metadata");
+  const Value* managed = metadata == nullptr ? nullptr : metadata->find("managedFields");
+  next.object = *changed;
+  if (managed != nullptr) {
+    next.object = with_member(call.arena, *changed, "metadata", without_member(call.arena, *metadata, "managedFields"));
+  }
+  // What admission leaves behind must still be readable; otherwise what was there before counts.
+  const Value* before = request.object.get("metadata", "managedFields");
+  const bool untouched =
+      (managed == nullptr && before == nullptr) || (managed != nullptr && before != nullptr && managed->same(*before));
+  if (!untouched) {
+    Result<ownership::Managed> decoded =
+        ownership::decode_managed(call.arena, managed == nullptr ? Value::null() : *managed);
+    if (decoded) {
+      next.managed = std::move(*decoded);
+    } else {
+      call.warnings.add(
+          ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated "
+          "mutating admission controller; please fix your requests: " +
+          decoded.error().message);
+    }
+  }
+  co_return next;
+}
+
+Task<Result<Unit>> run_validation(Call& call, AdmissionOperation operation, Value options, const Value& object,
+                                  const Value* old, bool dry_run) {
+  AdmissionHook* hook = call.api.deps.admission;
+  if (hook == nullptr) co_return Unit{};
+  AdmissionRequest request;
+  request.operation = operation;
+  request.resource = call.served->resource;
+  request.subresource = call.info.subresource;
+  request.ns = call.info.ns;
+  request.name = object.is_map() ? object.text_at("metadata", "name") : call.info.name;
+  request.user = call.user.get();
+  request.dry_run = dry_run;
+  if (!hook->handles(request)) co_return Unit{};
+  request.options = options;
+  request.object = object;
+  if (old != nullptr) request.old = *old;
+  co_return co_await hook->validate(call.arena, request, call.warnings, call.executor());
+}
+
+Task<Result<Written>> write_object(Call& call, WriteRequest request, Transform transform) {
+  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+    Result<std::unique_ptr<LiveObject>> read = co_await read_live(call, call.info.name);
+    if (!read) co_return read.take_error();
+    const LiveObject* live = read->get();
+    if (live == nullptr && !request.may_create) co_return not_found(call.group_resource(), call.info.name);
+    if (request.uid) {
+      const std::string_view uid = live == nullptr ? std::string_view{} : live->entry->uid();
+      if (uid != *request.uid) {
+        const std::string key = call.storage().key(call.storage().short_key(call.ns(), call.info.name));
+        co_return conflict(call.group_resource(), call.info.name,
+                           "StorageError: invalid object, Code: 4, Key: " + key +
+                               ", ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: " +
+                               *request.uid + ", UID in object meta: " + std::string(uid));
+      }
+    }
+    Result<NextObject> next = co_await transform(live);
+    if (!next) co_return next.take_error();
+    if (live == nullptr) {
+      next->object = without_path(call.arena, next->object,
+                                  std::array{std::string_view("metadata"), std::string_view("resourceVersion")});
+      Result<Written> created = co_await create_object(call, request.options, std::move(*next));
+      if (!created && created.error().reason == Reason::AlreadyExists) continue;
+      co_return created;
+    }
+    Result<UpdateAttempt> updated = co_await update_once(call, request, *live, std::move(*next));
+    if (!updated) co_return updated.take_error();
+    if (updated->written) co_return std::move(*updated->written);
+  }
+  co_return modified_conflict(call.group_resource(), call.info.name);
+}
+
+Task<Result<Written>> create_object(Call& call, const WriteOptions& options, NextObject next) {
+  Arena& arena = call.arena;
+  Storage& storage = call.storage();
+  const types::Resource& stored_version = *call.served->stored;
+  const bool custom = call.served->custom;
+  const std::string generate_name(next.object.text_at("metadata", "generateName"));
+  const bool generates = !generate_name.empty() && next.object.text_at("metadata", "name").empty();
+  static thread_local std::mt19937_64 random{std::random_device{}()};
+
+  for (int attempt = 1;; ++attempt) {
+    kinds::Context context = context_of(call);
+    Draft draft(arena, to_version(arena, *call.served->resource, stored_version, next.object));
+    Draft::Node metadata = draft.root().child("metadata");
+    metadata.remove("managedFields");
+    metadata.set("uid", Value::string(arena, new_uid()));
+    metadata.set("creationTimestamp", Value::string(arena, format_rfc3339(call.view.now)));
+    if (generates) {
+      metadata.set("name", Value::string(arena, kinds::generate_name(generate_name, random())));
+    } else if (call.served->rules->name_may_be_empty && next.object.text_at("metadata", "name").empty()) {
+      metadata.set("name", Value::string(arena, new_uid()));
+    }
+    ServiceLease lease;
+    if (is_service(stored_version)) {
+      Result<ServiceLease> taken = call.api.services->lease_create(context, draft.root());
+      if (!taken) co_return taken.take_error();
+      lease = std::move(*taken);
+    }
+    kinds::prepare_for_create(context, draft.root());
+    const Value stored = draft.value();
+    Result<Unit> valid = kinds::validate_create(context, stored);
+    if (!valid) co_return valid.take_error();
+    add_warnings(call, context, stored, nullptr);
+
+    if (call.api.deps.admission != nullptr) {
+      const Value shown =
+          with_managed(arena, to_version(arena, stored_version, *call.served->resource, stored), next.managed, custom);
+      Result<Unit> admitted = co_await run_validation(
+          call, AdmissionOperation::Create, write_options_value(arena, "CreateOptions", options, options.field_manager),
+          shown, nullptr, options.dry_run);
+      if (!admitted) co_return admitted.take_error();
+    }
+    if (!stored.text_at("metadata", "resourceVersion").empty()) {
+      co_return untyped("resourceVersion should not be set on objects to be created");
+    }
+
+    Result<std::string> body = storage.codec().body_of(arena, stored);
+    if (!body) co_return body.take_error();
+    Written written;
+    written.created = true;
+    written.stored = stored;
+    written.managed = stored_entries(arena, next.managed, custom);
+    const std::string name(stored.text_at("metadata", "name"));
+    const std::string short_key = storage.short_key(call.ns(), name);
+    const std::string key = storage.key(short_key);
+    std::optional<store::Conflict> taken;
+    if (options.dry_run) {
+      Result<cache::Cache::Latest> latest = co_await storage.cache().latest(short_key, call.executor());
+      if (!latest) co_return latest.take_error();
+      if (!latest->entry) {
+        written.body = std::move(*body);
+        co_return written;
+      }
+      taken.emplace();
+    } else {
+      for (bool with_owners : {true, false}) {
+        if (!with_owners) written.managed.clear();
+        Result<std::string> bytes = storage.codec().encode(*body, written.managed);
+        if (!bytes) co_return bytes.take_error();
+        store::StoreResult<store::WriteResult> result =
+            co_await commit(call, {store::create(key, store::make_blob(std::move(*bytes)), ttl_of(call))});
+        if (!result) {
+          const bool may_drop =
+              with_owners && !written.managed.empty() && !call.api.options.gates.on(Gate::RetainAllManagers);
+          if (result.error().kind == store::ErrorKind::TooLarge && may_drop) continue;
+          co_return write_error(call, result.error());
+        }
+        if (std::holds_alternative<store::Conflict>(*result)) {
+          taken = std::get<store::Conflict>(std::move(*result));
+          break;
+        }
+        lease.keep();
+        const Revision revision = std::get<store::Committed>(*result).revision;
+        written.body = storage.codec().with_revision(*body, revision);
+        written.stored =
+            with_path(arena, stored, std::array{std::string_view("metadata"), std::string_view("resourceVersion")},
+                      Value::string(arena, std::to_string(revision.value)));
+        co_return written;
+      }
+    }
+    if (generates && attempt < kMaxGeneratedNames) continue;
+    Error error = already_exists(call.group_resource(), name);
+    if (is_deleting(call, *taken)) error.message.insert(0, "object is being deleted: ");
+    if (generates) {
+      error.message += ", the server was not able to generate a unique name for the object";
+      error.retry_after_seconds = 1;
+    }
+    co_return error;
+  }
+}
+
+void respond_written(Call& call, int code, const Written& written) {
+  ObjectSource source{written.body, {}};
+  std::vector<ownership::ManagedEntry> shown;
+  if (!call.view.omits_ownership()) {
+    if (call.view.accepted.ownership == Ownership::V2) {
+      shown = as_fields_v2(call.arena, written.managed);
+      source.managed = shown;
+    } else {
+      source.managed = written.managed;
+    }
+  }
+  Result<std::string> body = render_object(call.view, source);
+  if (!body) return respond_error(call, body.error());
+  respond(call, code, std::move(*body));
+}
+
+}  // namespace holdfast::api

@@ -1,0 +1,80 @@
+// What the writing verbs share: reading what is there, the steps between a decoded object and the store, and the loop
+// that starts again when somebody else was faster.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/admission_hook.h"
+#include "api/call.h"
+#include "api/managers.h"
+#include "cache/cache.h"
+#include "kinds/kinds.h"
+#include "ownership/ownership.h"
+
+namespace holdfast::api {
+
+// An object as it lies in the store at this moment.
+struct LiveObject {
+  cache::EntryRef entry;
+  store::Blob body;             // Keeps the trees' texts alive.
+  Value stored;                 // In the stored version, with resourceVersion, without managedFields.
+  Value object;                 // The same in the requested version.
+  ownership::Managed managed;   // Empty when it cannot be read.
+  std::string managed_problem;  // Why.
+  Revision revision;
+};
+
+// What a request wants to be there instead, in the requested version, after mutating admission.
+struct NextObject {
+  Value object;
+  ownership::Managed managed;
+};
+
+// What came of a write.
+struct Written {
+  Value stored;      // In the stored version, with its resourceVersion (none for a create that was a dry run).
+  std::string body;  // Canonical.
+  std::vector<ownership::ManagedEntry> managed;
+  bool created = false;
+};
+
+struct WriteRequest {
+  WriteOptions options;
+  kinds::Endpoint endpoint = kinds::Endpoint::Main;
+  bool may_create = false;         // A missing object is created (apply; PUT of some kinds).
+  std::optional<std::string> uid;  // Precondition.
+  bool keeps_ownership_if_too_large =
+      false;  // Apply: too large is an error rather than a reason to drop managedFields.
+};
+
+using Transform = std::function<Task<Result<NextObject>>(const LiveObject* live)>;
+
+// Null: there is none.
+Task<Result<std::unique_ptr<LiveObject>>> read_live(Call& call, std::string_view name);
+
+// Update, or create where that is allowed: read, transform, check, store; again if it changed meanwhile.
+Task<Result<Written>> write_object(Call& call, WriteRequest request, Transform transform);
+// A new object, after mutating admission; its name is made here when it asks for one.
+Task<Result<Written>> create_object(Call& call, const WriteOptions& options, NextObject next);
+
+// Mutating and validating admission, if there is any. `object` and the result are in the requested version.
+Task<Result<NextObject>> run_mutation(Call& call, AdmissionOperation operation, const WriteOptions& options,
+                                      std::string manager, NextObject next, const Value* old);
+Task<Result<Unit>> run_validation(Call& call, AdmissionOperation operation, Value options, const Value& object,
+                                  const Value* old, bool dry_run);
+
+// Answers with what was written.
+void respond_written(Call& call, int code, const Written& written);
+
+// --- Small pieces ---
+
+kinds::Context context_of(Call& call);
+// An error of the store as clients see it.
+Error write_error(Call& call, const store::StoreError& error);
+Task<store::StoreResult<store::WriteResult>> commit(Call& call, store::Transaction transaction);
+std::string new_uid();
+
+}  // namespace holdfast::api
