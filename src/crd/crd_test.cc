@@ -1,0 +1,197 @@
+#include "crd/crd.h"
+
+#include <gtest/gtest.h>
+
+#include "codec/codec.h"
+
+namespace holdfast::crd {
+namespace {
+
+constexpr UnixTime kNow{1767323045, 0};
+
+struct Fixture : testing::Test {
+  Arena arena;
+  Value parse(const std::string& json) {
+    const auto value = codec::decode_json(arena, arena.copy(json));
+    EXPECT_TRUE(value) << json;
+    return value ? *value : Value();
+  }
+  Value definition(const std::string& schema, const std::string& version_extra = "",
+                   const std::string& group = "example.com") {
+    return parse(
+        R"({"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"resourceVersion":"1","name":"things.)" +
+        group + R"("},"spec":{"group":")" + group +
+        R"(","scope":"Namespaced","names":{"plural":"things","singular":"thing","kind":"Thing","listKind":"ThingList"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":)" +
+        schema + "}" + version_extra + R"(}],"conversion":{"strategy":"None"}},"status":{"storedVersions":["v1"]}})");
+  }
+  std::string problem(const Value& value, const Value* old = nullptr) {
+    const auto result = validate_definition(value, old);
+    return result ? "" : result.error().message;
+  }
+  std::string object_problem(const std::string& schema, const std::string& spec, const std::string& old_spec = "") {
+    const auto made = Definition::make(definition(R"({"type":"object","properties":{"spec":)" + schema + "}}"));
+    const std::string head =
+        R"({"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"t","namespace":"n","resourceVersion":"1"},"spec":)";
+    const Value object = parse(head + spec + "}");
+    Value old;
+    if (!old_spec.empty()) old = parse(head + old_spec + "}");
+    const auto result = validate_object(made->versions()[0], object, old_spec.empty() ? nullptr : &old);
+    return result ? "" : result.error().message;
+  }
+};
+using CrdTest = Fixture;
+
+TEST_F(CrdTest, AGoodDefinitionPasses) {
+  EXPECT_EQ(problem(definition(R"({"type":"object","properties":{"spec":{"type":"object"}}})")), "");
+}
+
+TEST_F(CrdTest, SchemaFaultsAreNamedWhereKubernetesNamesThem) {
+  const std::string prefix =
+      "CustomResourceDefinition.apiextensions.k8s.io \"things.example.com\" is invalid: "
+      "spec.validation.openAPIV3Schema.";
+  const std::pair<const char*, const char*> kCases[] = {
+      {R"({"type":"object","properties":{"spec":{"properties":{"a":{"type":"string"}}}}})",
+       "properties[spec].type: Required value: must not be empty for specified object fields"},
+      {R"({"type":"object","properties":{"spec":{"type":"object","properties":{"a":{"type":"string"}},"additionalProperties":{"type":"string"}}}})",
+       "properties[spec].additionalProperties: Forbidden: additionalProperties and properties are mutual exclusive"},
+      {R"({"type":"object","properties":{"spec":{"type":"array"}}})",
+       "properties[spec].items: Required value: must be specified"},
+      {R"({"type":"object","properties":{"l":{"type":"array","x-kubernetes-list-type":"map","items":{"type":"object","properties":{"n":{"type":"string"}}}}}})",
+       "properties[l].x-kubernetes-list-map-keys: Required value: must not be empty if x-kubernetes-list-type is map"},
+      {R"({"type":"object","properties":{"l":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["n"],"items":{"type":"object","properties":{"n":{"type":"string"}}}}}})",
+       "properties[l].items.properties[n].default: Required value: this property is in x-kubernetes-list-map-keys, so "
+       "it must have a default or be a required property"},
+      {R"({"type":"object","properties":{"m":{"type":"string","x-kubernetes-map-type":"atomic"}}})",
+       "properties[m].type: Invalid value: \"string\": must be object if x-kubernetes-map-type is specified"},
+      {R"({"type":"object","properties":{"a":{"type":"string","pattern":"("}}})", nullptr},
+      {R"({"type":"object","properties":{"a":{"type":"object","properties":{"x":{"type":"integer"}},"default":{"x":1,"y":2}}}})",
+       "properties[a].default: Invalid value: {\"x\":1,\"y\":2}: must not have unknown fields"},
+  };
+  for (const auto& [schema, want] : kCases) {
+    const std::string got = problem(definition(schema));
+    if (want == nullptr)
+      EXPECT_FALSE(got.empty()) << schema;
+    else
+      EXPECT_EQ(got, prefix + want);
+  }
+}
+
+TEST_F(CrdTest, ColumnsAreCheckedAtTheTopWhenAllVersionsShareThem) {
+  EXPECT_EQ(
+      problem(definition(
+          R"({"type":"object"})",
+          R"(,"additionalPrinterColumns":[{"name":"A","type":"text","jsonPath":"spec.a"},{"name":"","type":"string","jsonPath":".a"}])")),
+      "CustomResourceDefinition.apiextensions.k8s.io \"things.example.com\" is invalid: "
+      "[spec.additionalPrinterColumns[0].type: Invalid value: \"text\": must be one of "
+      "boolean,date,integer,number,string, spec.additionalPrinterColumns[0].JSONPath: Invalid value: \"spec.a\": must "
+      "be a simple json path starting with ., "
+      "spec.additionalPrinterColumns[1].name: Required value]");
+}
+
+TEST_F(CrdTest, AProtectedGroupNeedsApproval) {
+  EXPECT_EQ(
+      problem(definition(R"({"type":"object"})", "", "x.k8s.io")),
+      "CustomResourceDefinition.apiextensions.k8s.io \"things.x.k8s.io\" is invalid: "
+      "metadata.annotations[api-approved.kubernetes.io]: Required value: protected groups must have "
+      "approval annotation \"api-approved.kubernetes.io\", see https://github.com/kubernetes/enhancements/pull/1111");
+}
+
+TEST_F(CrdTest, GroupAndPluralNeverChange) {
+  const Value old = definition(R"({"type":"object"})");
+  const Value next =
+      with_path(arena, old, std::vector<std::string_view>{"spec", "names", "plural"}, Value::string("others"));
+  EXPECT_EQ(problem(next, &old),
+            "CustomResourceDefinition.apiextensions.k8s.io \"things.example.com\" is invalid: spec.names.plural: "
+            "Invalid value: \"others\": field is immutable");
+}
+
+struct ObjectCase {
+  const char *name, *schema, *spec, *want;  // `want` after the common start.
+};
+
+TEST_F(CrdTest, ObjectsAreRefusedInKubernetesWords) {
+  const ObjectCase kCases[] = {
+      {"too short", R"({"type":"object","properties":{"s":{"type":"string","minLength":3}}})", R"({"s":"ab"})",
+       "spec.s: Invalid value: \"ab\": spec.s in body should be at least 3 chars long"},
+      {"too long", R"({"type":"object","properties":{"s":{"type":"string","maxLength":5}}})", R"({"s":"abcdef"})",
+       "spec.s: Too long: may not be more than 5 bytes"},
+      {"pattern", R"({"type":"object","properties":{"p":{"type":"string","pattern":"^a+$"}}})", R"({"p":"b"})",
+       "spec.p: Invalid value: \"b\": spec.p in body should match '^a+$'"},
+      {"minimum", R"({"type":"object","properties":{"n":{"type":"integer","minimum":1}}})", R"({"n":0})",
+       "spec.n: Invalid value: 0: spec.n in body should be greater than or equal to 1"},
+      {"exclusive", R"({"type":"object","properties":{"x":{"type":"number","minimum":0,"exclusiveMinimum":true}}})",
+       R"({"x":0})", "spec.x: Invalid value: 0: spec.x in body should be greater than 0"},
+      {"multiple", R"({"type":"object","properties":{"m":{"type":"integer","multipleOf":5}}})", R"({"m":7})",
+       "spec.m: Invalid value: 7: spec.m in body should be a multiple of 5"},
+      {"enum", R"({"type":"object","properties":{"e":{"type":"string","enum":["red","green"]}}})", R"({"e":"blue"})",
+       "spec.e: Unsupported value: \"blue\": supported values: \"red\", \"green\""},
+      {"items", R"({"type":"object","properties":{"l":{"type":"array","minItems":1,"items":{"type":"string"}}}})",
+       R"({"l":[]})", "spec.l: Invalid value: 0: spec.l in body should have at least 1 items"},
+      {"many", R"({"type":"object","properties":{"l":{"type":"array","maxItems":2,"items":{"type":"string"}}}})",
+       R"({"l":["a","b","c"]})", "spec.l: Too many: 3: must have at most 2 items"},
+      {"type", R"({"type":"object","properties":{"n":{"type":"integer"}}})", R"({"n":"x"})",
+       "spec.n: Invalid value: \"string\": spec.n in body must be of type integer: \"string\""},
+      {"required", R"({"type":"object","required":["a"],"properties":{"a":{"type":"string"}}})", R"({})",
+       "spec.a: Required value"},
+      {"set",
+       R"({"type":"object","properties":{"l":{"type":"array","x-kubernetes-list-type":"set","items":{"type":"string"}}}})",
+       R"({"l":["a","b","a"]})", "spec.l[2]: Duplicate value: \"a\""},
+      {"map",
+       R"({"type":"object","properties":{"l":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["k"],"items":{"type":"object","required":["k"],"properties":{"k":{"type":"string"}}}}}})",
+       R"({"l":[{"k":"a"},{"k":"a"}]})", "spec.l[1]: Duplicate value: {\"k\":\"a\"}"},
+      {"a float with an integral value is an integer", R"({"type":"object","properties":{"n":{"type":"integer"}}})",
+       R"({"n":2.0})", ""},
+  };
+  for (const ObjectCase& item : kCases) {
+    SCOPED_TRACE(item.name);
+    const std::string want = *item.want == 0 ? "" : std::string("Thing.example.com \"t\" is invalid: ") + item.want;
+    EXPECT_EQ(object_problem(item.schema, item.spec), want);
+  }
+}
+
+TEST_F(CrdTest, WhatDidNotChangeIsForgiven) {
+  const char* schema = R"({"type":"object","properties":{"a":{"type":"string","maxLength":3},"b":{"type":"string"}}})";
+  EXPECT_EQ(object_problem(schema, R"({"a":"toolong","b":"new"})", R"({"a":"toolong","b":"old"})"), "");
+  EXPECT_NE(object_problem(schema, R"({"a":"toolong2"})", R"({"a":"toolong"})"), "");
+}
+
+TEST_F(CrdTest, NamesAreAcceptedAndConflictsTold) {
+  const Value wanted = definition(R"({"type":"object"})");
+  const Value accepted = accept_names(arena, wanted, {}, kNow);
+  EXPECT_EQ(
+      codec::encode_json(*accepted.get("status", "conditions")),
+      R"([{"type":"NamesAccepted","status":"True","lastTransitionTime":"2026-01-02T03:04:05Z","reason":"NoConflicts","message":"no conflicts found"},)"
+      R"({"type":"Established","status":"False","lastTransitionTime":"2026-01-02T03:04:05Z","reason":"Installing","message":"the initial names have been accepted"}])");
+  const Value established = establish(arena, accepted, kNow);
+  EXPECT_TRUE(has_condition(established, "Established", "True"));
+  EXPECT_TRUE(accept_names(arena, established, {}, kNow).same(established));
+
+  const Value conflict = accept_names(arena, wanted, {{"things"}, {}}, kNow);
+  EXPECT_EQ(conflict.items_at("status", "conditions")[0].text_at("reason"), "PluralConflict");
+  EXPECT_EQ(conflict.items_at("status", "conditions")[0].text_at("message"), "\"things\" is already in use");
+  EXPECT_EQ(conflict.text_at("status", "acceptedNames", "kind"), "Thing");
+}
+
+TEST_F(CrdTest, ADefinitionBecomesResources) {
+  Value written = definition(
+      R"({"type":"object","properties":{"spec":{"type":"object","properties":{"replicas":{"type":"integer"}}}}})",
+      R"(,"subresources":{"status":{},"scale":{"specReplicasPath":".spec.replicas","statusReplicasPath":".status.replicas"}},"additionalPrinterColumns":[{"name":"R","type":"integer","jsonPath":".spec.replicas"}])");
+  written = establish(arena, accept_names(arena, written, {}, kNow), kNow);
+  const auto made = Definition::make(written);
+  ASSERT_EQ(made->versions().size(), 1u);
+  const types::Resource& resource = *made->versions()[0].resource;
+  EXPECT_TRUE(made->established());
+  EXPECT_EQ(resource.plural, "things");
+  EXPECT_EQ(resource.storage_prefix, "example.com/things");
+  EXPECT_EQ(resource.columns.size(), 2u);
+  ASSERT_EQ(resource.subresources.size(), 2u);
+  EXPECT_EQ(resource.subresources[1].kind, "Scale");
+  const Value object = parse(R"({"metadata":{"name":"t","namespace":"n"},"spec":{"replicas":3}})");
+  const auto scale = scale_of(arena, *made->versions()[0].scale, object);
+  ASSERT_TRUE(scale);
+  EXPECT_EQ(scale->int_at_or(0, "spec", "replicas"), 3);
+  EXPECT_LT(made->bytes(), 100u * 1024);
+}
+
+}  // namespace
+}  // namespace holdfast::crd

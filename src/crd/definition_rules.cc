@@ -1,0 +1,479 @@
+// The rules of a CustomResourceDefinition. Kubernetes keeps what is the same in all versions once, at the top, and
+// names it there in errors: a definition with one version reports spec.validation.openAPIV3Schema.
+#include <algorithm>
+#include <cctype>
+#include <functional>
+#include <set>
+
+#include "base/text.h"
+#include "codec/codec.h"
+#include "crd/crd.h"
+#include "crd/rules.h"
+
+namespace holdfast::crd {
+namespace {
+
+constexpr size_t kMostSelectableFields = 8;
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(), [](unsigned char c) { return std::tolower(c); });
+  return result;
+}
+
+const Value* member_of(const Value& version, std::string_view key) {
+  const Value* value = version.find(key);
+  if (value == nullptr || (value->is_list() && value->count() == 0)) return nullptr;
+  return value;
+}
+
+// Whether all versions say the same of `key`: then it belongs to the top.
+bool is_shared(std::span<const Value> versions, std::string_view key) {
+  if (versions.empty()) return false;
+  const Value* first = member_of(versions.front(), key);
+  return std::all_of(versions.begin(), versions.end(), [&](const Value& version) {
+    const Value* own = member_of(version, key);
+    return first == nullptr ? own == nullptr : own != nullptr && equal(*first, *own);
+  });
+}
+
+void simple_path(const Path& at, std::string_view path, FieldErrors& errors) {
+  if (path.empty())
+    errors.invalid(at, path, "must not be empty");
+  else if (!path.starts_with("."))
+    errors.invalid(at, path, "must be a simple json path starting with .");
+  else if (path.find_first_of("[]") != std::string_view::npos)
+    errors.invalid(at, path, "must be a json path in the dot notation");
+}
+
+void validate_column(const Value& column, const Path& at, FieldErrors& errors) {
+  static constexpr std::string_view kTypes[] = {"boolean", "date", "integer", "number", "string"};
+  static constexpr std::string_view kFormats[] = {"byte",  "date",  "date-time", "double",
+                                                  "float", "int32", "int64",     "password"};
+  if (column.text_at("name").empty()) errors.required(at.child("name"));
+  const std::string_view type = column.text_at("type"), format = column.text_at("format"),
+                         path = column.text_at("jsonPath");
+  if (type.empty())
+    errors.required(at.child("type"), "must be one of boolean,date,integer,number,string");
+  else if (std::find(std::begin(kTypes), std::end(kTypes), type) == std::end(kTypes)) {
+    errors.invalid(at.child("type"), type, "must be one of boolean,date,integer,number,string");
+  }
+  if (!format.empty() && std::find(std::begin(kFormats), std::end(kFormats), format) == std::end(kFormats)) {
+    errors.invalid(at.child("format"), format, "must be one of byte,date,date-time,double,float,int32,int64,password");
+  }
+  if (path.empty())
+    errors.required(at.child("JSONPath"));
+  else if (!path.starts_with("."))
+    errors.invalid(at.child("JSONPath"), path, "must be a simple json path starting with .");
+}
+
+void validate_subresources(const Value* subresources, const Path& at, FieldErrors& errors) {
+  const Value* scale = subresources == nullptr ? nullptr : subresources->find("scale");
+  if (scale == nullptr || !scale->is_map()) return;
+  auto replicas = [&](std::string_view key, std::string_view root) {
+    const std::string_view path = scale->text_at(key);
+    const std::string name = "scale." + std::string(key);
+    const Path here = at.child(name);
+    if (path.empty()) {
+      errors.required(here);
+      return;
+    }
+    const size_t before = errors.count();
+    simple_path(here, path, errors);
+    if (errors.count() == before && !path.starts_with("." + std::string(root) + ".")) {
+      errors.invalid(here, path, "should be a json path under ." + std::string(root));
+    }
+  };
+  replicas("specReplicasPath", "spec");
+  replicas("statusReplicasPath", "status");
+  if (const std::string_view path = scale->text_at("labelSelectorPath"); !path.empty()) {
+    const Path here = at.child("scale.labelSelectorPath");
+    const size_t before = errors.count();
+    simple_path(here, path, errors);
+    if (errors.count() == before && !path.starts_with(".spec.") && !path.starts_with(".status.")) {
+      errors.invalid(here, path, "should be a json path under either .spec or .status");
+    }
+  }
+}
+
+// The part of the schema that a path like ".spec.color" leads to.
+const Value* schema_at(const Value* schema, std::string_view path) {
+  path.remove_prefix(1);
+  while (schema != nullptr && !path.empty()) {
+    const size_t dot = path.find('.');
+    const std::string_view key = path.substr(0, dot);
+    const Value* next = schema->get("properties", key);
+    if (next == nullptr) {
+      if (const Value* additional = schema->find("additionalProperties"); additional != nullptr && additional->is_map())
+        next = additional;
+    }
+    schema = next;
+    path = dot == std::string_view::npos ? std::string_view{} : path.substr(dot + 1);
+  }
+  return schema;
+}
+
+void validate_selectable(std::span<const Value> fields, const Value* schema, const Path& at, FieldErrors& errors) {
+  std::set<std::string_view> seen;
+  for (size_t i = 0; i < fields.size(); ++i) {
+    const Path index = at.index(i), here = index.child("jsonPath");
+    const std::string_view path = fields[i].text_at("jsonPath");
+    if (path.empty()) {
+      errors.required(here);
+      continue;
+    }
+    if (!path.starts_with(".") || path.find_first_of("[]") != std::string_view::npos || path.size() == 1) {
+      errors.invalid(here, path, "is an invalid path: must be a simple json path starting with .");
+      continue;
+    }
+    if (path == ".metadata" || path.starts_with(".metadata.")) {
+      errors.invalid(here, path, "must not point to fields in metadata");
+    } else if (const Value* target = schema_at(schema, path);
+               target == nullptr || (target->text_at("type") != "string" && target->text_at("type") != "boolean" &&
+                                     target->text_at("type") != "integer")) {
+      errors.invalid(here, path,
+                     "must point to a field of type string, boolean or integer. Enum string fields and strings with "
+                     "formats are allowed.");
+    }
+    if (!seen.insert(path).second) errors.duplicate(here, path);
+  }
+  if (seen.size() > kMostSelectableFields)
+    errors.too_many(at, static_cast<int64_t>(seen.size()), kMostSelectableFields);
+}
+
+void validate_names(const Value& names, const Path& at, FieldErrors& errors) {
+  auto label = [&](std::string_view key) {
+    const std::string_view text = names.text_at(key);
+    if (text.empty()) return;
+    if (const auto why = kinds::dns1035_label_errors(text); !why.empty())
+      errors.invalid(at.child(key), text, joined(why, ","));
+  };
+  auto kind = [&](std::string_view key) {
+    const std::string_view text = names.text_at(key);
+    if (text.empty()) return;
+    if (const auto why = kinds::dns1035_label_errors(lower(text)); !why.empty()) {
+      errors.invalid(at.child(key), text, "may have mixed case, but should otherwise match: " + joined(why, ","));
+    }
+  };
+  label("plural");
+  label("singular");
+  kind("kind");
+  kind("listKind");
+  auto each = [&](std::string_view key) {
+    const auto items = names.items_at(key);
+    for (size_t i = 0; i < items.size(); ++i) {
+      if (!items[i].is_string()) continue;
+      if (const auto why = kinds::dns1035_label_errors(items[i].as_string()); !why.empty()) {
+        errors.invalid(at.item(key, i), items[i].as_string(), joined(why, ","));
+      }
+    }
+  };
+  each("shortNames");
+  if (!names.text_at("kind").empty() && names.text_at("kind") == names.text_at("listKind")) {
+    errors.invalid(at.child("listKind"), names.text_at("listKind"), "kind and listKind may not be the same");
+  }
+  each("categories");
+}
+
+void validate_conversion(const Value* conversion, const Path& at, FieldErrors& errors) {
+  if (conversion == nullptr) return;
+  const std::string_view strategy = conversion->text_at("strategy");
+  if (strategy.empty())
+    errors.required(at.child("strategy"));
+  else if (strategy != "None" && strategy != "Webhook")
+    errors.not_supported(at.child("strategy"), strategy, {"None", "Webhook"});
+  const Value* webhook = conversion->find("webhook");
+  const Value* client = webhook == nullptr ? nullptr : webhook->find("clientConfig");
+  const auto versions = webhook == nullptr ? std::span<const Value>{} : webhook->items_at("conversionReviewVersions");
+  // Errors name the fields as Kubernetes keeps them inside.
+  if (strategy == "Webhook") {
+    const Path client_at = at.child("webhookClientConfig");
+    if (client == nullptr) {
+      errors.required(client_at, "required when strategy is set to Webhook");
+    } else if ((client->find("url") != nullptr) == (client->find("service") != nullptr)) {
+      errors.required(client_at, "exactly one of url or service is required");
+    }
+    const Path versions_at = at.child("conversionReviewVersions");
+    if (versions.empty()) errors.required(versions_at);
+    bool recognized = false;
+    std::set<std::string_view> seen;
+    for (size_t i = 0; i < versions.size(); ++i) {
+      if (!versions[i].is_string()) continue;
+      const std::string_view version = versions[i].as_string();
+      if (!seen.insert(version).second)
+        errors.invalid(versions_at.index(i), version, "duplicate version");
+      else if (const auto why = kinds::dns1035_label_errors(version); !why.empty())
+        errors.invalid(versions_at.index(i), version, joined(why, ","));
+      recognized |= version == "v1" || version == "v1beta1";
+    }
+    if (!versions.empty() && !recognized) {
+      errors.invalid(versions_at, *webhook->find("conversionReviewVersions"),
+                     "must include at least one of v1, v1beta1");
+    }
+  } else {
+    if (client != nullptr)
+      errors.forbidden(at.child("webhookClientConfig"), "should not be set when strategy is not set to Webhook");
+    if (!versions.empty())
+      errors.forbidden(at.child("conversionReviewVersions"), "should not be set when strategy is not set to Webhook");
+  }
+}
+
+void validate_deprecation(const Value& version, const Path& at, FieldErrors& errors) {
+  const Value* warning = version.find("deprecationWarning");
+  if (warning == nullptr || !warning->is_string()) return;
+  const std::string_view text = warning->as_string();
+  const Path here = at.child("deprecationWarning");
+  if (!flag_at(version, "deprecated")) {
+    errors.invalid(here, text, "can only be set for deprecated versions");
+    return;
+  }
+  if (text.size() > 256) errors.invalid(here, text, "must be <= 256 characters long");
+  if (text.empty()) errors.invalid(here, text, "must not be an empty string");
+}
+
+bool status_enabled(const Value& version) { return version.get("subresources", "status") != nullptr; }
+
+void validate_spec(const Value& spec, const Path& at, FieldErrors& errors) {
+  const std::string_view group = spec.text_at("group"), scope = spec.text_at("scope");
+  if (group.empty())
+    errors.required(at.child("group"));
+  else if (const auto why = kinds::dns_subdomain_errors(group); !why.empty())
+    errors.invalid(at.child("group"), group, joined(why, ","));
+  else if (group.find('.') == std::string_view::npos)
+    errors.invalid(at.child("group"), group, "should be a domain with at least one dot");
+  if (scope.empty())
+    errors.required(at.child("scope"));
+  else if (scope != "Cluster" && scope != "Namespaced")
+    errors.not_supported(at.child("scope"), scope, {"Cluster", "Namespaced"});
+
+  const auto versions = spec.items_at("versions");
+  const bool shared_schema = is_shared(versions, "schema"), shared_subresources = is_shared(versions, "subresources"),
+             shared_columns = is_shared(versions, "additionalPrinterColumns"),
+             shared_selectable = is_shared(versions, "selectableFields");
+  for (size_t i = 0; i < versions.size(); ++i) {
+    if (versions[i].get("schema", "openAPIV3Schema") == nullptr) {
+      const Path version = at.item("versions", i);
+      errors.required(version.child("schema.openAPIV3Schema"));
+    }
+  }
+  size_t storage = 0;
+  std::set<std::string_view> version_names;
+  bool unique = true;
+  for (size_t i = 0; i < versions.size(); ++i) {
+    const Value& version = versions[i];
+    const Path here = at.item("versions", i);
+    storage += flag_at(version, "storage");
+    const std::string_view name = version.text_at("name");
+    unique &= version_names.insert(name).second;
+    if (const auto why = kinds::dns1035_label_errors(name); !why.empty())
+      errors.invalid(here.child("name"), name, joined(why, ","));
+    validate_deprecation(version, here, errors);
+    if (const Value* schema = version.get("schema", "openAPIV3Schema"); schema != nullptr && !shared_schema) {
+      const Path schema_path = here.child("schema");
+      validate_schema(*schema, status_enabled(version), schema_path.child("openAPIV3Schema"), errors);
+    }
+    if (!shared_subresources) validate_subresources(version.find("subresources"), here.child("subresources"), errors);
+    if (!shared_columns) {
+      const auto columns = version.items_at("additionalPrinterColumns");
+      for (size_t c = 0; c < columns.size(); ++c)
+        validate_column(columns[c], here.item("additionalPrinterColumns", c), errors);
+    }
+    if (!shared_selectable) {
+      validate_selectable(version.items_at("selectableFields"), version.get("schema", "openAPIV3Schema"),
+                          here.child("selectableFields"), errors);
+    }
+  }
+  const Value* written = spec.find("versions");
+  if (!unique) errors.invalid(at.child("versions"), written, "must contain unique version names");
+  if (storage != 1)
+    errors.invalid(at.child("versions"), written, "must have exactly one version marked as storage version");
+
+  const Value empty = Value::empty_map();
+  const Value* names = spec.find("names");
+  const Path names_at = at.child("names");
+  for (std::string_view key : {"plural", "singular", "kind", "listKind"}) {
+    if (names == nullptr || names->text_at(key).empty()) errors.required(names_at.child(key));
+  }
+  validate_names(names == nullptr ? empty : *names, names_at, errors);
+  if (!versions.empty()) {
+    if (const Value* schema = versions[0].get("schema", "openAPIV3Schema"); schema != nullptr && shared_schema) {
+      const bool any_status = std::any_of(versions.begin(), versions.end(), status_enabled);
+      const Path validation = at.child("validation");
+      validate_schema(*schema, any_status, validation.child("openAPIV3Schema"), errors);
+    }
+    if (shared_subresources) validate_subresources(versions[0].find("subresources"), at.child("subresources"), errors);
+    if (shared_columns) {
+      const auto columns = versions[0].items_at("additionalPrinterColumns");
+      for (size_t c = 0; c < columns.size(); ++c)
+        validate_column(columns[c], at.item("additionalPrinterColumns", c), errors);
+    }
+    if (shared_selectable) {
+      validate_selectable(versions[0].items_at("selectableFields"), versions[0].get("schema", "openAPIV3Schema"),
+                          at.child("selectableFields"), errors);
+    }
+  }
+  validate_conversion(spec.find("conversion"), at.child("conversion"), errors);
+}
+
+void validate_stored_versions(const Value& definition, FieldErrors& errors) {
+  const Path status("status"), at = status.child("storedVersions");
+  const auto stored = definition.items_at("status", "storedVersions");
+  const Value* written = definition.get("status", "storedVersions");
+  if (stored.empty()) {
+    errors.invalid(at, written == nullptr ? Value::empty_list() : *written, "must have at least one stored version");
+    return;
+  }
+  auto is_stored = [&](std::string_view name) {
+    return std::any_of(stored.begin(), stored.end(),
+                       [name](const Value& v) { return v.is_string() && v.as_string() == name; });
+  };
+  const auto versions = definition.items_at("spec", "versions");
+  for (const Value& version : versions) {
+    if (flag_at(version, "storage") && !is_stored(version.text_at("name"))) {
+      errors.invalid(at, *written, "must have the storage version " + std::string(version.text_at("name")));
+    }
+  }
+  for (size_t i = 0; i < stored.size(); ++i) {
+    if (!stored[i].is_string()) continue;
+    const std::string name(stored[i].as_string());
+    const bool known =
+        std::any_of(versions.begin(), versions.end(), [&](const Value& v) { return v.text_at("name") == name; });
+    if (!known) {
+      errors.invalid(at.index(i), name,
+                     "missing from spec.versions; " + name +
+                         " was previously a storage version, and must remain in spec.versions until a storage "
+                         "migration ensures no data remains persisted in " +
+                         name + " and removes " + name + " from status.storedVersions");
+    }
+  }
+}
+
+// Groups of the project itself are reserved: whoever uses one says why.
+void validate_approval(const Value& definition, FieldErrors& errors) {
+  const std::string_view group = definition.text_at("spec", "group");
+  auto within = [group](std::string_view domain) {
+    return group == domain || group.ends_with("." + std::string(domain));
+  };
+  if (!within("k8s.io") && !within("kubernetes.io")) return;
+  constexpr std::string_view kAnnotation = "api-approved.kubernetes.io";
+  const std::string_view value = definition.text_at("metadata", "annotations", kAnnotation);
+  const Path metadata("metadata"), annotations = metadata.child("annotations"), at = annotations.key(kAnnotation);
+  if (value.empty()) {
+    errors.required(at,
+                    "protected groups must have approval annotation \"api-approved.kubernetes.io\", see "
+                    "https://github.com/kubernetes/enhancements/pull/1111");
+  } else if (!value.starts_with("unapproved") && !(value.find("://") != std::string_view::npos)) {
+    errors.invalid(at, value,
+                   "protected groups must have approval annotation \"api-approved.kubernetes.io\" with either a URL or "
+                   "a reason starting with \"unapproved\", see "
+                   "https://github.com/kubernetes/enhancements/pull/1111");
+  }
+}
+
+void validate_status_names(const Value& definition, FieldErrors& errors) {
+  const Path status("status");
+  if (const Value* names = definition.get("status", "acceptedNames"))
+    validate_names(*names, status.child("acceptedNames"), errors);
+}
+
+void collect_formats(const Value& schema, std::set<std::string>& formats) {
+  if (!schema.is_map()) return;
+  if (const std::string_view format = schema.text_at("format"); !format.empty() && !is_known_format(format))
+    formats.emplace(format);
+  for (const Member& member : schema.members()) {
+    if (member.key == "properties" && member.value.is_map()) {
+      for (const Member& property : member.value.members()) collect_formats(property.value, formats);
+    } else if (member.key == "items" || member.key == "additionalProperties" || member.key == "not") {
+      collect_formats(member.value, formats);
+    } else if (member.value.is_list() && (member.key == "allOf" || member.key == "anyOf" || member.key == "oneOf")) {
+      for (const Value& item : member.value.items()) collect_formats(item, formats);
+    }
+  }
+}
+
+std::set<std::string> unknown_formats(const Value& definition) {
+  std::set<std::string> formats;
+  for (const Value& version : definition.items_at("spec", "versions")) {
+    if (const Value* schema = version.get("schema", "openAPIV3Schema")) collect_formats(*schema, formats);
+  }
+  return formats;
+}
+
+Error invalid(const Value& definition, const FieldErrors& errors) {
+  return errors.to_error("apiextensions.k8s.io", "CustomResourceDefinition", definition.text_at("metadata", "name"));
+}
+
+}  // namespace
+
+Result<Unit> validate_definition(const Value& definition, const Value* old) {
+  FieldErrors errors;
+  const Value empty = Value::empty_map();
+  const Value* metadata = definition.find("metadata");
+  const Value* spec = definition.find("spec");
+  const Path metadata_at("metadata"), spec_at("spec");
+  if (old == nullptr) {
+    kinds::validate_metadata(metadata == nullptr ? empty : *metadata, false, kinds::name_is_dns_subdomain, metadata_at,
+                             errors);
+    const std::string wanted = std::string(definition.text_at("spec", "names", "plural")) + "." +
+                               std::string(definition.text_at("spec", "group"));
+    const std::string_view name = definition.text_at("metadata", "name");
+    if (name != wanted) errors.invalid(metadata_at.child("name"), name, "must be spec.names.plural+\".\"+spec.group");
+  } else {
+    const Value* before = old->find("metadata");
+    kinds::validate_metadata_update(metadata == nullptr ? empty : *metadata, before == nullptr ? empty : *before,
+                                    metadata_at, errors);
+  }
+  validate_spec(spec == nullptr ? empty : *spec, spec_at, errors);
+  if (old != nullptr) {
+    auto immutable = [&](const Path& at, const Value* next, const Value* before) {
+      const Value a = next == nullptr ? Value::string("") : *next, b = before == nullptr ? Value::string("") : *before;
+      if (!equal(a, b)) errors.invalid(at, a, "field is immutable");
+    };
+    const Path names = spec_at.child("names");
+    if (has_condition(*old, "Established", "True")) {
+      immutable(spec_at.child("scope"), definition.get("spec", "scope"), old->get("spec", "scope"));
+      immutable(names.child("kind"), definition.get("spec", "names", "kind"), old->get("spec", "names", "kind"));
+    }
+    immutable(spec_at.child("group"), definition.get("spec", "group"), old->get("spec", "group"));
+    immutable(names.child("plural"), definition.get("spec", "names", "plural"), old->get("spec", "names", "plural"));
+  }
+  validate_status_names(definition, errors);
+  validate_stored_versions(definition, errors);
+  if (old == nullptr || definition.text_at("metadata", "annotations", "api-approved.kubernetes.io") !=
+                            old->text_at("metadata", "annotations", "api-approved.kubernetes.io")) {
+    validate_approval(definition, errors);
+  }
+  const bool preserves = spec != nullptr && flag_at(*spec, "preserveUnknownFields");
+  const bool preserved =
+      old != nullptr && old->find("spec") != nullptr && flag_at(*old->find("spec"), "preserveUnknownFields");
+  if (preserves && !preserved) {
+    errors.invalid(
+        spec_at.child("preserveUnknownFields"), true,
+        "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead");
+  }
+  if (!errors.empty()) return invalid(definition, errors);
+  return Unit{};
+}
+
+Result<Unit> validate_definition_status(const Value& next, const Value& old) {
+  FieldErrors errors;
+  const Value empty = Value::empty_map();
+  const Value *metadata = next.find("metadata"), *before = old.find("metadata");
+  kinds::validate_metadata_update(metadata == nullptr ? empty : *metadata, before == nullptr ? empty : *before,
+                                  Path("metadata"), errors);
+  validate_status_names(next, errors);
+  if (!errors.empty()) return invalid(next, errors);
+  return Unit{};
+}
+
+std::vector<std::string> definition_warnings(const Value& definition, const Value* old) {
+  std::set<std::string> formats = unknown_formats(definition);
+  if (old != nullptr) {
+    for (const std::string& known : unknown_formats(*old)) formats.erase(known);
+  }
+  std::vector<std::string> warnings;
+  for (const std::string& format : formats) warnings.push_back("unrecognized format " + go_quote(format));
+  return warnings;
+}
+
+}  // namespace holdfast::crd

@@ -1,0 +1,135 @@
+// Which names a definition gets, and its conditions.
+#include <algorithm>
+#include <functional>
+
+#include "crd/crd.h"
+#include "crd/rules.h"
+
+namespace holdfast::crd {
+namespace {
+
+bool contains(const std::vector<std::string>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+const Value* condition(const Value& definition, std::string_view type) {
+  for (const Value& item : definition.items_at("status", "conditions")) {
+    if (item.text_at("type") == type) return &item;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+TakenNames taken_names(std::span<const Value> others_of_group) {
+  TakenNames taken;
+  for (const Value& other : others_of_group) {
+    const Value* names = other.get("status", "acceptedNames");
+    if (names == nullptr) continue;
+    for (std::string_view key : {"plural", "singular"}) {
+      if (!names->text_at(key).empty()) taken.resources.emplace_back(names->text_at(key));
+    }
+    for (const Value& short_name : names->items_at("shortNames")) {
+      if (short_name.is_string()) taken.resources.emplace_back(short_name.as_string());
+    }
+    for (std::string_view key : {"kind", "listKind"}) {
+      if (!names->text_at(key).empty()) taken.kinds.emplace_back(names->text_at(key));
+    }
+  }
+  return taken;
+}
+
+bool has_condition(const Value& definition, std::string_view type, std::string_view status) {
+  const Value* found = condition(definition, type);
+  return found != nullptr && found->text_at("status") == status;
+}
+
+Value with_condition(Arena& arena, const Value& definition, std::string_view type, std::string_view status,
+                     std::string_view reason, std::string_view message, UnixTime now) {
+  const Value* before = condition(definition, type);
+  const bool same_status = before != nullptr && before->text_at("status") == status;
+  if (same_status && before->text_at("reason") == reason && before->text_at("message") == message) return definition;
+  MapBuilder next(arena);
+  next.add("type", Value::string(arena, type));
+  next.add("status", Value::string(arena, status));
+  next.add("lastTransitionTime", same_status && before->has("lastTransitionTime")
+                                     ? *before->find("lastTransitionTime")
+                                     : Value::string(arena, format_rfc3339(now)));
+  next.add("reason", Value::string(arena, reason));
+  next.add("message", Value::string(arena, message));
+  const Value made = next.build();
+  ListBuilder conditions(arena);
+  bool replaced = false;
+  for (const Value& item : definition.items_at("status", "conditions")) {
+    const bool here = item.text_at("type") == type;
+    conditions.add(here ? made : item);
+    replaced |= here;
+  }
+  if (!replaced) conditions.add(made);
+  const std::string_view path[] = {"status", "conditions"};
+  return with_path(arena, definition, path, conditions.build());
+}
+
+Value accept_names(Arena& arena, const Value& definition, const TakenNames& taken, UnixTime now) {
+  const Value empty = Value::empty_map();
+  const Value* wanted_names = definition.get("spec", "names");
+  const Value* accepted_names = definition.get("status", "acceptedNames");
+  const Value& wanted = wanted_names == nullptr ? empty : *wanted_names;
+  const Value& accepted = accepted_names == nullptr ? empty : *accepted_names;
+  MapBuilder names(arena);
+  std::string reason, message;
+  // The last conflict found is the one that is told.
+  auto text = [&](std::string_view key, const std::vector<std::string>& held, std::string_view why) {
+    const std::string_view name = wanted.text_at(key), before = accepted.text_at(key);
+    if (name == before || !contains(held, name)) {
+      if (!name.empty() || key == "plural" || key == "kind") names.add(key, Value::string(name));
+      return;
+    }
+    reason = why;
+    message = "\"" + std::string(name) + "\" is already in use";
+    if (!before.empty() || key == "plural" || key == "kind") names.add(key, Value::string(before));
+  };
+  text("plural", taken.resources, "PluralConflict");
+  text("singular", taken.resources, "SingularConflict");
+  std::string short_conflicts;
+  for (const Value& name : wanted.items_at("shortNames")) {
+    if (!name.is_string() || !contains(taken.resources, name.as_string())) continue;
+    const auto before = accepted.items_at("shortNames");
+    if (std::any_of(before.begin(), before.end(), [&](const Value& old) { return equal(old, name); })) continue;
+    short_conflicts = "\"" + std::string(name.as_string()) + "\" is already in use";
+  }
+  if (!short_conflicts.empty()) {
+    reason = "ShortNamesConflict";
+    message = short_conflicts;
+    if (const Value* before = accepted.find("shortNames")) names.add("shortNames", *before);
+  } else if (const Value* short_names = wanted.find("shortNames")) {
+    names.add("shortNames", *short_names);
+  }
+  text("kind", taken.kinds, "KindConflict");
+  text("listKind", taken.kinds, "ListKindConflict");
+  if (const Value* categories = wanted.find("categories")) names.add("categories", *categories);
+
+  const std::string_view names_path[] = {"status", "acceptedNames"};
+  const Value accepted_now = names.build();
+  Value next = definition;
+  if (!equal(accepted_now, accepted)) next = with_path(arena, next, names_path, accepted_now);
+  const bool conflict = !reason.empty();
+  next = with_condition(arena, next, "NamesAccepted", conflict ? "False" : "True", conflict ? reason : "NoConflicts",
+                        conflict ? message : "no conflicts found", now);
+  if (!has_condition(next, "Established", "True")) {
+    next = conflict
+               ? with_condition(arena, next, "Established", "False", "NotAccepted", "not all names are accepted", now)
+               : with_condition(arena, next, "Established", "False", "Installing",
+                                "the initial names have been accepted", now);
+  }
+  return next;
+}
+
+Value establish(Arena& arena, const Value& definition, UnixTime now) {
+  if (!has_condition(definition, "NamesAccepted", "True") || has_condition(definition, "Established", "True"))
+    return definition;
+  return with_condition(arena, definition, "Established", "True", "InitialNamesAccepted",
+                        "the initial names have been accepted", now);
+}
+
+}  // namespace holdfast::crd

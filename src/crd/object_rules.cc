@@ -1,0 +1,514 @@
+// An object against the schema of its version.
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+#include "base/text.h"
+#include "codec/codec.h"
+#include "crd/crd.h"
+#include "crd/rules.h"
+
+namespace holdfast::crd {
+namespace {
+
+using types::Constraints;
+using types::Shape;
+using types::Type;
+
+std::string_view type_name(const Value& value) {
+  switch (value.kind()) {
+    case Value::Kind::Null:
+      return "null";
+    case Value::Kind::Bool:
+      return "boolean";
+    case Value::Kind::Int:
+      return "integer";
+    case Value::Kind::Double:
+      return "number";
+    case Value::Kind::String:
+      return "string";
+    case Value::Kind::List:
+      return "array";
+    default:
+      return "object";
+  }
+}
+
+// The types that a schema allows, as its errors list them; empty: any.
+std::string_view wanted_type(const Type& type) {
+  switch (type.shape) {
+    case Shape::Bool:
+      return "boolean";
+    case Shape::Int32:
+    case Shape::Int64:
+      return "integer";
+    case Shape::Double:
+      return "number";
+    case Shape::String:
+      return "string";
+    case Shape::List:
+      return "array";
+    case Shape::Map:
+    case Shape::Struct:
+      return "object";
+    case Shape::IntOrString:
+      return "integer,string";
+    default:
+      return "";
+  }
+}
+
+bool is_integral(double number) { return std::floor(number) == number && std::abs(number) < 9.007199254740992e15; }
+
+bool type_allows(const Type& type, const Value& value) {
+  switch (type.shape) {
+    case Shape::Bool:
+      return value.is_bool();
+    case Shape::Int32:
+    case Shape::Int64:
+      return value.is_int() || (value.is_double() && is_integral(value.as_double()));
+    case Shape::Double:
+      return value.is_number();
+    case Shape::String:
+      return value.is_string();
+    case Shape::List:
+      return value.is_list();
+    case Shape::Map:
+    case Shape::Struct:
+      return value.is_map();
+    case Shape::IntOrString:
+      return value.is_int() || value.is_string() || (value.is_double() && is_integral(value.as_double()));
+    default:
+      return true;
+  }
+}
+
+std::string number_text(double number) { return codec::float_text(number, codec::FloatText::Go); }
+
+size_t count_characters(std::string_view text) {
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+struct Checker {
+  FieldErrors& errors;
+
+  // "spec.x in body", the start of most sentences. The whole object has no name.
+  static std::string in_body(const Path* at) { return (at == nullptr ? std::string() : at->text()) + " in body "; }
+  static Path place(const Path* at) { return at == nullptr ? Path("") : *at; }
+
+  // The items of `old` that a new item corresponds to: by key in keyed lists, by nothing elsewhere.
+  static const Value* old_item(const Type& list, const Value& item, const Value* old) {
+    if (old == nullptr || !old->is_list() || list.list_kind != types::ListKind::Keyed || !item.is_map()) return nullptr;
+    for (const Value& candidate : old->items()) {
+      const bool same = std::all_of(list.list_keys.begin(), list.list_keys.end(), [&](std::string_view key) {
+        const Value *a = item.find(key), *b = candidate.find(key);
+        return a == nullptr ? b == nullptr : b != nullptr && equal(*a, *b);
+      });
+      if (same) return &candidate;
+    }
+    return nullptr;
+  }
+
+  void check(const Type& type, const Value& value, const Value* old, bool root, const Path* at) {
+    // Ratcheting: what did not change is not judged anew.
+    if (old != nullptr && !root && equal(value, *old)) return;
+    if (value.is_null()) {
+      if (!type.nullable && !wanted_type(type).empty()) wrong_type(type, value, at);
+      return;
+    }
+    if (!type_allows(type, value)) wrong_type(type, value, at);
+    if (type.constraints != nullptr) alternatives(*type.constraints, value, at);
+    if (value.is_string()) text(type, value.as_string(), at);
+    if (value.is_number()) number(type, value, at);
+    if (value.is_list()) list(type, value, old, at);
+    if (type.constraints != nullptr) enumeration(*type.constraints, value, at);
+    if (value.is_map()) object(type, value, old, root || type.embedded_resource, at);
+  }
+
+  void wrong_type(const Type& type, const Value& value, const Path* at) {
+    errors.type_invalid(place(at), type_name(value),
+                        in_body(at) + "must be of type " + std::string(wanted_type(type)) + ": \"" +
+                            std::string(type_name(value)) + "\"");
+  }
+
+  bool valid(const Type& type, const Value& value) {
+    FieldErrors found;
+    Checker{found}.check(type, value, nullptr, false, nullptr);
+    return found.empty();
+  }
+
+  // A rough count of what matched, to choose whose errors are shown.
+  void alternatives(const Constraints& c, const Value& value, const Path* at) {
+    const std::string name = "\"" + (at == nullptr ? std::string() : at->text()) + "\"";
+    auto report = [&](const std::string& detail) { errors.invalid(place(at), "", detail); };
+    if (!c.any_of.empty()) {
+      const bool any = std::any_of(c.any_of.begin(), c.any_of.end(), [&](const Type* t) { return valid(*t, value); });
+      if (!any) {
+        report(name + " must validate at least one schema (anyOf)");
+        check(*c.any_of.front(), value, nullptr, false, at);
+      }
+    }
+    if (!c.one_of.empty()) {
+      const auto matching =
+          std::count_if(c.one_of.begin(), c.one_of.end(), [&](const Type* t) { return valid(*t, value); });
+      if (matching != 1) {
+        report(name + " must validate one and only one schema (oneOf). " +
+               (matching == 0 ? std::string("Found none valid")
+                              : "Found " + std::to_string(matching) + " valid alternatives"));
+        if (matching == 0) check(*c.one_of.front(), value, nullptr, false, at);
+      }
+    }
+    if (!c.all_of.empty()) {
+      size_t matching = 0;
+      for (const Type* t : c.all_of) {
+        if (valid(*t, value))
+          ++matching;
+        else
+          check(*t, value, nullptr, false, at);
+      }
+      if (matching != c.all_of.size())
+        report(name + " must validate all the schemas (allOf)" + (matching == 0 ? ". None validated" : ""));
+    }
+    if (c.not_schema != nullptr && valid(*c.not_schema, value)) report(name + " must not validate the schema (not)");
+  }
+
+  void text(const Type& type, std::string_view value, const Path* at) {
+    if (const Constraints* c = type.constraints) {
+      const auto length = static_cast<int64_t>(count_characters(value));
+      if (c->max_length != nullptr && length > *c->max_length) errors.too_long(place(at), *c->max_length);
+      if (c->min_length != nullptr && length < *c->min_length) {
+        errors.invalid(place(at), value,
+                       in_body(at) + "should be at least " + std::to_string(*c->min_length) + " chars long");
+      }
+      if (!c->pattern.empty() && !pattern_matches(c->pattern, value)) {
+        errors.invalid(place(at), value, in_body(at) + "should match '" + std::string(c->pattern) + "'");
+      }
+    }
+    const bool speaks_of_text = type.shape == Shape::String || type.shape == Shape::Any;
+    if (speaks_of_text && !type.format.empty() && !has_format(type.format, value)) {
+      std::string shown(type.format);
+      errors.invalid(place(at), value, in_body(at) + "must be of type " + shown + ": " + go_quote(value));
+    }
+  }
+
+  void number(const Type& type, const Value& value, const Path* at) {
+    const Constraints* c = type.constraints;
+    const double n = value.number_value();
+    if (type.format == "int32" && (type.shape == Shape::Int64) && (n > 2147483647.0 || n < -2147483648.0)) {
+      errors.invalid(place(at), value, in_body(at) + "must be of type int32: \"" + number_text(n) + "\"");
+    }
+    if (c == nullptr) return;
+    if (c->multiple_of != nullptr && *c->multiple_of != 0) {
+      const double ratio = n / *c->multiple_of;
+      if (std::abs(ratio - std::round(ratio)) > 1e-9) {
+        errors.invalid(place(at), value, in_body(at) + "should be a multiple of " + number_text(*c->multiple_of));
+      }
+    }
+    if (c->maximum != nullptr && (c->exclusive_maximum ? n >= *c->maximum : n > *c->maximum)) {
+      errors.invalid(place(at), value,
+                     in_body(at) + "should be less than " + (c->exclusive_maximum ? "" : "or equal to ") +
+                         number_text(*c->maximum));
+    }
+    if (c->minimum != nullptr && (c->exclusive_minimum ? n <= *c->minimum : n < *c->minimum)) {
+      errors.invalid(place(at), value,
+                     in_body(at) + "should be greater than " + (c->exclusive_minimum ? "" : "or equal to ") +
+                         number_text(*c->minimum));
+    }
+  }
+
+  void list(const Type& type, const Value& value, const Value* old, const Path* at) {
+    if (type.shape == Shape::List) {
+      for (size_t i = 0; i < value.count(); ++i) {
+        const Value& item = value.items()[i];
+        const Path here = at->index(i);
+        check(*type.element, item, old_item(type, item, old), false, &here);
+      }
+    }
+    if (type.constraints == nullptr) return;
+    const auto count = static_cast<int64_t>(value.count());
+    if (const int64_t* least = type.constraints->min_items; least != nullptr && count < *least) {
+      errors.invalid(place(at), count, in_body(at) + "should have at least " + std::to_string(*least) + " items");
+    }
+    if (const int64_t* most = type.constraints->max_items; most != nullptr && count > *most)
+      errors.too_many(place(at), count, *most);
+  }
+
+  void enumeration(const Constraints& c, const Value& value, const Path* at) {
+    if (c.enum_values.empty()) return;
+    for (const Value& allowed : c.enum_values) {
+      if (equal(allowed, value, Numbers::ByValue)) return;
+    }
+    std::vector<std::string> texts;
+    for (const Value& allowed : c.enum_values)
+      texts.push_back(allowed.is_string() ? std::string(allowed.as_string()) : codec::encode_json(allowed));
+    const std::vector<std::string_view> views(texts.begin(), texts.end());
+    errors.not_supported(place(at), value, views);
+  }
+
+  void object(const Type& type, const Value& value, const Value* old, bool resource, const Path* at) {
+    if (type.constraints != nullptr) {
+      const auto count = static_cast<int64_t>(value.count());
+      if (const int64_t* least = type.constraints->min_properties; least != nullptr && count < *least) {
+        errors.invalid(place(at), count,
+                       in_body(at) + "should have at least " + std::to_string(*least) + " properties");
+      }
+      if (const int64_t* most = type.constraints->max_properties; most != nullptr && count > *most)
+        errors.too_many(place(at), count, *most);
+    }
+    for (const Member& member : value.members()) {
+      if (resource && (member.key == "metadata" || member.key == "apiVersion" || member.key == "kind")) continue;
+      const Type* child = nullptr;
+      if (type.shape == Shape::Map) child = type.element;
+      if (type.shape == Shape::Struct) {
+        if (const types::Field* field = types::find_member(type, member.key)) child = field->type;
+      }
+      if (child == nullptr) continue;
+      const Path here = at == nullptr ? Path(member.key) : at->child(member.key);
+      check(*child, member.value, old == nullptr ? nullptr : old->find(member.key), false, &here);
+    }
+    if (type.constraints == nullptr) return;
+    for (std::string_view name : type.constraints->required) {
+      if (!value.has(name)) errors.required(at == nullptr ? Path(name) : at->child(name));
+    }
+  }
+};
+
+struct UniqueItems {
+  FieldErrors& errors;
+
+  void check(const Type& type, const Value& value, const Path* at) {
+    if (value.is_map()) {
+      for (const Member& member : value.members()) {
+        const Type* child = nullptr;
+        if (type.shape == Shape::Map) child = type.element;
+        if (type.shape == Shape::Struct) {
+          if (const types::Field* field = types::find_member(type, member.key);
+              field != nullptr && field->type->name.empty())
+            child = field->type;
+        }
+        if (child == nullptr) continue;
+        if (type.shape == Shape::Map) {
+          const Path here = at->key(member.key);
+          check(*child, member.value, &here);
+        } else {
+          const Path here = at == nullptr ? Path(member.key) : at->child(member.key);
+          check(*child, member.value, &here);
+        }
+      }
+      return;
+    }
+    if (!value.is_list() || type.shape != Shape::List) return;
+    if (type.list_kind == types::ListKind::Set) set(value, at);
+    if (type.list_kind == types::ListKind::Keyed) keyed(type, value, at);
+    for (size_t i = 0; i < value.count(); ++i) {
+      const Path here = at->index(i);
+      check(*type.element, value.items()[i], &here);
+    }
+  }
+
+  // Reports the second appearance of each value.
+  void set(const Value& list, const Path* at) {
+    std::unordered_map<std::string, int> seen;
+    for (size_t i = 0; i < list.count(); ++i) {
+      // An integer and a double of the same value are different members here.
+      std::string key = codec::encode_json_sorted(list.items()[i]);
+      if (list.items()[i].is_double()) key += "d";
+      if (++seen[key] == 2) errors.duplicate(at->index(i), list.items()[i]);
+    }
+  }
+
+  void keyed(const Type& type, const Value& list, const Path* at) {
+    Arena arena;
+    for (size_t i = 0; i < list.count(); ++i) {
+      const Value& item = list.items()[i];
+      if (!item.is_map() && !item.is_null()) {
+        errors.invalid(at->index(i), item, "must be an object for an array of list-type map");
+        return;
+      }
+    }
+    std::unordered_map<std::string, int> seen;
+    for (size_t i = 0; i < list.count(); ++i) {
+      MapBuilder key(arena);
+      for (std::string_view name : type.list_keys) {
+        if (const Value* found = list.items()[i].find(name)) key.add(name, *found);
+      }
+      const Value value = key.build();
+      if (++seen[codec::encode_json_sorted(value)] == 2) errors.duplicate(at->index(i), value);
+    }
+  }
+};
+
+// Embedded resources name themselves and have metadata that an object of their own could have.
+struct Embedded {
+  FieldErrors& errors;
+
+  void check(const Type& type, const Value& value, const Path* at) {
+    if (value.is_list() && type.shape == Shape::List) {
+      for (size_t i = 0; i < value.count(); ++i) {
+        const Path here = at->index(i);
+        check(*type.element, value.items()[i], &here);
+      }
+    }
+    if (!value.is_map()) return;
+    if (type.embedded_resource && at != nullptr) resource(value, *at);
+    for (const Member& member : value.members()) {
+      const Type* child = nullptr;
+      if (type.shape == Shape::Map) child = type.element;
+      if (type.shape == Shape::Struct) {
+        if (const types::Field* field = types::find_member(type, member.key);
+            field != nullptr && field->type->name.empty())
+          child = field->type;
+      }
+      if (child == nullptr) continue;
+      const Path here = at == nullptr              ? Path(member.key)
+                        : type.shape == Shape::Map ? at->key(member.key)
+                                                   : at->child(member.key);
+      check(*child, member.value, &here);
+    }
+  }
+
+  void resource(const Value& value, const Path& at) {
+    for (std::string_view name : {"apiVersion", "kind"}) {
+      if (value.text_at(name).empty()) errors.required(at.child(name), "must not be empty");
+    }
+    if (const Value* metadata = value.find("metadata"); metadata != nullptr && metadata->is_map()) {
+      kinds::validate_metadata(*metadata, false, kinds::name_is_path_segment, at.child("metadata"), errors);
+    }
+  }
+};
+
+const Value* at_path(const Value& object, const std::vector<std::string>& path) {
+  const Value* here = &object;
+  for (const std::string& key : path) {
+    here = here == nullptr ? nullptr : here->find(key);
+  }
+  return here;
+}
+
+void check_replicas(const Value& object, const std::vector<std::string>& path, const std::string& text,
+                    FieldErrors& errors) {
+  const Value* replicas = at_path(object, path);
+  if (replicas == nullptr || !replicas->is_int()) return;
+  const Path at(text);
+  if (replicas->as_int() < 0)
+    errors.invalid(at, replicas->as_int(), "should be a non-negative integer");
+  else if (replicas->as_int() > 2147483647)
+    errors.invalid(at, replicas->as_int(), "should be less than or equal to 2147483647");
+}
+
+Error invalid(const Version& version, const Value& object, const FieldErrors& errors) {
+  return errors.to_error(version.resource->group, version.resource->kind, object.text_at("metadata", "name"));
+}
+
+}  // namespace
+
+void validate_value(const Type& type, const Value& value, const Value* old, bool root, const Path* at,
+                    FieldErrors& errors) {
+  Checker{errors}.check(type, value, old, root, at);
+}
+
+void validate_unique_items(const Type& type, const Value& value, const Path* at, FieldErrors& errors) {
+  UniqueItems{errors}.check(type, value, at);
+}
+
+Result<Unit> validate_object(const Version& version, const Value& object, const Value* old) {
+  FieldErrors errors;
+  const types::Resource& resource = *version.resource;
+  const std::string api_version = std::string(resource.group) + "/" + std::string(resource.version);
+  if (object.text_at("kind") != resource.kind)
+    errors.invalid(Path("kind"), object.text_at("kind"), "must be " + std::string(resource.kind));
+  if (object.text_at("apiVersion") != api_version)
+    errors.invalid(Path("apiVersion"), object.text_at("apiVersion"), "must be " + api_version);
+  if (!errors.empty()) return invalid(version, object, errors);
+
+  const Value* metadata = object.find("metadata");
+  const Value own_metadata = metadata == nullptr ? Value::empty_map() : *metadata;
+  const Path at("metadata");
+  if (old == nullptr) {
+    kinds::validate_metadata(own_metadata, resource.namespaced, kinds::name_is_dns_subdomain, at, errors);
+  } else {
+    const Value* before = old->find("metadata");
+    kinds::validate_metadata_update(own_metadata, before == nullptr ? Value::empty_map() : *before, at, errors);
+  }
+  const Type& root = version.schema->root();
+  validate_value(root, object, old, true, nullptr, errors);
+  if (version.scale) {
+    check_replicas(object, version.scale->spec_replicas, version.scale->spec_replicas_text, errors);
+    check_replicas(object, version.scale->status_replicas, version.scale->status_replicas_text, errors);
+  }
+  Embedded{errors}.check(root, object, nullptr);
+  FieldErrors before;
+  if (old != nullptr) validate_unique_items(root, *old, nullptr, before);
+  if (before.empty()) validate_unique_items(root, object, nullptr, errors);
+  if (!errors.empty()) return invalid(version, object, errors);
+  return Unit{};
+}
+
+Result<Unit> validate_object_status(const Version& version, const Value& object, const Value& old) {
+  FieldErrors errors;
+  const Value empty = Value::empty_map();
+  const Value *next = object.find("metadata"), *before = old.find("metadata");
+  kinds::validate_metadata_update(next == nullptr ? empty : *next, before == nullptr ? empty : *before,
+                                  Path("metadata"), errors);
+  const types::Field* field = types::find_member(version.schema->root(), "status");
+  const Value* status = object.find("status");
+  if (field != nullptr && status != nullptr) {
+    const Path at("status");
+    const Value* old_status = old.find("status");
+    validate_value(*field->type, *status, old_status, false, &at, errors);
+    FieldErrors already;
+    if (old_status != nullptr) validate_unique_items(*field->type, *old_status, &at, already);
+    if (already.empty()) validate_unique_items(*field->type, *status, &at, errors);
+  }
+  if (version.scale)
+    check_replicas(object, version.scale->status_replicas, version.scale->status_replicas_text, errors);
+  if (!errors.empty()) return invalid(version, object, errors);
+  return Unit{};
+}
+
+Result<Value> scale_of(Arena& arena, const ScalePaths& paths, const Value& object) {
+  const Value* replicas = at_path(object, paths.spec_replicas);
+  if (replicas == nullptr || !replicas->is_int()) {
+    return Error{Reason::Unknown, "the spec replicas field \"" + paths.spec_replicas_text + "\" does not exist"};
+  }
+  MapBuilder metadata(arena), spec(arena), status(arena), scale(arena);
+  for (std::string_view key : {"name", "namespace", "uid", "resourceVersion", "creationTimestamp"}) {
+    if (const Value* value = object.get("metadata", key)) metadata.add(key, *value);
+  }
+  if (replicas->as_int() != 0) spec.add("replicas", *replicas);
+  const Value* current = at_path(object, paths.status_replicas);
+  status.add("replicas", current != nullptr && current->is_int() ? *current : Value::integer(0));
+  if (!paths.label_selector.empty()) {
+    if (const Value* selector = at_path(object, paths.label_selector);
+        selector != nullptr && selector->is_string() && selector->count() > 0) {
+      status.add("selector", *selector);
+    }
+  }
+  scale.add("kind", Value::string("Scale"));
+  scale.add("apiVersion", Value::string("autoscaling/v1"));
+  scale.add("metadata", metadata.build());
+  scale.add("spec", spec.build());
+  scale.add("status", status.build());
+  return scale.build();
+}
+
+Result<Value> with_scale(Arena& arena, const ScalePaths& paths, const Value& object, const Value& scale) {
+  const std::vector<std::string_view> path(paths.spec_replicas.begin(), paths.spec_replicas.end());
+  return with_path(arena, object, path, Value::integer(scale.int_at_or(0, "spec", "replicas")));
+}
+
+std::string selectable_value(const Value& object, std::string_view field) {
+  const Value* here = &object;
+  for (size_t start = 0; start <= field.size() && here != nullptr;) {
+    const size_t dot = std::min(field.find('.', start), field.size());
+    here = here->find(field.substr(start, dot - start));
+    start = dot + 1;
+  }
+  if (here == nullptr) return "";
+  if (here->is_string()) return std::string(here->as_string());
+  if (here->is_bool() || here->is_number()) return codec::encode_json(*here);
+  return "";
+}
+
+}  // namespace holdfast::crd

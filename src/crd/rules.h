@@ -1,0 +1,36 @@
+// Private to the room.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "kinds/kinds.h"
+#include "types/types.h"
+#include "value/value.h"
+
+namespace holdfast::crd {
+
+using kinds::FieldErrors;
+using kinds::Path;
+using kinds::Shown;
+
+bool flag_at(const Value& map, std::string_view key);
+std::string joined(const std::vector<std::string>& texts, std::string_view separator);
+
+// The schema rules of one openAPIV3Schema: structural form first, then keyword by keyword.
+void validate_schema(const Value& schema, bool status_enabled, const Path& at, FieldErrors& errors);
+
+// An object, or part of one, against its type. `at` is null for a whole object.
+void validate_value(const types::Type& type, const Value& value, const Value* old, bool root, const Path* at,
+                    FieldErrors& errors);
+// x-kubernetes-list-type set and map hold what they promise.
+void validate_unique_items(const types::Type& type, const Value& value, const Path* at, FieldErrors& errors);
+
+// Whether the text has the format; nothing known of the format: true.
+bool has_format(std::string_view format, std::string_view text);
+bool is_known_format(std::string_view format);
+// Whether the pattern compiles and, if so, is found in the text.
+bool pattern_compiles(std::string_view pattern, std::string* error);
+bool pattern_matches(std::string_view pattern, std::string_view text);
+
+}  // namespace holdfast::crd

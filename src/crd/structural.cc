@@ -1,0 +1,543 @@
+// The form that a schema must have: each field has one type, said once, outside of alternatives.
+#include <algorithm>
+#include <set>
+
+#include "codec/codec.h"
+#include "crd/crd.h"
+#include "crd/rules.h"
+
+namespace holdfast::crd {
+namespace {
+
+enum class Level : uint8_t { Root, Item, Field };
+
+bool is_schema(const Value* value) { return value != nullptr && value->is_map(); }
+bool has_text(const Value& schema, std::string_view key) { return !schema.text_at(key).empty(); }
+bool has_items(const Value& schema, std::string_view key) { return !schema.items_at(key).empty(); }
+
+// {type: integer}, {type: string} and nothing else: allowed as the alternatives of an int-or-string.
+bool is_int_or_string_any_of(const Value& schema) {
+  const auto alternatives = schema.items_at("anyOf");
+  if (alternatives.size() != 2) return false;
+  auto only_type = [](const Value& item, std::string_view type) {
+    return item.is_map() && item.count() == 1 && item.text_at("type") == type;
+  };
+  return only_type(alternatives[0], "integer") && only_type(alternatives[1], "string");
+}
+
+struct Structural {
+  FieldErrors& errors;
+
+  // Inside allOf, anyOf, oneOf and not only values may be limited.
+  void nested(const Value& schema, bool skip_any_of, Level level, const Path& at) {
+    junctors(schema, skip_any_of, false, level, at);
+    if (const Value* items = schema.find("items"); is_schema(items)) nested(*items, false, level, at.child("items"));
+    for (const Member& property : schema.members_at("properties")) {
+      const Path properties = at.child("properties");
+      nested(property.value, false, Level::Field, properties.key(property.key));
+    }
+    auto forbid = [&](bool present, std::string_view key, std::string_view detail) {
+      if (present) errors.forbidden(at.child(key), detail);
+    };
+    forbid(has_text(schema, "type"), "type", "must be empty to be structural");
+    forbid(schema.has("additionalProperties"), "additionalProperties", "must be undefined to be structural");
+    forbid(schema.has("default"), "default", "must be undefined to be structural");
+    forbid(has_text(schema, "title"), "title", "must be empty to be structural");
+    forbid(has_text(schema, "description"), "description", "must be empty to be structural");
+    forbid(flag_at(schema, "nullable"), "nullable", "must be false to be structural");
+    for (std::string_view key :
+         {"x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource", "x-kubernetes-int-or-string"}) {
+      forbid(flag_at(schema, key), key, "must be false to be structural");
+    }
+    forbid(has_items(schema, "x-kubernetes-list-map-keys"), "x-kubernetes-list-map-keys",
+           "must be empty to be structural");
+    forbid(schema.has("x-kubernetes-list-type"), "x-kubernetes-list-type", "must be undefined to be structural");
+    forbid(schema.has("x-kubernetes-map-type"), "x-kubernetes-map-type", "must be undefined to be structural");
+    forbid(has_items(schema, "x-kubernetes-validations"), "x-kubernetes-validations", "must be empty to be structural");
+    if (schema.get("properties", "metadata") != nullptr) {
+      const Path properties = at.child("properties");
+      errors.forbidden(properties.key("metadata"), "must not be specified in a nested context");
+    }
+  }
+
+  void junctors(const Value& schema, bool skip_any_of, bool skip_first_all_of_any_of, Level level, const Path& at) {
+    auto each = [&](std::string_view key, auto&& skips) {
+      const auto items = schema.items_at(key);
+      for (size_t i = 0; i < items.size(); ++i) {
+        if (items[i].is_map()) nested(items[i], skips(i), level, at.item(key, i));
+      }
+    };
+    if (!skip_any_of) each("anyOf", [](size_t) { return false; });
+    each("allOf", [&](size_t i) { return skip_first_all_of_any_of && i == 0; });
+    each("oneOf", [](size_t) { return false; });
+    if (const Value* negated = schema.find("not"); is_schema(negated)) nested(*negated, false, level, at.child("not"));
+    std::string why;
+    if (const std::string_view pattern = schema.text_at("pattern");
+        !pattern.empty() && !pattern_compiles(pattern, &why)) {
+      errors.invalid(at.child("pattern"), pattern, "must be a valid regular expression, but isn't: " + why);
+    }
+  }
+
+  void metadata(const Value& schema, bool checked, Level level, const Path& at) {
+    if (checked && schema.text_at("type") != "object")
+      errors.invalid(at.child("type"), schema.text_at("type"), "must be object");
+    if (level != Level::Root) return;
+    for (const Member& member : schema.members()) {
+      if (member.key == "type" || member.key == "default" || member.key == "description") {
+        if (member.key != "description") continue;
+      }
+      if (member.key == "properties" && member.value.is_map()) {
+        const auto properties = member.value.members();
+        if (std::all_of(properties.begin(), properties.end(),
+                        [](const Member& p) { return p.key == "name" || p.key == "generateName"; }))
+          continue;
+      }
+      errors.forbidden(
+          at, "must not specify anything other than name and generateName, but metadata is implicitly specified");
+      return;
+    }
+  }
+
+  void invariants(const Value& schema, Level level, const Path& at) {
+    const std::string_view type = schema.text_at("type");
+    const Value* items = schema.find("items");
+    if (type == "array" && !is_schema(items)) errors.required(at.child("items"), "must be specified");
+    if (is_schema(items)) invariants(*items, Level::Item, at.child("items"));
+    const Path properties_at = at.child("properties");
+    for (const Member& property : schema.members_at("properties")) {
+      if (property.value.is_map()) invariants(property.value, Level::Field, properties_at.key(property.key));
+    }
+    const Value* additional = schema.find("additionalProperties");
+    if (additional != nullptr) {
+      if (level == Level::Root) errors.forbidden(at.child("additionalProperties"), "must not be used at the root");
+      if (additional->is_map()) invariants(*additional, Level::Field, at.child("additionalProperties"));
+    }
+    const bool int_or_string = flag_at(schema, "x-kubernetes-int-or-string"),
+               preserve = flag_at(schema, "x-kubernetes-preserve-unknown-fields"),
+               embedded = flag_at(schema, "x-kubernetes-embedded-resource");
+    if (int_or_string && preserve) {
+      errors.invalid(at.child("x-kubernetes-preserve-unknown-fields"), true,
+                     "must be false if x-kubernetes-int-or-string is true");
+    }
+    if (int_or_string && embedded) {
+      errors.invalid(at.child("x-kubernetes-embedded-resource"), true,
+                     "must be false if x-kubernetes-int-or-string is true");
+    }
+    const auto all_of = schema.items_at("allOf");
+    junctors(schema, is_int_or_string_any_of(schema), !all_of.empty() && is_int_or_string_any_of(all_of[0]), level, at);
+
+    const bool checked = level == Level::Root || embedded;
+    if (embedded && type != "object") {
+      constexpr std::string_view kDetail = "must be object if x-kubernetes-embedded-resource is true";
+      if (type.empty())
+        errors.required(at.child("type"), kDetail);
+      else
+        errors.invalid(at.child("type"), type, kDetail);
+    } else if (type.empty() && !int_or_string && !preserve) {
+      errors.required(at.child("type"), level == Level::Root   ? "must not be empty at the root"
+                                        : level == Level::Item ? "must not be empty for specified array items"
+                                                               : "must not be empty for specified object fields");
+    }
+    if (embedded && additional != nullptr)
+      errors.forbidden(at.child("additionalProperties"), "must not be used if x-kubernetes-embedded-resource is set");
+    if (level == Level::Root && !type.empty() && type != "object")
+      errors.invalid(at.child("type"), type, "must be object at the root");
+    for (std::string_view key : {"kind", "apiVersion"}) {
+      const Value* property = schema.get("properties", key);
+      if (property == nullptr || !checked || property->text_at("type") == "string") continue;
+      const Path member = properties_at.key(key);
+      errors.invalid(member.child("type"), property->text_at("type"), "must be string");
+    }
+    if (const Value* property = schema.get("properties", "metadata"); is_schema(property))
+      metadata(*property, checked, level, properties_at.key("metadata"));
+    if (embedded && !preserve && schema.members_at("properties").empty()) {
+      errors.required(
+          properties_at,
+          "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields");
+    }
+  }
+
+  // What an alternative speaks of must be declared outside of it.
+  void complete(const Value& outer, const Value& inner, const Path& outer_at, const Path& inner_at, bool skip_any_of) {
+    auto each = [&](std::string_view key) {
+      const auto items = inner.items_at(key);
+      for (size_t i = 0; i < items.size(); ++i) {
+        if (items[i].is_map() && !(skip_any_of && key == "anyOf"))
+          complete_nested(outer, items[i], outer_at, inner_at.item(key, i));
+      }
+    };
+    each("allOf");
+    each("anyOf");
+    each("oneOf");
+    if (const Value* negated = inner.find("not"); is_schema(negated))
+      complete_nested(outer, *negated, outer_at, inner_at.child("not"));
+  }
+  void complete_nested(const Value& outer, const Value& nested_schema, const Path& outer_at, const Path& nested_at) {
+    complete(outer, nested_schema, outer_at, nested_at, false);
+    if (const Value* items = nested_schema.find("items"); is_schema(items)) {
+      const Value* declared = outer.find("items");
+      if (!is_schema(declared))
+        errors.required(outer_at.child("items"), "because it is defined in " + nested_at.child("items").text());
+      else
+        complete_nested(*declared, *items, outer_at.child("items"), nested_at.child("items"));
+    }
+    const Path outer_properties = outer_at.child("properties"), nested_properties = nested_at.child("properties");
+    for (const Member& property : nested_schema.members_at("properties")) {
+      const Value* declared = outer.get("properties", property.key);
+      if (declared == nullptr) {
+        errors.required(outer_properties.key(property.key),
+                        "because it is defined in " + nested_properties.key(property.key).text());
+      } else if (property.value.is_map()) {
+        complete_nested(*declared, property.value, outer_properties.key(property.key),
+                        nested_properties.key(property.key));
+      }
+    }
+  }
+  void completeness(const Value& schema, const Path& at) {
+    complete(schema, schema, at, at, is_int_or_string_any_of(schema));
+    if (const Value* items = schema.find("items"); is_schema(items)) completeness(*items, at.child("items"));
+    const Path properties = at.child("properties");
+    for (const Member& property : schema.members_at("properties")) {
+      if (property.value.is_map()) completeness(property.value, properties.key(property.key));
+    }
+    if (const Value* additional = schema.find("additionalProperties"); is_schema(additional))
+      completeness(*additional, at.child("additionalProperties"));
+  }
+};
+
+// Defaults must be values that the schema itself would keep and accept.
+struct Defaults {
+  FieldErrors& errors;
+  Arena arena;
+
+  void check(const Value& schema, const Path& at, bool root, bool in_meta) {
+    if (const Value* value = schema.find("default"); value != nullptr && !in_meta) {
+      const auto built = schema::Schema::build(wrap(schema), false);
+      const types::Type& type = *types::find_member(built->root(), "value")->type;
+      MapBuilder holder(arena);
+      holder.add("value", *value);
+      const Value object = holder.build();
+      const Path here = at.child("default");
+      if (!schema::prune(arena, built->root(), object).same(object))
+        errors.invalid(here, *value, "must not have unknown fields");
+      else
+        validate_value(type, *value, nullptr, false, &here, errors);
+    }
+    if (const Value* items = schema.find("items"); is_schema(items)) check(*items, at.child("items"), false, in_meta);
+    const Path properties = at.child("properties");
+    for (const Member& property : schema.members_at("properties")) {
+      const bool meta = (root || flag_at(schema, "x-kubernetes-embedded-resource")) &&
+                        (property.key == "metadata" || property.key == "kind" || property.key == "apiVersion");
+      if (property.value.is_map())
+        check(property.value, properties.key(property.key), false, in_meta || (root && meta));
+    }
+    if (const Value* additional = schema.find("additionalProperties"); is_schema(additional))
+      check(*additional, at.child("additionalProperties"), false, in_meta);
+  }
+
+  // {type: object, properties: {value: SCHEMA}}: a root under which any schema may stand.
+  Value wrap(const Value& schema) {
+    MapBuilder properties(arena), root(arena);
+    properties.add("value", schema);
+    root.add("type", Value::string("object"));
+    root.add("properties", properties.build());
+    return root.build();
+  }
+};
+
+// The rules of the single keywords.
+struct Keywords {
+  FieldErrors& errors;
+
+  struct Place {
+    bool root = false;
+    bool inside_meta = false;
+    std::string forbidden_default = {};  // Why a default may not stand here; empty: it may.
+  };
+
+  void standard(const Value& schema, const Place& place, const Path& at) {
+    static constexpr std::string_view kTypes[] = {"array", "boolean", "integer", "number", "object", "string"};
+    const std::string_view type = schema.text_at("type");
+    if (!type.empty() && std::find(std::begin(kTypes), std::end(kTypes), type) == std::end(kTypes))
+      errors.not_supported(at.child("type"), type, kTypes);
+    if (schema.has("default") && !place.forbidden_default.empty())
+      errors.forbidden(at.child("default"), "must not be set " + place.forbidden_default);
+    auto unsupported = [&](bool present, std::string_view key) {
+      if (present) errors.forbidden(at.child(key), std::string(key) + " is not supported");
+    };
+    unsupported(has_text(schema, "id"), "id");
+    unsupported(schema.has("additionalItems"), "additionalItems");
+    unsupported(!schema.members_at("patternProperties").empty(), "patternProperties");
+    unsupported(!schema.members_at("definitions").empty(), "definitions");
+    unsupported(schema.has("dependencies"), "dependencies");
+    unsupported(schema.has("$ref"), "$ref");
+    if (type == "null")
+      errors.forbidden(at.child("type"), "type cannot be set to null, use nullable as an alternative");
+    if (const Value* items = schema.find("items"); items != nullptr && items->is_list() && items->count() > 0) {
+      errors.forbidden(at.child("items"), "items must be a schema object and not an array");
+    }
+    if (place.inside_meta && flag_at(schema, "x-kubernetes-embedded-resource")) {
+      errors.forbidden(at.child("x-kubernetes-embedded-resource"), "must not be used inside of resource meta");
+    }
+  }
+
+  void check(const Value& schema, const Place& place, const Path& at) {
+    standard(schema, place, at);
+    if (flag_at(schema, "uniqueItems")) {
+      errors.forbidden(at.child("uniqueItems"),
+                       "uniqueItems cannot be set to true since the runtime complexity becomes quadratic");
+    }
+    if (const Value* additional = schema.find("additionalProperties")) {
+      const bool plainly_true = additional->is_bool() && additional->as_bool();
+      if (!schema.members_at("properties").empty() && !plainly_true) {
+        errors.forbidden(at.child("additionalProperties"), "additionalProperties and properties are mutual exclusive");
+      }
+      if (additional->is_map()) {
+        Place inner{false, place.inside_meta, place.forbidden_default};
+        if (place.inside_meta) inner.forbidden_default = "inside additionalProperties applying to object metadata";
+        check(*additional, inner, at.child("additionalProperties"));
+      }
+    }
+    const bool resource = place.root || flag_at(schema, "x-kubernetes-embedded-resource");
+    const Path properties = at.child("properties");
+    for (const Member& property : schema.members_at("properties")) {
+      Place inner{false, place.inside_meta, place.forbidden_default};
+      if (resource && (property.key == "metadata" || property.key == "kind" || property.key == "apiVersion")) {
+        inner.inside_meta = true;
+        if (place.root) inner.forbidden_default = "in top-level " + std::string(property.key);
+      }
+      if (property.value.is_map()) check(property.value, inner, properties.key(property.key));
+    }
+    const Place inner{false, place.inside_meta, place.forbidden_default};
+    if (const Value* negated = schema.find("not"); is_schema(negated)) check(*negated, inner, at.child("not"));
+    for (std::string_view key : {"allOf", "oneOf", "anyOf"}) {
+      const auto items = schema.items_at(key);
+      for (size_t i = 0; i < items.size(); ++i) {
+        if (items[i].is_map()) check(items[i], inner, at.item(key, i));
+      }
+    }
+    if (const Value* items = schema.find("items"); is_schema(items)) check(*items, inner, at.child("items"));
+    if (const Value* preserve = schema.find("x-kubernetes-preserve-unknown-fields");
+        preserve != nullptr && preserve->is_bool() && !preserve->as_bool()) {
+      errors.invalid(at.child("x-kubernetes-preserve-unknown-fields"), false, "must be true or undefined");
+    }
+    map_type(schema, at);
+    list_type(schema, at);
+    list_items(schema, at);
+    rules(schema, at);
+  }
+
+  void map_type(const Value& schema, const Path& at) {
+    const Value* kind = schema.find("x-kubernetes-map-type");
+    if (kind == nullptr || !kind->is_string()) return;
+    const std::string_view type = schema.text_at("type");
+    constexpr std::string_view kDetail = "must be object if x-kubernetes-map-type is specified";
+    if (type.empty())
+      errors.required(at.child("type"), kDetail);
+    else if (type != "object")
+      errors.invalid(at.child("type"), type, kDetail);
+    if (kind->as_string() != "atomic" && kind->as_string() != "granular") {
+      errors.not_supported(at.child("x-kubernetes-map-type"), kind->as_string(), {"atomic", "granular"});
+    }
+  }
+
+  void list_type(const Value& schema, const Path& at) {
+    const Value* kind = schema.find("x-kubernetes-list-type");
+    const bool has_kind = kind != nullptr && kind->is_string();
+    const std::string_view kind_text = has_kind ? kind->as_string() : std::string_view{}, type = schema.text_at("type");
+    const Value* items = schema.find("items");
+    const Path items_at = at.child("items");
+    if (has_kind) {
+      constexpr std::string_view kDetail = "must be array if x-kubernetes-list-type is specified";
+      if (type.empty())
+        errors.required(at.child("type"), kDetail);
+      else if (type != "array")
+        errors.invalid(at.child("type"), type, kDetail);
+      if (kind_text == "set" && is_schema(items)) {
+        const std::string_view item_type = items->text_at("type");
+        constexpr std::string_view kAtomic = "must be atomic as item of a list with x-kubernetes-list-type=set";
+        if (item_type == "array" && items->has("x-kubernetes-list-type") &&
+            items->text_at("x-kubernetes-list-type") != "atomic") {
+          errors.invalid(items_at.child("x-kubernetes-list-type"), *items->find("x-kubernetes-list-type"), kAtomic);
+        } else if (item_type == "object" && items->text_at("x-kubernetes-map-type") != "atomic") {
+          errors.invalid(items_at.child("x-kubernetes-map-type"), items->find("x-kubernetes-list-type"), kAtomic);
+        }
+      }
+      if (kind_text != "atomic" && kind_text != "set" && kind_text != "map") {
+        errors.not_supported(at.child("x-kubernetes-list-type"), kind_text, {"atomic", "set", "map"});
+      }
+    }
+    const auto keys = schema.items_at("x-kubernetes-list-map-keys");
+    if (!keys.empty()) {
+      constexpr std::string_view kDetail = "must be map if x-kubernetes-list-map-keys is non-empty";
+      if (!has_kind)
+        errors.required(at.child("x-kubernetes-list-type"), kDetail);
+      else if (kind_text != "map")
+        errors.invalid(at.child("x-kubernetes-list-type"), kind_text, kDetail);
+    }
+    if (!has_kind || kind_text != "map") return;
+    const Path keys_at = at.child("x-kubernetes-list-map-keys");
+    if (keys.empty()) errors.required(keys_at, "must not be empty if x-kubernetes-list-type is map");
+    if (!is_schema(items)) {
+      errors.required(items_at, "must have a schema if x-kubernetes-list-type is map");
+      return;
+    }
+    if (items->text_at("type") != "object") {
+      errors.invalid(items_at.child("type"), items->text_at("type"),
+                     "must be object if parent array's x-kubernetes-list-type is map");
+    }
+    std::set<std::string_view> seen;
+    bool unknown = false, repeated = false;
+    const Path properties = items_at.child("properties");
+    for (const Value& key : keys) {
+      if (!key.is_string()) continue;
+      repeated |= !seen.insert(key.as_string()).second;
+      const Value* property = items->get("properties", key.as_string());
+      if (property == nullptr) {
+        unknown = true;
+      } else if (const std::string_view key_type = property->text_at("type");
+                 key_type == "array" || key_type == "object") {
+        const Path at_key = properties.key(key.as_string());
+        errors.invalid(at_key.child("type"), items->text_at("type"),
+                       "must be a scalar type if parent array's x-kubernetes-list-type is map");
+      }
+    }
+    const Value& written = *schema.find("x-kubernetes-list-map-keys");
+    if (unknown) errors.invalid(keys_at, written, "entries must all be names of item properties");
+    if (repeated) errors.invalid(keys_at, written, "must not contain duplicate entries");
+  }
+
+  // Items of sets and keyed lists are there, and so are their keys.
+  void list_items(const Value& schema, const Path& at) {
+    const Value* items = schema.find("items");
+    const std::string_view kind = schema.text_at("x-kubernetes-list-type");
+    if (!is_schema(items) || (kind != "set" && kind != "map")) return;
+    const Path items_at = at.child("items"), properties = items_at.child("properties");
+    if (flag_at(*items, "nullable")) {
+      errors.forbidden(items_at.child("nullable"),
+                       "cannot be nullable when x-kubernetes-list-type is " + std::string(kind));
+    }
+    if (kind != "map") return;
+    const auto required = items->items_at("required");
+    for (const Value& key : schema.items_at("x-kubernetes-list-map-keys")) {
+      if (!key.is_string()) continue;
+      const Value* property = items->get("properties", key.as_string());
+      if (property == nullptr) continue;
+      const Path at_key = properties.key(key.as_string());
+      const bool is_required =
+          std::any_of(required.begin(), required.end(), [&](const Value& name) { return equal(name, key); });
+      if (!is_required && !property->has("default")) {
+        errors.required(
+            at_key.child("default"),
+            "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property");
+      }
+      if (flag_at(*property, "nullable")) {
+        errors.forbidden(at_key.child("nullable"),
+                         "this property is in x-kubernetes-list-map-keys, so it cannot be nullable");
+      }
+    }
+  }
+
+  // What can be said of CEL rules without compiling them.
+  void rules(const Value& schema, const Path& at) {
+    const auto all = schema.items_at("x-kubernetes-validations");
+    for (size_t i = 0; i < all.size(); ++i) {
+      const Path rule_at = at.item("x-kubernetes-validations", i);
+      auto trimmed = [](std::string_view text) {
+        while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front()))) text.remove_prefix(1);
+        while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.remove_suffix(1);
+        return text;
+      };
+      auto has_break = [](std::string_view text) { return text.find_first_of("\n\r") != std::string_view::npos; };
+      const std::string_view rule = all[i].text_at("rule"), message = all[i].text_at("message");
+      if (trimmed(rule).empty()) errors.required(rule_at.child("rule"), "rule is not specified");
+      if (!message.empty() && trimmed(message).empty())
+        errors.invalid(rule_at.child("message"), message, "must be non-empty if specified");
+      else if (has_break(trimmed(message)))
+        errors.invalid(rule_at.child("message"), message, "must not contain line breaks");
+      else if (has_break(trimmed(rule)) && trimmed(message).empty()) {
+        errors.required(rule_at.child("message"), "message must be specified if rule contains line breaks");
+      }
+      if (const std::string_view expression = all[i].text_at("messageExpression");
+          !expression.empty() && trimmed(expression).empty()) {
+        errors.required(rule_at.child("messageExpression"), "messageExpression must be non-empty if specified");
+      }
+      if (const Value* reason = all[i].find("reason"); reason != nullptr && reason->is_string()) {
+        static constexpr std::string_view kReasons[] = {"FieldValueDuplicate", "FieldValueForbidden",
+                                                        "FieldValueInvalid", "FieldValueRequired"};
+        if (std::find(std::begin(kReasons), std::end(kReasons), reason->as_string()) == std::end(kReasons)) {
+          errors.not_supported(rule_at.child("reason"), reason->as_string(), kReasons);
+        }
+      }
+      if (const std::string_view path = all[i].text_at("fieldPath"); !path.empty()) {
+        if (trimmed(path).empty())
+          errors.invalid(rule_at.child("fieldPath"), path, "must be non-empty if specified");
+        else if (has_break(path))
+          errors.invalid(rule_at.child("fieldPath"), path, "must not contain line breaks");
+      }
+    }
+  }
+};
+
+}  // namespace
+
+void validate_schema(const Value& schema, bool status_enabled, const Path& at, FieldErrors& errors) {
+  if (status_enabled) {
+    // Status is checked by its own part of the schema: what is said of the whole object must not concern it.
+    static constexpr std::string_view kAllowed[] = {"description",
+                                                    "type",
+                                                    "format",
+                                                    "title",
+                                                    "maximum",
+                                                    "exclusiveMaximum",
+                                                    "minimum",
+                                                    "exclusiveMinimum",
+                                                    "maxLength",
+                                                    "minLength",
+                                                    "pattern",
+                                                    "maxItems",
+                                                    "minItems",
+                                                    "uniqueItems",
+                                                    "multipleOf",
+                                                    "required",
+                                                    "items",
+                                                    "properties",
+                                                    "externalDocs",
+                                                    "example",
+                                                    "x-kubernetes-preserve-unknown-fields",
+                                                    "x-kubernetes-validations"};
+    for (const Member& member : schema.members()) {
+      if (member.key == "type") {
+        if (schema.text_at("type") != "object") {
+          errors.invalid(
+              at.child("type"), schema.text_at("type"),
+              "only \"object\" is allowed as the type at the root of the schema if the status subresource is enabled");
+          break;
+        }
+        continue;
+      }
+      if (std::find(std::begin(kAllowed), std::end(kAllowed), member.key) == std::end(kAllowed)) {
+        errors.invalid(at, schema,
+                       "only [Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum "
+                       "MaxLength MinLength Pattern MaxItems MinItems "
+                       "UniqueItems MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields "
+                       "XValidations] fields are allowed at the "
+                       "root of the schema if the status subresource is enabled");
+        break;
+      }
+    }
+  }
+  if (flag_at(schema, "nullable")) errors.forbidden(at.child("nullable"), "nullable cannot be true at the root");
+
+  FieldErrors structural;
+  Structural form{structural};
+  form.invariants(schema, Level::Root, at);
+  form.completeness(schema, at);
+  if (structural.empty())
+    Defaults{errors, Arena()}.check(schema, at, true, false);
+  else
+    errors.append(std::move(structural));
+  Keywords{errors}.check(schema, {.root = true}, at);
+}
+
+}  // namespace holdfast::crd

@@ -1,0 +1,111 @@
+#include "rbac/rbac.h"
+
+#include <gtest/gtest.h>
+
+#include "codec/codec.h"
+
+namespace holdfast::rbac {
+namespace {
+
+struct Fixture : testing::Test {
+  Arena arena;
+  Index::Objects roles, cluster_roles, role_bindings, cluster_role_bindings;
+  Value parse(const char* json) {
+    const auto value = codec::decode_json(arena, json);
+    EXPECT_TRUE(value) << json;
+    return value ? *value : Value();
+  }
+  std::vector<Rule> rules(const char* json) {
+    const Value value = parse(json);
+    return rules_from(&value);
+  }
+  auth::Attributes get(const auth::UserInfo& user, std::string_view resource, std::string_view ns,
+                       std::string_view name = "", std::string_view sub = "") {
+    auth::Attributes attributes;
+    attributes.user = &user;
+    attributes.verb = "get";
+    attributes.is_resource = true;
+    attributes.resource = resource;
+    attributes.ns = ns;
+    attributes.name = name;
+    attributes.subresource = sub;
+    return attributes;
+  }
+};
+using RbacTest = Fixture;
+
+TEST_F(RbacTest, ABindingAllowsInItsNamespaceAndSaysWhy) {
+  roles["dev/reader"] = parse(
+      R"({"metadata":{"name":"reader","namespace":"dev"},"rules":[{"verbs":["get"],"apiGroups":[""],"resources":["pods","pods/log"]}]})");
+  role_bindings["dev/readers"] = parse(
+      R"({"metadata":{"name":"readers","namespace":"dev"},"roleRef":{"kind":"Role","name":"reader"},"subjects":[{"kind":"Group","name":"devs"}]})");
+  const auto index = Index::build(roles, cluster_roles, role_bindings, cluster_role_bindings);
+  const auth::UserInfo ann{.name = "ann", .groups = {"devs"}}, bob{.name = "bob"};
+  EXPECT_EQ(index->authorize(get(ann, "pods", "dev")).reason,
+            R"(RBAC: allowed by RoleBinding "readers/dev" of Role "reader" to Group "devs")");
+  EXPECT_TRUE(index->authorize(get(ann, "pods", "dev", "p", "log")).allowed());
+  EXPECT_FALSE(index->authorize(get(ann, "pods", "dev", "p", "exec")).allowed());
+  EXPECT_FALSE(index->authorize(get(ann, "pods", "prod")).allowed());
+  EXPECT_FALSE(index->authorize(get(ann, "secrets", "dev")).allowed());
+  EXPECT_FALSE(index->authorize(get(bob, "pods", "dev")).allowed());
+}
+
+TEST_F(RbacTest, ClusterBindingsHoldEverywhereAndNamesLimitThem) {
+  cluster_roles["/one"] = parse(
+      R"({"metadata":{"name":"one"},"rules":[{"verbs":["get"],"apiGroups":[""],"resources":["secrets"],"resourceNames":["mine"]},{"verbs":["get"],"nonResourceURLs":["/metrics","/healthz/*"]},{"verbs":["*"],"apiGroups":["*"],"resources":["*/scale"]}]})");
+  cluster_role_bindings["/b"] = parse(
+      R"({"metadata":{"name":"b"},"roleRef":{"kind":"ClusterRole","name":"one"},"subjects":[{"kind":"ServiceAccount","name":"sa","namespace":"ns"}]})");
+  const auto index = Index::build(roles, cluster_roles, role_bindings, cluster_role_bindings);
+  const auth::UserInfo account{.name = "system:serviceaccount:ns:sa"};
+  EXPECT_TRUE(index->authorize(get(account, "secrets", "x", "mine")).allowed());
+  EXPECT_FALSE(index->authorize(get(account, "secrets", "x", "other")).allowed());
+  EXPECT_FALSE(index->authorize(get(account, "secrets", "x")).allowed());
+  EXPECT_TRUE(index->authorize(get(account, "deployments", "x", "d", "scale")).allowed());
+  auth::Attributes path;
+  path.user = &account;
+  path.verb = "get";
+  path.path = "/healthz/etcd";
+  EXPECT_TRUE(index->authorize(path).allowed());
+  path.path = "/metricsx";
+  EXPECT_FALSE(index->authorize(path).allowed());
+}
+
+TEST_F(RbacTest, ABindingToAMissingRoleGrantsNothing) {
+  cluster_role_bindings["/b"] = parse(
+      R"({"metadata":{"name":"b"},"roleRef":{"kind":"ClusterRole","name":"gone"},"subjects":[{"kind":"User","name":"ann"}]})");
+  const auto index = Index::build(roles, cluster_roles, role_bindings, cluster_role_bindings);
+  EXPECT_FALSE(index->authorize(get({.name = "ann"}, "pods", "dev")).allowed());
+}
+
+TEST_F(RbacTest, RightsOneDoesNotHoldAreNamed) {
+  const auto held = rules(R"([{"verbs":["get","list"],"apiGroups":[""],"resources":["pods"]}])");
+  const auto wanted = rules(R"([{"verbs":["get","delete","watch"],"apiGroups":[""],"resources":["pods"]}])");
+  std::vector<Rule> missing;
+  EXPECT_TRUE(covers(held, held));
+  EXPECT_FALSE(covers(held, wanted, &missing));
+  EXPECT_EQ(
+      escalation_error({.name = "ann", .groups = {"devs"}}, "roles.rbac.authorization.k8s.io", "r", missing).message,
+      "roles.rbac.authorization.k8s.io \"r\" is forbidden: user \"ann\" (groups=[\"devs\"]) is attempting to grant "
+      "RBAC permissions not currently held:\n"
+      "{APIGroups:[\"\"], Resources:[\"pods\"], Verbs:[\"delete\" \"watch\"]}");
+  const auto all =
+      rules(R"([{"verbs":["*"],"apiGroups":["*"],"resources":["*"]},{"verbs":["*"],"nonResourceURLs":["*"]}])");
+  EXPECT_TRUE(covers(all, wanted));
+}
+
+TEST_F(RbacTest, AggregationUnitesTheChosenRoles) {
+  cluster_roles["/a"] = parse(
+      R"({"metadata":{"name":"a","labels":{"to":"x"}},"rules":[{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}]})");
+  cluster_roles["/b"] = parse(
+      R"({"metadata":{"name":"b","labels":{"to":"x"}},"rules":[{"verbs":["get"],"apiGroups":[""],"resources":["pods"]},{"verbs":["list"],"apiGroups":[""],"resources":["pods"]}]})");
+  cluster_roles["/c"] =
+      parse(R"({"metadata":{"name":"c"},"rules":[{"verbs":["watch"],"apiGroups":[""],"resources":["pods"]}]})");
+  const Value role =
+      parse(R"({"metadata":{"name":"x"},"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"to":"x"}}]}})");
+  EXPECT_EQ(
+      codec::encode_json(aggregate(arena, role, cluster_roles)),
+      R"([{"verbs":["get"],"apiGroups":[""],"resources":["pods"]},{"verbs":["list"],"apiGroups":[""],"resources":["pods"]}])");
+}
+
+}  // namespace
+}  // namespace holdfast::rbac
