@@ -98,5 +98,19 @@ TEST(TaskTest, AnExceptionReachesWhoStartedTheTask) {
   EXPECT_TRUE(failed);
 }
 
+struct BadDuration {
+  const char* text;
+  const char* message;
+};
+
+TEST(Duration, IsRefusedInGosWords) {
+  const BadDuration cases[] = {{"abc", "time: invalid duration \"abc\""},
+                               {"", "time: invalid duration \"\""},
+                               {"5", "time: missing unit in duration \"5\""},
+                               {"5x", "time: unknown unit \"x\" in duration \"5x\""}};
+  for (const BadDuration& c : cases) EXPECT_EQ(parse_go_duration(c.text).error().message, c.message);
+  EXPECT_EQ(*parse_go_duration("1m30s"), 90'000'000'000);
+}
+
 }  // namespace
 }  // namespace holdfast

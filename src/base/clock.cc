@@ -1,7 +1,10 @@
 #include "base/clock.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
+
+#include "base/text.h"
 
 namespace holdfast {
 namespace {
@@ -131,6 +134,88 @@ std::optional<UnixTime> parse_rfc3339(std::string_view text) {
   const int64_t days = std::chrono::sys_days{ymd}.time_since_epoch().count();
   time.seconds = days * 86400 + hour * 3600 + minute * 60 + second - offset_seconds;
   return time;
+}
+
+namespace {
+
+struct TimeUnit {
+  std::string_view name;
+  uint64_t nanoseconds;
+};
+constexpr TimeUnit kUnits[] = {
+    {"ns", 1},           {"us", 1000},      {"\xc2\xb5s", 1000},  // Micro sign.
+    {"\xce\xbcs", 1000},                                          // Greek mu.
+    {"ms", 1000000},     {"s", 1000000000}, {"m", 60000000000},  {"h", 3600000000000},
+};
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+}  // namespace
+
+Result<int64_t> parse_go_duration(std::string_view text) {
+  const std::string quoted = go_quote(text);
+  const Error invalid = bad_request("time: invalid duration " + quoted);
+  bool negative = false;
+  if (!text.empty() && (text[0] == '-' || text[0] == '+')) {
+    negative = text[0] == '-';
+    text.remove_prefix(1);
+  }
+  if (text == "0") return 0;
+  if (text.empty()) return invalid;
+  constexpr uint64_t kLimit = uint64_t{1} << 63;
+  uint64_t total = 0;
+  while (!text.empty()) {
+    size_t at = 0;
+    uint64_t whole = 0;
+    while (at < text.size() && is_digit(text[at])) {
+      if (whole > kLimit / 10) return invalid;
+      whole = whole * 10 + static_cast<uint64_t>(text[at++] - '0');
+      if (whole > kLimit) return invalid;
+    }
+    bool any = at > 0;
+    uint64_t part = 0;
+    double scale = 1;
+    if (at < text.size() && text[at] == '.') {
+      ++at;
+      bool full = false;  // Further digits no longer count.
+      for (; at < text.size() && is_digit(text[at]); ++at) {
+        any = true;
+        if (full) continue;
+        if (part > (kLimit - 1) / 10) {
+          full = true;
+          continue;
+        }
+        const uint64_t next = part * 10 + static_cast<uint64_t>(text[at] - '0');
+        if (next > kLimit) {
+          full = true;
+          continue;
+        }
+        part = next;
+        scale *= 10;
+      }
+    }
+    if (!any) return invalid;
+    text.remove_prefix(at);
+    size_t length = 0;
+    while (length < text.size() && text[length] != '.' && !is_digit(text[length])) ++length;
+    const std::string_view name = text.substr(0, length);
+    text.remove_prefix(length);
+    const auto* const unit =
+        std::find_if(std::begin(kUnits), std::end(kUnits), [&](const TimeUnit& u) { return u.name == name; });
+    if (name.empty()) return bad_request("time: missing unit in duration " + quoted);
+    if (unit == std::end(kUnits)) return bad_request("time: unknown unit " + go_quote(name) + " in duration " + quoted);
+    if (whole > kLimit / unit->nanoseconds) return invalid;
+    whole *= unit->nanoseconds;
+    if (part > 0) {
+      whole += static_cast<uint64_t>(static_cast<double>(part) * (static_cast<double>(unit->nanoseconds) / scale));
+      if (whole > kLimit) return invalid;
+    }
+    total += whole;
+    if (total > kLimit) return invalid;
+  }
+  if (negative) return static_cast<int64_t>(0 - total);
+  if (total > kLimit - 1) return invalid;
+  return static_cast<int64_t>(total);
 }
 
 }  // namespace holdfast

@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/error.h"
+
 namespace holdfast {
 
 struct UnixTime {
@@ -36,5 +38,8 @@ char* write_rfc3339(UnixTime time, char* to);
 char* write_rfc3339_micro(UnixTime time, char* to);
 // Any RFC 3339 text as Go's time.Parse takes it, zone applied; nothing if it is not one.
 std::optional<UnixTime> parse_rfc3339(std::string_view text);
+
+// Nanoseconds of a text as Go's time.ParseDuration takes it ("1h0m0s", "1.5h"), with its error texts.
+Result<int64_t> parse_go_duration(std::string_view text);
 
 }  // namespace holdfast

@@ -1,10 +1,10 @@
 #include <signal.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <cstdio>
 
 #include "auth/auth.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "cli/commands.h"
 #include "server/server.h"
@@ -35,22 +35,6 @@ std::string gates_table() {
   return text;
 }
 
-// Hours, minutes and seconds of a Go duration: 1h0m0s, 90m.
-std::optional<std::chrono::seconds> parse_duration(std::string_view text) {
-  int64_t total = 0;
-  if (text.empty()) return std::nullopt;
-  while (!text.empty()) {
-    int64_t count = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-    if (error != std::errc() || end == text.data() + text.size() || count < 0 || count > 1'000'000) return std::nullopt;
-    const char unit = *end;
-    if (unit != 'h' && unit != 'm' && unit != 's') return std::nullopt;
-    total += count * (unit == 'h' ? 3600 : unit == 'm' ? 60 : 1);
-    text.remove_prefix(end + 1 - text.data());
-  }
-  return std::chrono::seconds(total);
-}
-
 int serve(ServeFlags& flags) {
   server::Options& o = flags.options;
   if (!flags.bind_address.empty() || flags.secure_port >= 0) {
@@ -63,9 +47,9 @@ int serve(ServeFlags& flags) {
     if (!gates) return fail(("--feature-gates: " + gates.error().message).c_str());
     o.gates = *gates;
   }
-  const std::optional<std::chrono::seconds> event_ttl = parse_duration(flags.event_ttl);
-  if (!event_ttl) return fail(("--event-ttl: \"" + flags.event_ttl + "\" is not a duration such as 1h0m0s").c_str());
-  o.event_ttl = *event_ttl;
+  const Result<int64_t> event_ttl = parse_go_duration(flags.event_ttl);
+  if (!event_ttl) return fail(("--event-ttl: " + event_ttl.error().message).c_str());
+  o.event_ttl = std::chrono::seconds(*event_ttl / 1'000'000'000);
   o.shutdown_grace = std::chrono::seconds(flags.grace_seconds);
   log::configure(flags.verbosity, flags.log_format == "json" ? log::Format::Json : log::Format::Text);
 

@@ -134,6 +134,14 @@ class ProtobufReader : ProtobufReaderBase {
     return drop_ == nullptr ? FieldPaths::kNone : drop_->child(node, name);
   }
 
+  void null(bool pointer) {
+    if (pointer) {
+      out_.set_null();
+    } else {
+      out_.null();
+    }
+  }
+
   // `meta`: what kind and apiVersion the JSON shows; null: none, as in every struct inside an object.
   bool structure(const Type& type, std::string_view message, Node node, const TypeMeta* meta = nullptr) {
     if (depth_ == kMaxProtobufDepth) return fail(message.data(), "messages are nested too deeply");
@@ -174,7 +182,7 @@ class ProtobufReader : ProtobufReaderBase {
   bool time(const Type& type, std::string_view message, bool pointer);
   bool quantity(std::string_view message);
   bool int_or_string(std::string_view message);
-  bool raw(std::string_view message);
+  bool raw(std::string_view message, bool pointer);
   bool schema_union(const Type& type, std::string_view message);
   bool partial(const Type& type, std::string_view message, Node node);
 
@@ -298,7 +306,7 @@ bool ProtobufReader<Out>::single(const Type& type, std::string_view bytes, Node 
       return int_or_string(bytes);
     case Kind::FieldsV1:
     case Kind::Raw:
-      return raw(bytes);
+      return raw(bytes, pointer);
     case Kind::SchemaOrBool:
     case Kind::SchemaOrArray:
     case Kind::SchemaOrStringArray:
@@ -475,11 +483,7 @@ bool ProtobufReader<Out>::time(const Type& type, std::string_view message, bool 
   bool zero = true;
   if (!read_time(type, message, when, zero)) return false;
   if (zero) {
-    if (pointer) {
-      out_.set_null();
-    } else {
-      out_.null();
-    }
+    null(pointer);
     return true;
   }
   char text[kMaxRfc3339];
@@ -527,11 +531,11 @@ bool ProtobufReader<Out>::int_or_string(std::string_view message) {
 
 // RawExtension, apiextensions' JSON, FieldsV1: {1: bytes of JSON}.
 template <class Out>
-bool ProtobufReader<Out>::raw(std::string_view message) {
+bool ProtobufReader<Out>::raw(std::string_view message, bool pointer) {
   SmallMessage parts;
   if (!small_message(message, parts)) return false;
   if (parts.bytes.empty()) {
-    out_.null();
+    null(pointer);
     return true;
   }
   JsonIgnore nobody;

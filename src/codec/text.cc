@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/clock.h"
 #include "base/text.h"
 
 namespace holdfast::codec {
@@ -76,16 +77,6 @@ char* write_digits(const Digits& digits, FloatText form, char* to) {
   *to++ = '.';
   return copy_to(to, digits.text + digits.point, digits.count - digits.point);
 }
-
-struct TimeUnit {
-  std::string_view name;
-  uint64_t nanoseconds;
-};
-constexpr TimeUnit kUnits[] = {
-    {"ns", 1},           {"us", 1000},      {"\xc2\xb5s", 1000},  // Micro sign.
-    {"\xce\xbcs", 1000},                                          // Greek mu.
-    {"ms", 1000000},     {"s", 1000000000}, {"m", 60000000000},  {"h", 3600000000000},
-};
 
 bool is_ascii_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -226,66 +217,9 @@ std::string duration_text(int64_t nanoseconds) {
 }
 
 std::optional<int64_t> parse_duration(std::string_view text) {
-  bool negative = false;
-  if (!text.empty() && (text[0] == '-' || text[0] == '+')) {
-    negative = text[0] == '-';
-    text.remove_prefix(1);
-  }
-  if (text == "0") return 0;
-  if (text.empty()) return std::nullopt;
-  constexpr uint64_t kLimit = uint64_t{1} << 63;
-  uint64_t total = 0;
-  while (!text.empty()) {
-    size_t at = 0;
-    uint64_t whole = 0;
-    while (at < text.size() && is_ascii_digit(text[at])) {
-      if (whole > kLimit / 10) return std::nullopt;
-      whole = whole * 10 + static_cast<uint64_t>(text[at++] - '0');
-      if (whole > kLimit) return std::nullopt;
-    }
-    bool any = at > 0;
-    uint64_t part = 0;
-    double scale = 1;
-    if (at < text.size() && text[at] == '.') {
-      ++at;
-      bool full = false;  // Further digits no longer count.
-      for (; at < text.size() && is_ascii_digit(text[at]); ++at) {
-        any = true;
-        if (full) continue;
-        if (part > (kLimit - 1) / 10) {
-          full = true;
-          continue;
-        }
-        const uint64_t next = part * 10 + static_cast<uint64_t>(text[at] - '0');
-        if (next > kLimit) {
-          full = true;
-          continue;
-        }
-        part = next;
-        scale *= 10;
-      }
-    }
-    if (!any) return std::nullopt;
-    text.remove_prefix(at);
-    size_t length = 0;
-    while (length < text.size() && text[length] != '.' && !is_ascii_digit(text[length])) ++length;
-    const std::string_view name = text.substr(0, length);
-    text.remove_prefix(length);
-    const auto* const unit =
-        std::find_if(std::begin(kUnits), std::end(kUnits), [&](const TimeUnit& u) { return u.name == name; });
-    if (unit == std::end(kUnits)) return std::nullopt;
-    if (whole > kLimit / unit->nanoseconds) return std::nullopt;
-    whole *= unit->nanoseconds;
-    if (part > 0) {
-      whole += static_cast<uint64_t>(static_cast<double>(part) * (static_cast<double>(unit->nanoseconds) / scale));
-      if (whole > kLimit) return std::nullopt;
-    }
-    total += whole;
-    if (total > kLimit) return std::nullopt;
-  }
-  if (negative) return static_cast<int64_t>(0 - total);
-  if (total > kLimit - 1) return std::nullopt;
-  return static_cast<int64_t>(total);
+  const Result<int64_t> nanoseconds = parse_go_duration(text);
+  if (!nanoseconds) return std::nullopt;
+  return *nanoseconds;
 }
 
 }  // namespace holdfast::codec

@@ -464,6 +464,7 @@ void Http1Session::handler_ended(Stream&) {
 void Http1Session::tick(TimePoint now) {
   const ServerOptions& options = connection_.shared.options;
   if (closing_) return;
+  stream_.check_deadline(now);
   if (phase_ == Phase::Head && now - idle_since_ > (buffer_.empty() ? options.idle_timeout : options.header_timeout)) {
     if (!buffer_.empty()) connection_.protocol_error();
     closing_ = true;

@@ -242,6 +242,16 @@ TEST(Http1, DrainingFinishesRequestsAndEndsWatches) {
   EXPECT_EQ(idle.read_all(), "");
 }
 
+TEST(Http1, AHandlerThatIsTooSlowIsAnsweredFor) {
+  TestServer s;
+  Socket peer(s.port());
+  peer.send("GET /late?50 HTTP/1.1\r\nHost: x\r\n\r\nGET /next HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  const std::string answer = peer.read_all();
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 504 Gateway Timeout"));
+  EXPECT_THAT(answer, HasSubstr("\r\n\r\nslowHTTP/1.1 200 OK"));
+  EXPECT_THAT(answer, EndsWith("hello /next?"));
+}
+
 TEST(Http1, AbsoluteTargetsWorkAsProxiesSendThem) {
   TestServer s;
   Socket peer(s.port());

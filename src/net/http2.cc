@@ -458,6 +458,7 @@ void Http2Session::tick(TimePoint now) {
   }
   for (auto& stream : streams_) {
     if (stream->wire_closed || stream->closed) continue;
+    stream->check_deadline(now);
     const auto still = now - stream->progress;
     const bool stalled_output = stream->head_sent && stream->queued_bytes > 0 && still > options_.stalled_write_timeout;
     const bool stalled_input = !stream->input_ended &&

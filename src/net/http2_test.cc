@@ -264,6 +264,16 @@ TEST(Http2, AClosedWindowHoldsOneStreamAndNotTheOthers) {
   EXPECT_TRUE(eventually([&] { return seen.started == seen.ended; }));
 }
 
+TEST(Http2, AHandlerThatIsTooSlowIsAnsweredFor) {
+  TestServer s;
+  Peer peer(s.port());
+  const int32_t id = peer.request("GET", "/late?50");
+  ASSERT_TRUE(peer.answered(id));
+  EXPECT_EQ(peer.answers[id].status, "504");
+  EXPECT_EQ(peer.answers[id].body, "slow");
+  EXPECT_TRUE(eventually([&] { return seen.started == seen.ended; }));
+}
+
 TEST(Http2, AnIdleConnectionIsSentAway) {
   ServerOptions options;
   options.idle_timeout = 100ms;

@@ -260,6 +260,10 @@ class Response {
   // Breaks the answer off: the peer sees a reset or a truncated body, never a complete one.
   void abort();
 
+  // If no answer has begun by then, ServerOptions::on_deadline gives one and the handler is cut off: its awaits return
+  // errors, what it sends is dropped. Below five seconds to the millisecond, else at the next housekeeping.
+  void set_deadline(Millis from_now);
+
   // Over HTTP/2: GOAWAY before this answer, close after the last one. Over HTTP/1.1: Connection: close.
   void close_connection_after();
 
@@ -315,6 +319,8 @@ struct ServerOptions {
 
   // Told what a handler threw, on its loop's thread.
   std::function<void(const Request&, std::string_view what)> on_exception;
+  // Answers for a handler that took longer than Response::set_deadline allowed.
+  std::function<void(const Request&, Response&)> on_deadline;
 };
 
 struct ServerStats {

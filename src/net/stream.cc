@@ -84,6 +84,8 @@ void Stream::reset_for_reuse() {
   held_.clear();
   held_bytes_ = 0;
   gzip_.reset();
+  cut_off = false;
+  deadline = TimePoint::max();
   progress = loop.state().now();
 }
 
@@ -107,6 +109,7 @@ Task<void> Stream::run_handler(const Handler& handler) {
 void Stream::handler_done(std::exception_ptr failure) {
   on_interrupt = nullptr;
   handler_active_ = false;
+  loop.cancel(std::exchange(deadline_timer, 0));
   if (failure) on_exception_(failure);
   if (!closed && !ended) {
     if (status == 0) {
@@ -150,6 +153,11 @@ void Stream::lost() {
   next_ = offset_ = 0;
   queued_bytes = 0;
   held_.clear();
+  wake_all();
+}
+
+// Whatever the handler waits for here returns an error.
+void Stream::wake_all() {
   if (reader) loop.state().resume_soon(std::exchange(reader, {}));
   if (writer) loop.state().resume_soon(std::exchange(writer, {}));
   if (sleeper) {
@@ -157,6 +165,30 @@ void Stream::lost() {
     loop.state().resume_soon(std::exchange(sleeper, {}));
   }
   if (on_interrupt) on_interrupt(Interrupt::PeerGone);
+}
+
+void Stream::set_deadline(Millis from_now) {
+  constexpr Millis kExactBelow{5000};
+  deadline = loop.state().now() + from_now;
+  loop.cancel(std::exchange(deadline_timer, 0));
+  if (from_now < kExactBelow) {
+    deadline_timer = loop.run_after(from_now, [this] {
+      deadline_timer = 0;
+      check_deadline(TimePoint::max());
+    });
+  }
+}
+
+void Stream::check_deadline(TimePoint now) {
+  if (now < deadline || deadline == TimePoint::max()) return;
+  deadline = TimePoint::max();
+  if (!handler_active_ || status != 0 || dead()) return;
+  headers.clear();
+  gzip_allowed = false;
+  if (options.on_deadline) options.on_deadline(request, response);
+  if (status == 0) (void)send(504, {});
+  cut_off = true;
+  wake_all();
 }
 
 void Stream::drain() {
@@ -226,6 +258,7 @@ void Stream::begin_gzip() {
 }
 
 Result<Unit> Stream::send(int code, Body body) {
+  if (cut_off) return gone();
   assert(status == 0);
   status = code;
   body_bytes = body.bytes();
@@ -246,6 +279,7 @@ Result<Unit> Stream::send(int code, Body body) {
 }
 
 Result<Unit> Stream::start(int code) {
+  if (cut_off) return gone();
   assert(status == 0);
   status = code;
   if (closed) return gone();
@@ -262,6 +296,7 @@ void Stream::enqueue(Bytes chunk) {
 }
 
 void Stream::write(Bytes chunk) {
+  if (cut_off) return;
   assert(status != 0 && !ended);
   body_bytes += chunk.view.size();
   if (closed) return;
@@ -282,6 +317,7 @@ void Stream::write(Bytes chunk) {
 }
 
 void Stream::end() {
+  if (cut_off) return;
   assert(status != 0 && !ended);
   ended = true;
   if (closed) return;
@@ -305,7 +341,7 @@ bool body_ready(Stream& stream, size_t limit_bytes) {
   stream.input_limit = limit_bytes;
   stream.whole_body = true;
   stream.credit_input();
-  return stream.input_ended || stream.closed || stream.input.size() > limit_bytes ||
+  return stream.input_ended || stream.dead() || stream.input.size() > limit_bytes ||
          (stream.content_length && *stream.content_length > limit_bytes);
 }
 
@@ -317,7 +353,7 @@ void body_wait(Stream& stream, std::coroutine_handle<> reader) {
 }
 
 Result<std::string> body_take(Stream& stream) {
-  if (stream.closed) return gone();
+  if (stream.dead()) return gone();
   if (stream.input.size() > stream.input_limit || stream.content_length.value_or(0) > stream.input_limit) {
     return Error{Reason::RequestEntityTooLarge,
                  "Request body is larger than the limit of " + std::to_string(stream.input_limit) + " bytes"};
@@ -330,11 +366,11 @@ Result<std::string> body_take(Stream& stream) {
 
 bool chunk_ready(Stream& stream) {
   stream.whole_body = false;
-  return stream.input_ended || stream.closed || !stream.input.empty();
+  return stream.input_ended || stream.dead() || !stream.input.empty();
 }
 
 Result<std::string> chunk_take(Stream& stream) {
-  if (stream.closed) return gone();
+  if (stream.dead()) return gone();
   std::string chunk = std::move(stream.input);
   stream.input.clear();
   stream.credit_input();
@@ -343,7 +379,7 @@ Result<std::string> chunk_take(Stream& stream) {
 
 void enqueue(Stream& stream, Bytes chunk) { stream.write(std::move(chunk)); }
 
-bool write_ready(Stream& stream) { return stream.closed || stream.queued_bytes < stream.options.write_queue_bytes; }
+bool write_ready(Stream& stream) { return stream.dead() || stream.queued_bytes < stream.options.write_queue_bytes; }
 
 void write_wait(Stream& stream, std::coroutine_handle<> writer) {
   assert(!stream.writer);
@@ -351,7 +387,7 @@ void write_wait(Stream& stream, std::coroutine_handle<> writer) {
 }
 
 Result<Unit> stream_state(Stream& stream) {
-  if (stream.closed) return gone();
+  if (stream.dead()) return gone();
   return Unit{};
 }
 
@@ -401,25 +437,26 @@ std::string_view Response::header(std::string_view name) const {
   }
   return {};
 }
+void Response::set_deadline(Millis from_now) { stream->set_deadline(from_now); }
 void Response::allow_gzip() { stream->gzip_allowed = true; }
 Result<Unit> Response::send(int status, Body body) { return stream->send(status, std::move(body)); }
 Result<Unit> Response::start(int status) { return stream->start(status); }
 void Response::end() { stream->end(); }
 void Response::abort() {
-  if (stream->closed) return;
+  if (stream->dead()) return;
   stream->owner.abort(*stream);
 }
 void Response::close_connection_after() { stream->owner.close_after(*stream); }
 bool Response::started() const { return stream->status != 0; }
 int Response::status() const { return stream->status; }
 uint64_t Response::body_bytes() const { return stream->body_bytes; }
-bool Response::closed() const { return stream->closed; }
+bool Response::closed() const { return stream->dead(); }
 bool Response::draining() const { return stream->draining; }
 void Response::on_interrupt(std::function<void(Interrupt)> callback) {
   stream->on_interrupt = std::move(callback);
   if (!stream->on_interrupt) return;
   if (stream->draining) stream->on_interrupt(Interrupt::Draining);
-  if (stream->closed) stream->on_interrupt(Interrupt::PeerGone);
+  if (stream->dead()) stream->on_interrupt(Interrupt::PeerGone);
 }
 EventLoop& Response::loop() const { return stream->loop; }
 

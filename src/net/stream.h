@@ -37,6 +37,7 @@ class Stream {
   void lost();  // The peer is gone: wakes whatever the handler waits for.
   void drain();
   void wake_writer();  // After output was taken.
+  void check_deadline(TimePoint now);
   bool handler_active() const { return handler_active_; }
   void credit_input();  // Tells the session that what has arrived so far may be replaced by more.
 
@@ -48,6 +49,7 @@ class Stream {
   bool output_finished() const { return ended && queued_bytes == 0; }
 
   // --- The handler's side; Request and Response forward to these.
+  void set_deadline(Millis from_now);
   Result<Unit> send(int code, Body body);
   Result<Unit> start(int code);
   void write(Bytes chunk);
@@ -83,6 +85,10 @@ class Stream {
   std::coroutine_handle<> reader;
 
   bool closed = false;
+  bool cut_off = false;  // The deadline answered; the handler no longer can.
+  bool dead() const { return closed || cut_off; }
+  TimePoint deadline = TimePoint::max();
+  uint64_t deadline_timer = 0;
   bool draining = false;
   std::coroutine_handle<> writer;
   std::coroutine_handle<> sleeper;
@@ -98,6 +104,7 @@ class Stream {
   Task<void> run_handler(const Handler& handler);
   void handler_done(std::exception_ptr failure);
   void ready_head();
+  void wake_all();
   void enqueue(Bytes chunk);
   void begin_gzip();
   bool client_takes_gzip() const;

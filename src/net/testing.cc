@@ -57,6 +57,12 @@ Task<void> handle(Request& request, Response& response) {
   } else if (path == "/wait") {
     Result<Unit> slept = co_await response.sleep_for(200ms);
     if (slept) (void)response.send(200, Body(std::string("done")));
+  } else if (path == "/late") {
+    response.set_deadline(Millis(std::atoi(std::string(request.query).c_str())));
+    Result<Unit> slept = co_await response.sleep_for(60s);
+    response.add_header("x", "too late");
+    EXPECT_FALSE(slept);
+    EXPECT_FALSE(response.send(200, Body(std::string("nobody hears this"))));
   } else if (path == "/early") {
     (void)response.send(403, Body(std::string("no")));
   } else if (path == "/goaway") {
@@ -128,6 +134,7 @@ std::string Socket::read_all() {
 
 TestServer::TestServer(ServerOptions options) {
   options.housekeeping_interval = 20ms;
+  options.on_deadline = [](const Request&, Response& response) { (void)response.send(504, Body(std::string("slow"))); };
   server = std::make_unique<Server>(loops, std::move(options), handle);
   Result<Unit> started = server->start();
   EXPECT_TRUE(started) << (started ? "" : started.error().message);

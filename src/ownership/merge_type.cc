@@ -77,6 +77,14 @@ struct MergeTypes::State {
     return at->second;
   }
 
+  // The type of a field, item or element.
+  const MergeType* reference(const types::Type& type, int map_override = kNoOverride) {
+    if (type.shape == types::Shape::Any && type.members.empty()) {
+      return type.any_kind == types::AnyKind::Atomic ? &untyped().atomic : &untyped().deduced;
+    }
+    return get(type, map_override);
+  }
+
   void fill_pending() {
     while (!pending.empty()) {
       const auto [key, out] = pending.back();
@@ -142,7 +150,7 @@ struct MergeTypes::State {
 
   void list(const types::Type& type, MergeType& out) {
     out.offers = MergeType::kList;
-    out.item = type.element == nullptr ? &untyped().atomic : get(*type.element);
+    out.item = type.element == nullptr ? &untyped().atomic : reference(*type.element);
     out.atomic_list = type.list_kind == types::ListKind::Atomic;
     if (type.list_kind != types::ListKind::Keyed) return;
     std::vector<std::string_view> keys(type.list_keys.begin(), type.list_keys.end());
@@ -155,6 +163,7 @@ struct MergeTypes::State {
         defaults[i] = default_of(*type.element, *field);
       }
     }
+    out.keys_as_written = type.list_keys;
     out.keys = arena.copy(std::span<const std::string_view>(keys));
     out.key_defaults = std::span<const Value* const>(defaults, keys.size());
   }
@@ -174,11 +183,11 @@ struct MergeTypes::State {
       // Fields of ours are taken out of a body before it gets here.
       if (!member->exists(nullptr)) continue;
       const int override = member->overrides_map_kind ? static_cast<int>(member->map_kind) : kNoOverride;
-      const MergeType* field_type = member->type == nullptr ? &untyped().deduced : get(*member->type, override);
+      const MergeType* field_type = member->type == nullptr ? &untyped().deduced : reference(*member->type, override);
       fields.push_back({member->name, field_type, default_of(type, *member)});
     }
     if (type.element != nullptr) {
-      out.element = get(*type.element);
+      out.element = reference(*type.element);
     } else if (type.preserve_unknown || type.open_to_merge || type.members.empty()) {
       out.element = type.any_kind == types::AnyKind::Atomic ? &untyped().atomic : &untyped().deduced;
     }

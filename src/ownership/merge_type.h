@@ -42,10 +42,11 @@ struct MergeType {
   // RawExtension or apiextensions' JSON may stand here or below: values need unfolding first.
   bool holds_raw = false;
 
-  const MergeType* item = nullptr;                  // Of a list.
-  std::span<const std::string_view> keys = {};      // Of a keyed list, ascending; a list without keys is a set.
-  std::span<const Value* const> key_defaults = {};  // Beside `keys`; null where there is none.
-  const MergeType* element = nullptr;               // Of undeclared members; null: there may be none.
+  const MergeType* item = nullptr;                         // Of a list.
+  std::span<const std::string_view> keys = {};             // Of a keyed list, ascending; a list without keys is a set.
+  std::span<const Value* const> key_defaults = {};         // Beside `keys`; null where there is none.
+  std::span<const std::string_view> keys_as_written = {};  // For messages.
+  const MergeType* element = nullptr;                      // Of undeclared members; null: there may be none.
 
   std::span<const MergeField> fields = {};
   std::span<const uint16_t> slots = {};  // Open addressing by field_hash: position in `fields` + 1, 0 is free.

@@ -281,9 +281,11 @@ bool item_element(Arena& arena, const MergeType& list, const Value& item, PathEl
   if (count == 0) {
     if (problem != nullptr) {
       *problem = "associative list with keys has an element that omits all key fields [";
-      for (size_t i = 0; i < list.keys.size(); ++i) {
-        if (i > 0) *problem += ' ';
-        *problem += go_quote(list.keys[i]);
+      bool first = true;
+      for (const std::string_view name : list.keys_as_written) {
+        if (!first) *problem += ' ';
+        first = false;
+        *problem += go_quote(name);
       }
       *problem += "] (and doesn't have default values for any key fields)";
     }

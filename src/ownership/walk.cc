@@ -45,8 +45,10 @@ class SetWalk {
   FieldSet items(const MergeType& type, const Value& v) {
     const size_t level = builder_.open();
     for (const Value& item : v.items()) {
-      PathElement element = PathElement::index(0);
-      if (!item_element(arena_, type, item, element)) continue;
+      // Only pruning makes items without an element (null, where everything in one was removed). They count as
+      // something in the list, which keeps the list itself, as in Go's engine.
+      PathElement element = PathElement::index(INT64_MIN);
+      item_element(arena_, type, item, element);
       bool leaf = false;
       const FieldSet below = node(*type.item, item, leaf);
       builder_.add(element, true, below);

@@ -1,0 +1,397 @@
+// Several writers, readers and watchers work while the store goes down and comes back; afterwards what everybody saw is
+// held against the one order that the revisions tell.
+//
+// The log of all changes, read at the end, is the order. Checked are: every answer fits into that order at the revision
+// it names and no earlier or later than it happened in real time (linearizability: with a revision on every answer this
+// needs no search); and each watcher saw its part of the log: ordered, unique, whole transactions, complete, also
+// across restarts of the watch and from progress notifications.
+#include <gmock/gmock.h>
+
+#include <map>
+#include <random>
+#include <shared_mutex>
+#include <thread>
+
+#include "store/memory_store.h"
+#include "store/test_etcd.h"
+#include "store/test_support.h"
+
+namespace holdfast::store::testing {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+// A store that goes down and comes back.
+class Restarting {
+ public:
+  virtual ~Restarting() = default;
+  virtual void restart() = 0;
+
+  // Calls fn(store) while the store stays; the answer may come later.
+  template <class F>
+  auto with(F fn) {
+    std::shared_lock lock(mutex_);
+    return fn(*store_);
+  }
+
+ protected:
+  std::shared_mutex mutex_;
+  std::unique_ptr<Store> store_;
+};
+
+class RestartingRocks final : public Restarting {
+ public:
+  RestartingRocks() { open(); }
+  ~RestartingRocks() override { store_.reset(); }
+  void restart() override {
+    std::unique_lock lock(mutex_);
+    store_.reset();
+    open();
+  }
+
+ private:
+  void open() {
+    RocksOptions options;
+    options.directory = folder_.path();
+    options.recent_bytes = 20000;  // Watchers often read from disk.
+    options.memtable_bytes = 256 << 10;
+    StoreResult<std::unique_ptr<Store>> store = open_rocks(options);
+    ASSERT_TRUE(store) << store.error().message;
+    store_ = std::move(*store);
+  }
+  TemporaryFolder folder_;
+};
+
+class RestartingEtcd final : public Restarting {
+ public:
+  RestartingEtcd() { store_ = open_etcd_at({etcd_.url()}); }
+  ~RestartingEtcd() override { store_.reset(); }
+  void restart() override {
+    etcd_.kill();
+    etcd_.start();
+  }
+
+ private:
+  EtcdProcess etcd_;
+};
+
+constexpr int kKeys = 6;
+std::string key_of(uint64_t index) { return "/p/" + std::to_string(index % 2) + "/" + std::to_string(index % kKeys); }
+
+struct Write {
+  steady_clock::time_point begun, ended;
+  std::string id;                            // The value: every write has its own.
+  std::map<std::string, uint64_t> expected;  // Key to the revision it must have (0: absent).
+  bool deletes = false;
+  enum class Outcome : uint8_t { Committed, Conflict, NotDone, Unknown } outcome = Outcome::Unknown;
+  uint64_t revision = 0;
+};
+
+struct Read {
+  steady_clock::time_point begun, ended;
+  uint64_t revision = 0;
+  std::map<std::string, std::pair<uint64_t, std::string>> found;  // Key to revision and value.
+  std::string prefix;                                             // What was read.
+};
+
+struct Watched {
+  std::string prefix;
+  uint64_t start = 0;
+  std::vector<WatchBatch> batches;
+  size_t marks = 0;  // Of those that are written when everybody is done.
+};
+
+class Promises : public ::testing::Test {
+ protected:
+  void work(Restarting& store, milliseconds time, milliseconds between_restarts) {
+    uint64_t seed = std::getenv("HOLDFAST_SEED") ? std::strtoull(std::getenv("HOLDFAST_SEED"), nullptr, 10) : 5;
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    base_ = await<Revision>([&](auto done) { store.with([&](Store& s) { s.current_revision(done); }); })->value;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) threads.emplace_back([&, i] { write_loop(store, seed * 10 + i); });
+    for (int i = 0; i < 2; ++i) threads.emplace_back([&, i] { read_loop(store, seed * 20 + i); });
+    std::vector<std::thread> watchers;
+    for (const char* prefix : {"/p/", "/p/0/", "/p/1/"}) {
+      watchers.emplace_back([&, prefix] { watch_loop(store, prefix); });
+    }
+    auto end = steady_clock::now() + time;
+    while (steady_clock::now() + between_restarts < end) {
+      std::this_thread::sleep_for(between_restarts);
+      store.restart();
+    }
+    std::this_thread::sleep_until(end);
+    stop_ = true;
+    for (std::thread& thread : threads) thread.join();
+
+    // Everybody is done: the newest revision is what the watchers must reach.
+    StoreResult<Revision> last = StoreError{};
+    while (!last) last = await<Revision>([&](auto done) { store.with([&](Store& s) { s.current_revision(done); }); });
+    // A change to each range, so that watchers also reach it where progress cannot be asked for.
+    for (const char* key : {"/p/0/end", "/p/1/end"}) {
+      StoreResult<WriteResult> result = StoreError{};
+      while (!result || std::holds_alternative<Conflict>(*result)) {
+        result = await<WriteResult>(
+            [&](auto done) { store.with([&](Store& s) { s.write({create(key, make_blob(key))}, done); }); });
+        if (result && std::holds_alternative<Conflict>(*result)) break;  // One in doubt had happened.
+      }
+    }
+    last = StoreError{};
+    while (!last) last = await<Revision>([&](auto done) { store.with([&](Store& s) { s.current_revision(done); }); });
+    until_ = last->value;
+    for (std::thread& watcher : watchers) watcher.join();
+    read_log(store);
+    check_writes();
+    check_reads();
+    for (const Watched& watched : watched_) check_watcher(watched);
+    RecordProperty("writes", std::to_string(writes_.size()));
+    EXPECT_GT(log_.size(), 50u);
+    EXPECT_GT(reads_.size(), 50u);
+  }
+
+ private:
+  void write_loop(Restarting& store, uint64_t seed) {
+    std::mt19937_64 random(seed);
+    std::map<std::string, uint64_t> guess;  // What this writer believes; conflicts correct it.
+    for (int i = 0; !stop_; ++i) {
+      Write write;
+      write.id = std::to_string(seed) + "-" + std::to_string(i);
+      write.deletes = random() % 6 == 0;
+      uint64_t first = random();
+      std::vector<std::string> keys = {key_of(first)};
+      if (random() % 4 == 0) keys.push_back(key_of(first + 1));
+      Transaction transaction;
+      for (const std::string& key : keys) {
+        uint64_t at = guess[key];
+        write.expected[key] = at;
+        transaction.push_back(at == 0         ? create(key, make_blob(write.id))
+                              : write.deletes ? remove(key, {at})
+                                              : update(key, {at}, make_blob(write.id)));
+      }
+      write.begun = steady_clock::now();
+      StoreResult<WriteResult> result = await<WriteResult>(
+          [&](auto done) { store.with([&](Store& s) { s.write(std::move(transaction), std::move(done)); }); });
+      write.ended = steady_clock::now();
+      if (!result) {
+        // Unavailable promises that nothing was written; anything else leaves it open.
+        bool not_done = result.error().kind == ErrorKind::Unavailable;
+        write.outcome = not_done ? Write::Outcome::NotDone : Write::Outcome::Unknown;
+      } else if (auto* conflict = std::get_if<Conflict>(&*result)) {
+        write.outcome = Write::Outcome::Conflict;
+        guess[keys[conflict->operation]] = conflict->current ? conflict->current->modified.value : 0;
+      } else {
+        write.outcome = Write::Outcome::Committed;
+        write.revision = std::get<Committed>(*result).revision.value;
+        for (const std::string& key : keys) {
+          guess[key] = write.deletes && write.expected[key] != 0 ? 0 : write.revision;
+        }
+      }
+      std::lock_guard lock(mutex_);
+      writes_.push_back(std::move(write));
+    }
+  }
+
+  void read_loop(Restarting& store, uint64_t seed) {
+    std::mt19937_64 random(seed);
+    while (!stop_) {
+      Read read;
+      read.begun = steady_clock::now();
+      if (random() % 2) {
+        read.prefix = key_of(random());
+        StoreResult<Got> got =
+            await<Got>([&](auto done) { store.with([&](Store& s) { s.get(read.prefix, std::move(done)); }); });
+        read.ended = steady_clock::now();
+        if (!got) continue;
+        read.revision = got->revision.value;
+        if (got->item) read.found[got->item->key] = {got->item->modified.value, *got->item->value};
+      } else {
+        read.prefix = "/p/";
+        StoreResult<Page> page =
+            await<Page>([&](auto done) { store.with([&](Store& s) { s.range({.prefix = "/p/"}, std::move(done)); }); });
+        read.ended = steady_clock::now();
+        if (!page) continue;
+        read.revision = page->revision.value;
+        for (const KeyValue& item : page->items) read.found[item.key] = {item.modified.value, *item.value};
+      }
+      std::lock_guard lock(mutex_);
+      reads_.push_back(std::move(read));
+    }
+  }
+
+  void watch_loop(Restarting& store, const std::string& prefix) {
+    Watched watched{prefix, base_, {}};
+    const size_t all_marks = prefix == "/p/" ? 2 : 1;
+    uint64_t position = base_;
+    std::mt19937_64 random(prefix.size());
+    while (watched.marks < all_marks) {
+      std::unique_ptr<Watcher> watcher = store.with([&](Store& s) { return s.watch({prefix, {position}}); });
+      // Every now and then the watch is given up and begun again where it stood.
+      for (int batches = 0; watched.marks < all_marks && batches < 40; ++batches) {
+        if (random() % 3 == 0) watcher->request_progress();
+        StoreResult<WatchBatch> batch = next(*watcher);
+        if (!batch) {
+          ASSERT_EQ(batch.error().kind, ErrorKind::Closed) << batch.error().message;
+          break;
+        }
+        position = batch->revision.value;
+        for (const EventRef& event : batch->events) watched.marks += event->key.ends_with("/end");
+        watched.batches.push_back(std::move(*batch));
+      }
+    }
+    std::lock_guard lock(mutex_);
+    watched_.push_back(std::move(watched));
+  }
+
+  void read_log(Restarting& store) {
+    std::unique_ptr<Watcher> watcher = store.with([&](Store& s) { return s.watch({"/", {base_}}); });
+    uint64_t reached = base_;
+    while (reached < until_) {
+      StoreResult<WatchBatch> batch = next(*watcher);
+      ASSERT_TRUE(batch) << batch.error().message;
+      for (const EventRef& event : batch->events) {
+        ASSERT_GE(event->revision.value, reached);
+        reached = event->revision.value;
+        log_[reached].push_back(event);
+      }
+    }
+  }
+
+  void check_writes() {
+    std::map<std::string, uint64_t> revision_of;  // By id, of writes with a value.
+    for (const auto& [revision, events] : log_) {
+      for (const EventRef& event : events) {
+        if (!event->value || event->key.ends_with("/end")) continue;
+        auto [it, first] = revision_of.emplace(*event->value, revision);
+        ASSERT_EQ(it->second, revision) << "write " << *event->value << " happened twice";
+      }
+    }
+    for (const Write& write : writes_) {
+      if (write.outcome == Write::Outcome::Conflict || write.outcome == Write::Outcome::NotDone) {
+        EXPECT_FALSE(revision_of.contains(write.id)) << write.id << " was refused and happened";
+        continue;
+      }
+      if (write.outcome != Write::Outcome::Committed) continue;
+      ASSERT_TRUE(log_.contains(write.revision)) << write.id << " was acknowledged and is gone";
+      const auto& events = log_[write.revision];
+      ASSERT_EQ(events.size(), write.expected.size()) << write.id << " happened in part";
+      for (const EventRef& event : events) {
+        ASSERT_TRUE(write.expected.contains(event->key));
+        EXPECT_EQ(event->previous_revision.value, write.expected.at(event->key)) << "the condition did not hold";
+        if (event->value) EXPECT_EQ(*event->value, write.id);
+      }
+    }
+    // What was answered before another began comes before it in the order.
+    RealTime times = real_time();
+    for (const Write& write : writes_) {
+      if (write.outcome != Write::Outcome::Committed) continue;
+      EXPECT_GT(write.revision, times.newest_over_before(write.begun)) << write.id << " was ordered too early";
+    }
+  }
+
+  // Committed writes by when they were over, with the greatest revision so far; and by when they began, with the
+  // smallest revision from there on.
+  struct RealTime {
+    std::vector<std::pair<steady_clock::time_point, uint64_t>> over, begun;
+
+    uint64_t newest_over_before(steady_clock::time_point time) const {
+      auto it = std::ranges::lower_bound(over, time, {}, [](const auto& o) { return o.first; });
+      return it == over.begin() ? 0 : std::prev(it)->second;
+    }
+    uint64_t oldest_begun_after(steady_clock::time_point time) const {
+      auto it = std::ranges::upper_bound(begun, time, {}, [](const auto& b) { return b.first; });
+      return it == begun.end() ? UINT64_MAX : it->second;
+    }
+  };
+
+  RealTime real_time() const {
+    RealTime times;
+    for (const Write& write : writes_) {
+      if (write.outcome != Write::Outcome::Committed) continue;
+      times.over.emplace_back(write.ended, write.revision);
+      times.begun.emplace_back(write.begun, write.revision);
+    }
+    std::ranges::sort(times.over);
+    std::ranges::sort(times.begun);
+    for (size_t i = 1; i < times.over.size(); ++i) {
+      times.over[i].second = std::max(times.over[i].second, times.over[i - 1].second);
+    }
+    for (size_t i = times.begun.size(); i-- > 1;) {
+      times.begun[i - 1].second = std::min(times.begun[i - 1].second, times.begun[i].second);
+    }
+    return times;
+  }
+
+  void check_reads() {
+    RealTime times = real_time();
+    std::ranges::sort(reads_, {}, &Read::revision);
+    std::map<std::string, std::pair<uint64_t, std::string>> state;  // At the read's revision, as the log tells it.
+    auto entry = log_.begin();
+    for (const Read& read : reads_) {
+      for (; entry != log_.end() && entry->first <= read.revision; ++entry) {
+        for (const EventRef& event : entry->second) {
+          if (event->type == Event::Type::Deleted) {
+            state.erase(event->key);
+          } else {
+            state[event->key] = {event->revision.value, *event->value};
+          }
+        }
+      }
+      auto want = state;
+      std::erase_if(want, [&](const auto& item) {
+        return read.prefix.ends_with('/') ? !item.first.starts_with(read.prefix) : item.first != read.prefix;
+      });
+      ASSERT_EQ(want, read.found) << "a read at " << read.revision << " of " << read.prefix;
+      ASSERT_GE(read.revision, times.newest_over_before(read.begun)) << "a read missed a write that was over";
+      ASSERT_LT(read.revision, times.oldest_begun_after(read.ended)) << "a read saw the future";
+    }
+  }
+
+  void check_watcher(const Watched& watched) {
+    std::vector<std::string> want, got;
+    uint64_t progress = watched.start;
+    for (const WatchBatch& batch : watched.batches) {
+      for (const EventRef& event : batch.events) {
+        EXPECT_GT(event->revision.value, progress) << "an event came after progress had passed it";
+        got.push_back(describe(*event));
+      }
+      EXPECT_GE(batch.revision.value, progress) << "progress went back";
+      progress = batch.revision.value;
+      // Whole transactions: the last one of the batch is not split.
+      if (!batch.events.empty()) {
+        uint64_t last = batch.events.back()->revision.value;
+        size_t here = std::ranges::count_if(batch.events, [&](auto& e) { return e->revision.value == last; });
+        size_t all = std::ranges::count_if(log_[last], [&](auto& e) { return e->key.starts_with(watched.prefix); });
+        EXPECT_EQ(here, all) << "a transaction came in parts";
+      }
+    }
+    for (const auto& [revision, events] : log_) {
+      for (const EventRef& event : events) {
+        if (event->key.starts_with(watched.prefix)) want.push_back(describe(*event));
+      }
+    }
+    EXPECT_EQ(got, want) << "what " << watched.prefix << " saw";
+  }
+
+  uint64_t base_ = 0;
+  std::atomic<uint64_t> until_ = UINT64_MAX;
+  std::atomic<bool> stop_ = false;
+  std::mutex mutex_;
+  std::vector<Write> writes_;
+  std::vector<Read> reads_;
+  std::vector<Watched> watched_;
+  std::map<uint64_t, std::vector<EventRef>> log_;
+};
+
+TEST_F(Promises, hold_on_the_embedded_store_while_it_restarts) {
+  RestartingRocks store;
+  work(store, milliseconds(1500), milliseconds(150));
+}
+
+TEST_F(Promises, hold_on_etcd_while_it_restarts) {
+  if (!EtcdProcess::installed()) GTEST_SKIP() << "etcd is not installed";
+  RestartingEtcd store;
+  work(store, milliseconds(6000), milliseconds(2000));
+}
+
+}  // namespace
+}  // namespace holdfast::store::testing
