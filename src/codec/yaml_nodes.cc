@@ -1,64 +1,110 @@
-// go-yaml v2 is a port of libyaml, so libyaml itself accepts and refuses the same texts with the same words. What
-// go-yaml changed is made up for here.
 #include "codec/yaml_nodes.h"
 
-#include <yaml.h>
-
-#include <cstring>
+#include <algorithm>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "codec/json.h"
+#include "codec/yaml_scalar.h"
+#include "codec/yaml_scanner.h"
 
 namespace holdfast::codec {
 namespace {
 
-// libyaml looks at every open flow level for each token. Bodies made to abuse that are refused as too deep; an honest
-// one stays far below.
-constexpr uint64_t kMostWork = 300'000'000;
+using Type = YamlToken::Type;
 
+template <class... Types>
+bool is_one_of(Type type, Types... types) {
+  return ((type == types) || ...);
+}
+
+// Tokens to nodes: YAML 1.1's grammar with a stack of what is open instead of recursion.
 class Parser {
  public:
-  Parser(Arena& arena, std::string_view source)
-      : arena_(arena), source_(source), has_escaped_slash_(source.find("\\/") != std::string_view::npos) {
-    yaml_parser_initialize(&parser_);
-    // go-yaml reads nothing as an empty line.
-    if (source.empty()) source = "\n";
-    yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(source.data()), source.size());
-  }
-  ~Parser() { yaml_parser_delete(&parser_); }
-  Parser(const Parser&) = delete;
-  Parser& operator=(const Parser&) = delete;
+  Parser(Arena& arena, std::string_view source) : arena_(arena), scanner_(arena, source) {}
 
-  YamlParse parse();
+  YamlParse parse() {
+    if (!document() && result_.problem == std::nullopt) result_.problem = scanner_.problem();
+    if (result_.problem) result_.root = nullptr;
+    return result_;
+  }
 
  private:
-  struct Open {
-    YamlNode* node;
-    size_t start;  // First child on the stack.
+  enum class State : uint8_t {
+    BlockList,
+    IndentlessList,  // Dashes at the column of the key they belong to: no token closes it.
+    BlockMapKey,
+    BlockMapValue,
+    FlowList,
+    FlowPairKey,  // A single pair in a flow list, [a: b].
+    FlowPairValue,
+    FlowPairEnd,
+    FlowMapKey,
+    FlowMapValue,
   };
+  struct Open {
+    State state;
+    YamlNode* node;
+    size_t start;  // Of its children on the stack.
+    YamlMark mark;
+    bool first = true;
+  };
+  enum class Context : uint8_t { Block, BlockOrIndentless, Flow };
 
-  bool next(yaml_event_t& event);
-  bool take(const yaml_event_t& event);
-  bool fail(std::string problem) {
-    result_.problem = std::move(problem);
+  bool document();
+  bool directives();
+  bool step();
+  bool step_block_list(Open& open);
+  bool step_indentless_list(Open& open);
+  bool step_block_key(Open& open);
+  bool step_block_value(Open& open);
+  bool step_flow_list(Open& open);
+  bool step_flow_pair(Open& open);
+  bool step_flow_key(Open& open);
+  bool step_flow_value(Open& open);
+  bool node(Context context);
+  bool tag_of(const YamlToken& token, const YamlMark& start, std::string_view& tag);
+
+  // The token that comes next, by value: looking further may move the queue.
+  bool peek(YamlToken& token) {
+    const YamlToken* next = scanner_.peek();
+    if (next == nullptr) return false;
+    token = *next;
+    return true;
+  }
+  bool take_and_peek(YamlToken& token) {
+    scanner_.take();
+    return peek(token);
+  }
+  // go-yaml names the line of the problem, counted from 0; of the context when that is the first.
+  bool fail(std::string_view problem, const YamlMark& mark, const YamlMark& context = {}) {
+    const size_t line = mark.line != 0 ? mark.line : context.line;
+    result_.problem = (line == 0 ? "" : "line " + std::to_string(line) + ": ") + std::string(problem);
     return false;
   }
-  std::string failure() const;
-  bool has_escaped_slash(const yaml_event_t& event);
 
-  YamlNode* make(YamlNode::Kind kind, const yaml_event_t& event, const yaml_char_t* anchor, const yaml_char_t* tag);
-  void add(const YamlNode* node) {
+  YamlNode* make(YamlNode::Kind kind, const YamlMark& mark, std::string_view anchor = {}) {
+    auto* made = arena_.make<YamlNode>();
+    made->kind = kind;
+    made->line = static_cast<uint32_t>(mark.line + 1);
+    if (!anchor.empty()) anchors_[anchor] = made;
+    return made;
+  }
+  void add(const YamlNode* child) {
     if (open_.empty()) {
-      result_.root = node;
+      result_.root = child;
     } else {
-      children_.push_back(node);
+      children_.push_back(child);
     }
   }
-  bool open(YamlNode* node) {
-    open_.push_back({node, children_.size()});
-    return open_.size() <= kMaxDepth || fail("exceeded max depth of 10000");
+  void add_empty(const YamlMark& mark) {
+    YamlNode* empty = make(YamlNode::Kind::Scalar, mark);
+    empty->implicit = true;
+    add(empty);
+  }
+  void open(State state, YamlNode* opened, const YamlMark& mark) {
+    open_.push_back({state, opened, children_.size(), mark});
   }
   void close() {
     const Open top = open_.back();
@@ -68,135 +114,325 @@ class Parser {
     children_.resize(top.start);
     add(top.node);
   }
-  std::string_view copy(const yaml_char_t* text) {
-    return text == nullptr ? std::string_view{} : arena_.copy(std::string_view(reinterpret_cast<const char*>(text)));
-  }
 
   Arena& arena_;
-  yaml_parser_t parser_;
+  YamlScanner scanner_;
   YamlParse result_;
-  std::string_view source_;
-  bool has_escaped_slash_;
-  size_t seen_bytes_ = 0;  // Where in the source the character number `seen_runes_` is.
-  size_t seen_runes_ = 0;
-  bool ended_ = false;
-  uint64_t work_ = 0;
   std::vector<Open> open_;
   std::vector<const YamlNode*> children_;
   std::unordered_map<std::string_view, const YamlNode*> anchors_;
+  std::unordered_map<std::string_view, std::string_view> tag_prefixes_;
 };
 
-YamlParse Parser::parse() {
-  while (!ended_) {
-    yaml_event_t event;
-    if (!next(event)) break;
-    const bool good = take(event);
-    yaml_event_delete(&event);
-    if (!good) break;
+bool Parser::document() {
+  YamlToken token;
+  if (!peek(token) || !take_and_peek(token)) return false;  // The stream's start.
+  if (token.type == Type::StreamEnd) return true;
+  const bool is_explicit = is_one_of(token.type, Type::Version, Type::TagDirective, Type::DocumentStart);
+  if (!directives() || !peek(token)) return false;
+  if (is_explicit) {
+    if (token.type != Type::DocumentStart) return fail("did not find expected <document start>", token.start);
+    if (!take_and_peek(token)) return false;
+    if (is_one_of(token.type, Type::Version, Type::TagDirective, Type::DocumentStart, Type::DocumentEnd,
+                  Type::StreamEnd)) {
+      add_empty(token.start);
+      return true;
+    }
   }
-  if (result_.problem) result_.root = nullptr;
-  return result_;
+  if (!node(Context::Block)) return false;
+  while (!open_.empty()) {
+    if (!step()) return false;
+  }
+  // go-yaml looks at the token that ends the document.
+  return peek(token);
 }
 
-bool Parser::next(yaml_event_t& event) {
-  if (!yaml_parser_parse(&parser_, &event)) return fail(failure());
-  work_ += open_.size() + 1;
-  if (work_ > kMostWork) {
-    yaml_event_delete(&event);
-    return fail("exceeded max depth of 10000");
+bool Parser::directives() {
+  YamlToken token;
+  if (!peek(token)) return false;
+  bool has_version = false;
+  while (is_one_of(token.type, Type::Version, Type::TagDirective)) {
+    if (token.type == Type::Version) {
+      if (has_version) return fail("found duplicate %YAML directive", token.start);
+      if (token.major != 1 || token.minor != 1) return fail("found incompatible YAML document", token.start);
+      has_version = true;
+    } else if (!tag_prefixes_.emplace(token.value, token.suffix).second) {
+      return fail("found duplicate %TAG directive", token.start);
+    }
+    if (!take_and_peek(token)) return false;
   }
+  tag_prefixes_.emplace("!", "!");
+  tag_prefixes_.emplace("!!", kYamlTagPrefix);
   return true;
 }
 
-// Where go-yaml says the problem is: lines count from 0 except in the scanner's errors, and line 0 is not told.
-std::string Parser::failure() const {
-  size_t line = 0;
-  const bool reader = parser_.error == YAML_READER_ERROR;
-  if (!reader && parser_.problem_mark.line != 0) {
-    line = parser_.problem_mark.line + (parser_.error == YAML_SCANNER_ERROR ? 1 : 0);
-  } else if (!reader) {
-    line = parser_.context_mark.line;
+bool Parser::tag_of(const YamlToken& token, const YamlMark& start, std::string_view& tag) {
+  if (token.value.empty()) {
+    tag = token.suffix;
+    return true;
   }
-  const std::string problem = parser_.problem == nullptr ? "unknown problem parsing YAML content" : parser_.problem;
-  return (line == 0 ? "" : "line " + std::to_string(line) + ": ") + problem;
+  const auto prefix = tag_prefixes_.find(token.value);
+  if (prefix == tag_prefixes_.end()) return fail("found undefined tag handle", token.start, start);
+  tag = arena_.copy(std::string(prefix->second) + std::string(token.suffix));
+  return true;
 }
 
-YamlNode* Parser::make(YamlNode::Kind kind, const yaml_event_t& event, const yaml_char_t* anchor,
-                       const yaml_char_t* tag) {
-  auto* node = arena_.make<YamlNode>();
-  node->kind = kind;
-  node->line = static_cast<uint32_t>(event.start_mark.line + 1);
-  node->tag = copy(tag);
-  if (anchor != nullptr) anchors_[copy(anchor)] = node;
-  return node;
+// A node: its anchor and tag, then what it is. Collections are opened and read by the steps.
+bool Parser::node(Context context) {
+  YamlToken token;
+  if (!peek(token)) return false;
+  if (token.type == Type::Alias) {
+    YamlNode* alias = make(YamlNode::Kind::Alias, token.start);
+    alias->text = token.value;
+    const auto target = anchors_.find(token.value);
+    if (target == anchors_.end()) {
+      result_.problem = "unknown anchor '" + std::string(token.value) + "' referenced";
+      return false;
+    }
+    alias->target = target->second;
+    scanner_.take();
+    add(alias);
+    return true;
+  }
+  const YamlMark start = token.start;
+  std::string_view anchor;
+  YamlToken tag_token;
+  bool has_tag = false;
+  for (int i = 0; i < 2; ++i) {
+    if (token.type == Type::Anchor && anchor.empty()) {
+      anchor = token.value;
+    } else if (token.type == Type::Tag && !has_tag) {
+      has_tag = true;
+      tag_token = token;
+    } else {
+      break;
+    }
+    if (!take_and_peek(token)) return false;
+  }
+  std::string_view tag;
+  if (has_tag && !tag_of(tag_token, start, tag)) return false;
+  if (context == Context::BlockOrIndentless && token.type == Type::BlockEntry) {
+    open(State::IndentlessList, make(YamlNode::Kind::List, start, anchor), token.start);
+    return true;
+  }
+  switch (token.type) {
+    case Type::Scalar: {
+      YamlNode* scalar = make(YamlNode::Kind::Scalar, start, anchor);
+      scalar->implicit = (tag.empty() && token.plain) || tag == "!";
+      scalar->tag = tag;
+      scalar->text = token.value;
+      scanner_.take();
+      add(scalar);
+      return true;
+    }
+    case Type::FlowListStart:
+      open(State::FlowList, make(YamlNode::Kind::List, start, anchor), token.start);
+      scanner_.take();
+      return true;
+    case Type::FlowMapStart:
+      open(State::FlowMapKey, make(YamlNode::Kind::Map, start, anchor), token.start);
+      scanner_.take();
+      return true;
+    case Type::BlockListStart:
+      if (context == Context::Flow) break;
+      open(State::BlockList, make(YamlNode::Kind::List, start, anchor), token.start);
+      scanner_.take();
+      return true;
+    case Type::BlockMapStart:
+      if (context == Context::Flow) break;
+      open(State::BlockMapKey, make(YamlNode::Kind::Map, start, anchor), token.start);
+      scanner_.take();
+      return true;
+    default:
+      break;
+  }
+  if (!anchor.empty() || !tag.empty()) {
+    YamlNode* empty = make(YamlNode::Kind::Scalar, start, anchor);
+    empty->implicit = tag.empty();
+    empty->tag = tag;
+    add(empty);
+    return true;
+  }
+  return fail("did not find expected node content", token.start, start);
 }
 
-// libyaml has learnt the escape \/ of JSON since go-yaml was made from it. Marks count characters.
-bool Parser::has_escaped_slash(const yaml_event_t& event) {
-  if (!has_escaped_slash_ || parser_.encoding != YAML_UTF8_ENCODING) return false;
-  if (seen_bytes_ == 0 && source_.starts_with("\xef\xbb\xbf")) seen_bytes_ = 3;
-  const auto advance = [this] {
-    ++seen_bytes_;
-    while (seen_bytes_ < source_.size() && (source_[seen_bytes_] & '\xc0') == '\x80') ++seen_bytes_;
-    ++seen_runes_;
-  };
-  while (seen_runes_ < event.start_mark.index && seen_bytes_ < source_.size()) advance();
-  while (seen_runes_ < event.end_mark.index && seen_bytes_ < source_.size()) {
-    const bool escape = source_[seen_bytes_] == '\\';
-    advance();
-    if (!escape || seen_bytes_ >= source_.size()) continue;
-    if (source_[seen_bytes_] == '/') return true;
-    advance();
+bool Parser::step() {
+  Open& open = open_.back();
+  switch (open.state) {
+    case State::BlockList:
+      return step_block_list(open);
+    case State::IndentlessList:
+      return step_indentless_list(open);
+    case State::BlockMapKey:
+      return step_block_key(open);
+    case State::BlockMapValue:
+      return step_block_value(open);
+    case State::FlowList:
+      return step_flow_list(open);
+    case State::FlowPairKey:
+    case State::FlowPairValue:
+    case State::FlowPairEnd:
+      return step_flow_pair(open);
+    case State::FlowMapKey:
+      return step_flow_key(open);
+    case State::FlowMapValue:
+      return step_flow_value(open);
   }
   return false;
 }
 
-bool Parser::take(const yaml_event_t& event) {
-  switch (event.type) {
-    case YAML_DOCUMENT_START_EVENT: {
-      const yaml_version_directive_t* version = event.data.document_start.version_directive;
-      // libyaml has learnt to take 1.2 since.
-      if (version != nullptr && (version->major != 1 || version->minor != 1)) {
-        return fail("found incompatible YAML document");
+bool Parser::step_block_list(Open& open) {
+  YamlToken token;
+  if (!peek(token)) return false;
+  if (token.type == Type::BlockEntry) {
+    const YamlMark after = token.end;
+    if (!take_and_peek(token)) return false;
+    if (!is_one_of(token.type, Type::BlockEntry, Type::BlockEnd)) return node(Context::Block);
+    add_empty(after);
+    return true;
+  }
+  if (token.type != Type::BlockEnd) return fail("did not find expected '-' indicator", token.start, open.mark);
+  scanner_.take();
+  close();
+  return true;
+}
+
+bool Parser::step_indentless_list(Open&) {
+  YamlToken token;
+  if (!peek(token)) return false;
+  if (token.type != Type::BlockEntry) {
+    close();
+    return true;
+  }
+  const YamlMark after = token.end;
+  if (!take_and_peek(token)) return false;
+  if (!is_one_of(token.type, Type::BlockEntry, Type::Key, Type::Value, Type::BlockEnd)) return node(Context::Block);
+  add_empty(after);
+  return true;
+}
+
+bool Parser::step_block_key(Open& open) {
+  YamlToken token;
+  if (!peek(token)) return false;
+  if (token.type == Type::Key) {
+    const YamlMark after = token.end;
+    open.state = State::BlockMapValue;
+    if (!take_and_peek(token)) return false;
+    if (!is_one_of(token.type, Type::Key, Type::Value, Type::BlockEnd)) return node(Context::BlockOrIndentless);
+    add_empty(after);
+    return true;
+  }
+  if (token.type != Type::BlockEnd) return fail("did not find expected key", token.start, open.mark);
+  scanner_.take();
+  close();
+  return true;
+}
+
+bool Parser::step_block_value(Open& open) {
+  YamlToken token;
+  if (!peek(token)) return false;
+  open.state = State::BlockMapKey;
+  if (token.type == Type::Value) {
+    const YamlMark after = token.end;
+    if (!take_and_peek(token)) return false;
+    if (!is_one_of(token.type, Type::Key, Type::Value, Type::BlockEnd)) return node(Context::BlockOrIndentless);
+    add_empty(after);
+    return true;
+  }
+  add_empty(token.start);
+  return true;
+}
+
+bool Parser::step_flow_list(Open& open) {
+  YamlToken token;
+  if (!peek(token)) return false;
+  if (token.type != Type::FlowListEnd) {
+    if (!open.first) {
+      if (token.type != Type::FlowEntry) return fail("did not find expected ',' or ']'", token.start, open.mark);
+      if (!take_and_peek(token)) return false;
+    }
+    open.first = false;
+    if (token.type == Type::Key) {
+      YamlNode* pair = make(YamlNode::Kind::Map, token.start);
+      scanner_.take();
+      this->open(State::FlowPairKey, pair, token.start);
+      return true;
+    }
+    if (token.type != Type::FlowListEnd) return node(Context::Flow);
+  }
+  scanner_.take();
+  close();
+  return true;
+}
+
+bool Parser::step_flow_pair(Open& open) {
+  YamlToken token;
+  if (!peek(token)) return false;
+  switch (open.state) {
+    case State::FlowPairKey:
+      open.state = State::FlowPairValue;
+      if (!is_one_of(token.type, Type::Value, Type::FlowEntry, Type::FlowListEnd)) return node(Context::Flow);
+      // go-yaml takes the token here, whatever it is.
+      scanner_.take();
+      add_empty(token.end);
+      return true;
+    case State::FlowPairValue:
+      open.state = State::FlowPairEnd;
+      if (token.type == Type::Value) {
+        const YamlMark mark = token.start;
+        if (!take_and_peek(token)) return false;
+        if (!is_one_of(token.type, Type::FlowEntry, Type::FlowListEnd)) return node(Context::Flow);
+        add_empty(mark);
+        return true;
       }
-      return true;
-    }
-    case YAML_DOCUMENT_END_EVENT:
-    case YAML_STREAM_END_EVENT:
-      ended_ = true;
-      return true;
-    case YAML_ALIAS_EVENT: {
-      YamlNode* node = make(YamlNode::Kind::Alias, event, nullptr, nullptr);
-      node->text = copy(event.data.alias.anchor);
-      const auto found = anchors_.find(node->text);
-      if (found == anchors_.end()) return fail("unknown anchor '" + std::string(node->text) + "' referenced");
-      node->target = found->second;
-      add(node);
-      return true;
-    }
-    case YAML_SCALAR_EVENT: {
-      const auto& scalar = event.data.scalar;
-      if (scalar.style == YAML_DOUBLE_QUOTED_SCALAR_STYLE && has_escaped_slash(event)) {
-        const size_t line = event.start_mark.line;
-        return fail((line == 0 ? "" : "line " + std::to_string(line + 1) + ": ") + "found unknown escape character");
-      }
-      YamlNode* node = make(YamlNode::Kind::Scalar, event, scalar.anchor, scalar.tag);
-      node->text = arena_.copy(std::string_view(reinterpret_cast<const char*>(scalar.value), scalar.length));
-      node->implicit = scalar.plain_implicit != 0;
-      add(node);
-      return true;
-    }
-    case YAML_SEQUENCE_START_EVENT:
-      return open(make(YamlNode::Kind::List, event, event.data.sequence_start.anchor, event.data.sequence_start.tag));
-    case YAML_MAPPING_START_EVENT:
-      return open(make(YamlNode::Kind::Map, event, event.data.mapping_start.anchor, event.data.mapping_start.tag));
-    case YAML_SEQUENCE_END_EVENT:
-    case YAML_MAPPING_END_EVENT:
-      close();
+      add_empty(token.start);
       return true;
     default:
+      close();
       return true;
   }
+}
+
+bool Parser::step_flow_key(Open& open) {
+  YamlToken token;
+  if (!peek(token)) return false;
+  if (token.type != Type::FlowMapEnd) {
+    if (!open.first) {
+      if (token.type != Type::FlowEntry) return fail("did not find expected ',' or '}'", token.start, open.mark);
+      if (!take_and_peek(token)) return false;
+    }
+    open.first = false;
+    if (token.type == Type::Key) {
+      open.state = State::FlowMapValue;
+      if (!take_and_peek(token)) return false;
+      if (!is_one_of(token.type, Type::Value, Type::FlowEntry, Type::FlowMapEnd)) return node(Context::Flow);
+      add_empty(token.start);
+      return true;
+    }
+    if (token.type != Type::FlowMapEnd) {
+      // A key without a value: what follows it is not looked at as one.
+      open.state = State::FlowMapValue;
+      open.first = true;
+      return node(Context::Flow);
+    }
+  }
+  scanner_.take();
+  close();
+  return true;
+}
+
+bool Parser::step_flow_value(Open& open) {
+  YamlToken token;
+  if (!peek(token)) return false;
+  open.state = State::FlowMapKey;
+  const bool without_value = open.first;
+  open.first = false;
+  if (!without_value && token.type == Type::Value) {
+    if (!take_and_peek(token)) return false;
+    if (!is_one_of(token.type, Type::FlowEntry, Type::FlowMapEnd)) return node(Context::Flow);
+  }
+  add_empty(token.start);
+  return true;
 }
 
 }  // namespace

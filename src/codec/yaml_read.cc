@@ -77,6 +77,8 @@ struct Key {
   }
 };
 
+constexpr std::string_view kKeyDefect = "unsupported map key of type: ";
+
 struct Entry {
   Key key;
   Value value;
@@ -122,6 +124,11 @@ class Decoder {
   std::string go_syntax(const Key& key);
   std::string go_syntax(const Value& value, size_t budget);
 
+  std::string_view first_defect() const;
+  Value defect(const std::string& message) {
+    has_defects_ = true;
+    return Value::raw(arena_.copy(message));
+  }
   bool fail(std::string message) {
     yaml_problem_ = "yaml: " + std::move(message);
     return false;
@@ -135,10 +142,8 @@ class Decoder {
   std::vector<Member> members_;
   std::unordered_set<const YamlNode*> open_aliases_;
   Value root_;
-  // By the stage at which Kubernetes would find them: reading YAML, making keys texts, writing JSON.
   std::string yaml_problem_;
-  std::string key_problem_;
-  std::string json_problem_;
+  bool has_defects_ = false;
   uint64_t decoded_ = 0;
   uint64_t from_aliases_ = 0;
 };
@@ -182,9 +187,30 @@ Result<Value> Decoder::decode(const YamlNode& root) {
     }
   }
   if (!yaml_problem_.empty()) return bad_request(yaml_problem_);
-  if (!key_problem_.empty()) return bad_request(key_problem_);
-  if (!json_problem_.empty()) return bad_request(json_problem_);
+  if (has_defects_) {
+    if (const std::string_view defect = first_defect(); !defect.empty()) return bad_request(std::string(defect));
+  }
   return root_;
+}
+
+// A value that JSON cannot hold is only an error when it is still there in the end: a key given again replaces it. It
+// is carried as a Raw leaf with the message; keys are looked at before numbers.
+std::string_view Decoder::first_defect() const {
+  std::string_view number;
+  std::vector<Value> left = {root_};
+  while (!left.empty()) {
+    const Value value = left.back();
+    left.pop_back();
+    if (value.is_raw()) {
+      if (value.raw_json().starts_with(kKeyDefect)) return value.raw_json();
+      number = value.raw_json();
+    } else if (value.is_list()) {
+      left.insert(left.end(), value.items().rbegin(), value.items().rend());
+    } else if (value.is_map()) {
+      for (size_t i = value.count(); i-- > 0;) left.push_back(value.members()[i].value);
+    }
+  }
+  return number;
 }
 
 // Reads a scalar at once, or opens a frame.
@@ -314,7 +340,10 @@ bool Decoder::map_key(const YamlNode* node, Key& key) {
   // Named by what it is; what it holds can be anything.
   Decoder inner(arena_, {});
   const Result<Value> value = inner.decode(*node);
-  if (!value) return fail(value.error().message.substr(std::strlen("yaml: ")));
+  if (!value) {
+    const std::string& message = value.error().message;
+    return fail(message.starts_with("yaml: ") ? message.substr(6) : "invalid map key: " + message);
+  }
   constexpr size_t kMostText = 4096;
   return fail("invalid map key: " + go_syntax(*value, kMostText));
 }
@@ -331,13 +360,10 @@ Value Decoder::value_of(const Key& key) {
       return Value::number(static_cast<double>(key.scalar.unsigned_integer));
     case Kind::Float:
       if (!std::isfinite(key.scalar.number)) {
-        if (json_problem_.empty()) {
-          const bool nan = std::isnan(key.scalar.number);
-          json_problem_ = std::string("json: unsupported value: ") + (nan                     ? "NaN"
-                                                                      : key.scalar.number > 0 ? "+Inf"
-                                                                                              : "-Inf");
-        }
-        return Value::null();
+        const bool nan = std::isnan(key.scalar.number);
+        return defect(std::string("json: unsupported value: ") + (nan                     ? "NaN"
+                                                                  : key.scalar.number > 0 ? "+Inf"
+                                                                                          : "-Inf"));
       }
       return after_json(key.scalar.number);
     default:
@@ -385,12 +411,6 @@ std::string Decoder::key_text(const Entry& entry) {
     default:
       break;
   }
-  if (key_problem_.empty()) {
-    const bool null = entry.key.scalar.kind == Kind::Null;
-    constexpr size_t kMostText = 4096;
-    key_problem_ = std::string("unsupported map key of type: ") + (null ? "%!s(<nil>)" : "uint64") +
-                   ", key: " + go_syntax(entry.key) + ", value: " + go_syntax(entry.value, kMostText);
-  }
   return {};
 }
 
@@ -399,6 +419,14 @@ Value Decoder::close_map(const Frame& frame) {
   for (size_t i = frame.start; i < entries_.size(); ++i) {
     const Entry& entry = entries_[i];
     const Kind kind = entry.key.scalar.kind;
+    if (kind == Kind::Null || kind == Kind::Uint) {
+      constexpr size_t kMostText = 4096;
+      const std::string message = std::string(kKeyDefect) + (kind == Kind::Null ? "%!s(<nil>)" : "uint64") +
+                                  ", key: " + go_syntax(entry.key) +
+                                  ", value: " + (entry.value.is_null() ? "<nil>" : go_syntax(entry.value, kMostText));
+      entries_.resize(frame.start);
+      return defect(message);
+    }
     const bool is_text = kind == Kind::String || kind == Kind::Timestamp || kind == Kind::Merge;
     members_.push_back({is_text ? entry.key.text : arena_.copy(key_text(entry)), entry.value});
   }
