@@ -72,17 +72,11 @@ class Shown {
   bool shows_ = true;
 };
 
-struct FieldError {
-  std::string_view type;  // FieldValueRequired, ...
-  std::string field;
-  std::string message;  // Without the field.
-};
-
 class FieldErrors {
  public:
   bool empty() const { return errors_.empty(); }
   size_t count() const { return errors_.size(); }
-  std::span<const FieldError> all() const { return errors_; }
+  std::span<const Cause> all() const { return errors_; }
 
   void required(const Path& at, std::string_view detail = {});
   void invalid(const Path& at, const Shown& value, std::string_view detail);
@@ -90,10 +84,11 @@ class FieldErrors {
   void not_supported(const Path& at, const Shown& value, std::initializer_list<std::string_view> supported) {
     not_supported(at, value, std::span(supported.begin(), supported.size()));
   }
-  void duplicate(const Path& at, const Shown& value);
-  void not_found(const Path& at, const Shown& value);
+  void duplicate(const Path& at, const Shown& value, std::string_view detail = {});
+  void not_found(const Path& at, const Shown& value, std::string_view detail = {});
   void forbidden(const Path& at, std::string_view detail);
   void too_long(const Path& at, int64_t max_bytes);
+  void too_long_characters(const Path& at, int64_t max_characters);
   void too_many(const Path& at, int64_t actual, int64_t max_items);
   void type_invalid(const Path& at, const Shown& value, std::string_view detail);
   void internal(const Path& at, std::string_view detail);
@@ -101,12 +96,15 @@ class FieldErrors {
   void invalid_each(const Path& at, const Shown& value, std::span<const std::string> messages);
   void append(FieldErrors&& others);
 
-  // 422: `Deployment.apps "web" is invalid: [a, b]`, texts that repeat left out, every error a cause.
+  // Drops what was reported after the first `count`.
+  void cut_to(size_t count) { errors_.resize(count); }
+
+  // 422: `Deployment.apps "web" is invalid: [a, b]`, every error a cause.
   Error to_error(std::string_view group, std::string_view kind, std::string_view name) const;
 
  private:
   void add(std::string_view type, std::string_view prose, const Path& at, const Shown* value, std::string_view detail);
-  std::vector<FieldError> errors_;
+  std::vector<Cause> errors_;
 };
 
 }  // namespace holdfast::kinds

@@ -93,7 +93,8 @@ Result<Unit> validate_create(Context& context, const Value& object);
 Result<Unit> validate_update(Context& context, Endpoint endpoint, const Value& next, const Value& old);
 
 // Texts for Warning headers, from an object that passed validation. `old` is null for a create.
-std::vector<std::string> warnings(Context& context, const Value& object, const Value* old);
+std::vector<std::string> warnings(Context& context, const Value& object, const Value* old,
+                                  Endpoint endpoint = Endpoint::Main);
 // metadata.name: this is used in Pod names ..., and the like, are in warnings() as well. Deprecated versions warn on
 // every verb, before anything else: empty when there is nothing to say.
 std::string_view deprecation_warning(const types::Resource& resource);
@@ -150,8 +151,9 @@ struct ServiceClaims {
     std::string_view wanted;  // Empty: any.
   };
   struct Port {
-    int32_t wanted = 0;  // 0: any.
-    std::string field;   // spec.ports[0].nodePort or spec.healthCheckNodePort: where an error belongs.
+    int32_t wanted = 0;                // 0: any.
+    std::string field;                 // spec.ports[0].nodePort or spec.healthCheckNodePort: where an error belongs.
+    std::vector<uint32_t> ports = {};  // Positions in spec.ports that get it; none: healthCheckNodePort.
   };
   std::vector<Ip> ips;
   std::vector<Port> ports;

@@ -1,0 +1,283 @@
+// CertificateSigningRequest.
+
+#include <algorithm>
+
+#include "base/base64.h"
+#include "base/text.h"
+#include "kinds/all.h"
+#include "kinds/difference.h"
+
+namespace holdfast::kinds {
+namespace {
+
+Messages name_is_anything(std::string_view, bool) { return {}; }
+
+// --- Strategy ---
+
+void create_request(Context& context, Draft::Node object) {
+  Draft::Node spec = object.child("spec");
+  for (const std::string_view key : {"username", "uid", "groups", "extra"}) spec.remove(key);
+  if (context.caller != nullptr) {
+    const Caller& caller = *context.caller;
+    if (!caller.name.empty()) spec.set("username", Value::string(context.arena, caller.name));
+    if (!caller.uid.empty()) spec.set("uid", Value::string(context.arena, caller.uid));
+    if (!caller.groups.empty()) {
+      ListBuilder groups(context.arena);
+      for (const std::string_view group : caller.groups) groups.add(Value::string(context.arena, group));
+      spec.set("groups", groups.build());
+    }
+    if (caller.extra.is_map() && caller.extra.count() > 0) spec.set("extra", deep_copy(context.arena, caller.extra));
+  }
+}
+
+void update_request(Context&, Draft::Node next, const Value& old) { restore(next, old, "spec"); }
+
+void fill_times(Context& context, Draft::Node next, const Value& old) {
+  const Value now = time_value(context.arena, context.now);
+  for (Draft::Node condition : next.child("status").list("conditions")) {
+    condition.set_default("lastUpdateTime", now);
+    if (is_set(condition.value(), "lastTransitionTime")) continue;
+    Value moved = now;
+    for (const Value& before : old.items_at("status", "conditions")) {
+      if (before.text_at("type") == condition.value().text_at("type") &&
+          before.text_at("status") == condition.value().text_at("status") && is_set(before, "lastTransitionTime")) {
+        moved = *before.find("lastTransitionTime");
+        break;
+      }
+    }
+    condition.set("lastTransitionTime", moved);
+  }
+}
+
+std::vector<Value> conditions_of(const Value& request, std::string_view type) {
+  std::vector<Value> found;
+  for (const Value& condition : request.items_at("status", "conditions")) {
+    if (condition.text_at("type") == type) found.push_back(condition);
+  }
+  return found;
+}
+
+// Approval is not this endpoint's: as many of them as before are those of before.
+void update_request_status(Context& context, Draft::Node next, const Value& old) {
+  for (const std::string_view type : {"Approved", "Denied"}) {
+    const std::vector<Value> before = conditions_of(old, type);
+    if (before.size() != conditions_of(next.value(), type).size()) continue;
+    size_t i = 0;
+    for (Draft::Node condition : next.child("status").list("conditions")) {
+      if (condition.value().text_at("type") == type) condition.assign(before[i++]);
+    }
+  }
+  fill_times(context, next, old);
+}
+
+void update_request_approval(Context& context, Endpoint, Draft::Node next, const Value& old) {
+  fill_times(context, next, old);
+  const Value conditions = sub(next.value(), "status", "conditions");
+  restore(next, old, "spec");
+  restore(next, old, "status");
+  Draft::Node status = next.child("status");
+  status.remove("conditions");
+  if (!conditions.is_null()) status.set("conditions", conditions);
+}
+
+// --- Validation ---
+
+constexpr std::string_view kUsages[] = {"any",
+                                        "cert sign",
+                                        "client auth",
+                                        "code signing",
+                                        "content commitment",
+                                        "crl sign",
+                                        "data encipherment",
+                                        "decipher only",
+                                        "digital signature",
+                                        "email protection",
+                                        "encipher only",
+                                        "ipsec end system",
+                                        "ipsec tunnel",
+                                        "ipsec user",
+                                        "key agreement",
+                                        "key encipherment",
+                                        "microsoft sgc",
+                                        "netscape sgc",
+                                        "ocsp signing",
+                                        "s/mime",
+                                        "server auth",
+                                        "signing",
+                                        "timestamping"};
+
+// The one PEM block of a type; empty when there is none.
+std::string_view pem_body(std::string_view text, std::string_view type) {
+  const std::string begin = "-----BEGIN " + std::string(type) + "-----",
+                    end = "-----END " + std::string(type) + "-----";
+  const size_t start = text.find(begin);
+  if (start == std::string_view::npos) return {};
+  const size_t stop = text.find(end, start);
+  if (stop == std::string_view::npos) return {};
+  return text.substr(start + begin.size(), stop - start - begin.size());
+}
+
+std::string decode_pem_body(std::string_view body) {
+  std::string letters;
+  for (const char c : body) {
+    if (c != '\n' && c != '\r' && c != ' ' && c != '\t') letters += c;
+  }
+  return base64_decode(letters).value_or("");
+}
+
+// A DER sequence that fills its bytes.
+bool is_der_sequence(std::string_view bytes) {
+  if (bytes.size() < 2 || static_cast<uint8_t>(bytes[0]) != 0x30) return false;
+  const auto first = static_cast<uint8_t>(bytes[1]);
+  if (first < 0x80) return bytes.size() == 2u + first;
+  const size_t digits = first & 0x7f;
+  if (digits == 0 || digits > 4 || bytes.size() < 2 + digits) return false;
+  size_t length = 0;
+  for (size_t i = 0; i < digits; ++i) length = length << 8 | static_cast<uint8_t>(bytes[2 + i]);
+  return bytes.size() == 2 + digits + length;
+}
+
+std::string request_error(const Value& spec) {
+  const std::string pem = base64_decode(spec.text_at("request")).value_or("");
+  const std::string_view body = pem_body(pem, "CERTIFICATE REQUEST");
+  if (body.empty()) return "PEM block type must be CERTIFICATE REQUEST";
+  if (!is_der_sequence(decode_pem_body(body))) return "asn1: structure error: malformed certificate request";
+  return {};
+}
+
+void validate_signer(std::string_view name, const Path& at, FieldErrors& errors) {
+  if (name.empty()) return errors.required(at);
+  const size_t slash = name.find('/');
+  if (slash == std::string_view::npos) {
+    return errors.invalid(at, name, "must be a fully qualified domain and path of the form 'example.com/signer-name'");
+  }
+  const std::string_view domain = name.substr(0, slash), path = name.substr(slash + 1);
+  if (domain.find('.') == std::string_view::npos || !is_dns_subdomain(domain)) {
+    errors.invalid(at, domain, "should be a domain with at least two segments separated by dots");
+  }
+  for (std::string_view rest = path;;) {
+    const size_t dot = rest.find('.');
+    const std::string_view segment = rest.substr(0, dot);
+    if (!is_dns_label(segment)) {
+      errors.invalid(at, path,
+                     "validating label \"" + std::string(segment) +
+                         "\": " + (dns_label_errors(segment).empty() ? std::string() : dns_label_errors(segment)[0]));
+      break;
+    }
+    if (dot == std::string_view::npos) break;
+    rest.remove_prefix(dot + 1);
+  }
+}
+
+void validate_conditions_of(const Value& request, FieldErrors& errors) {
+  const Path at("status.conditions");
+  const std::span<const Value> conditions = request.items_at("status", "conditions");
+  bool approved = false, denied = false;
+  for (size_t i = 0; i < conditions.size(); ++i) {
+    const Path here = at.index(i);
+    const std::string_view type = conditions[i].text_at("type"), status = conditions[i].text_at("status");
+    if (type.empty()) errors.required(here.child("type"));
+    const bool only_true = type == "Approved" || type == "Denied" || type == "Failed";
+    if (status.empty()) {
+      errors.required(here.child("status"));
+    } else if (only_true) {
+      validate_enum(conditions[i], "status", {"True"}, here, errors);
+    } else {
+      validate_enum(conditions[i], "status", {"False", "True", "Unknown"}, here, errors);
+    }
+    approved = approved || type == "Approved";
+    denied = denied || type == "Denied";
+    if ((type == "Approved" && denied) || (type == "Denied" && approved)) {
+      errors.invalid(at, type, "Approved and Denied conditions are mutually exclusive");
+    }
+    for (const Value& other : conditions.first(i)) {
+      if (other.text_at("type") == type) {
+        errors.duplicate(here.child("type"), type);
+        break;
+      }
+    }
+  }
+}
+
+void validate_request(Context&, const Value& request, FieldErrors& errors) {
+  const Path at("spec");
+  const Value& spec = sub(request, "spec");
+  const std::string wrong = request_error(spec);
+  if (!wrong.empty()) errors.invalid(at.child("request"), spec.find("request"), wrong);
+  const std::span<const Value> usages = spec.items_at("usages");
+  if (usages.empty()) errors.required(at.child("usages"));
+  for (size_t i = 0; i < usages.size(); ++i) {
+    if (!contains(kUsages, usages[i].as_string())) errors.not_supported(at.item("usages", i), usages[i], kUsages);
+  }
+  for (size_t i = 0; i < usages.size(); ++i) {
+    if (contains_text(usages.first(i), usages[i].as_string())) errors.duplicate(at.item("usages", i), usages[i]);
+  }
+  const std::string_view signer = spec.text_at("signerName");
+  if (signer == "kubernetes.io/legacy-unknown") {
+    errors.invalid(at.child("signerName"), signer, "the legacy signerName is not allowed via this API version");
+  } else {
+    validate_signer(signer, at.child("signerName"), errors);
+  }
+  if (is_set(spec, "expirationSeconds") && spec.int_at_or(0, "expirationSeconds") < 600) {
+    errors.invalid(at.child("expirationSeconds"), spec.find("expirationSeconds"),
+                   "may not specify a duration less than 600 seconds (10 minutes)");
+  }
+  validate_conditions_of(request, errors);
+}
+
+void validate_any_update(Context& context, Endpoint endpoint, const Value& next, const Value& old,
+                         FieldErrors& errors) {
+  validate_request(context, next, errors);
+  const Path conditions("status.conditions"), certificate("status.certificate");
+  for (const std::string_view type : {"Approved", "Denied", "Failed"}) {
+    if (conditions_of(next, type).size() < conditions_of(old, type).size()) {
+      errors.forbidden(conditions, "updates may not remove a condition of type " + go_quote(type));
+    }
+  }
+  if (endpoint != Endpoint::Approval) {
+    for (const std::string_view type : {"Approved", "Denied"}) {
+      const std::vector<Value> now = conditions_of(next, type), was = conditions_of(old, type);
+      if (now.size() > was.size()) {
+        errors.forbidden(conditions, "updates may not add a condition of type " + go_quote(type));
+      } else if (now.size() == was.size() && !std::equal(now.begin(), now.end(), was.begin(),
+                                                         [](const Value& a, const Value& b) { return equal(a, b); })) {
+        errors.forbidden(conditions, "updates may not modify a condition of type " + go_quote(type) + "\n" +
+                                         difference(Value::list(was), Value::list(now)));
+      }
+    }
+  }
+  if (next.text_at("status", "certificate") != old.text_at("status", "certificate")) {
+    if (endpoint != Endpoint::Status) {
+      errors.forbidden(certificate, "updates may not set certificate content");
+    } else if (!old.text_at("status", "certificate").empty()) {
+      errors.forbidden(certificate, "updates may not modify existing certificate content");
+    } else {
+      const std::string pem = base64_decode(next.text_at("status", "certificate")).value_or("");
+      if (pem_body(pem, "CERTIFICATE").empty()) {
+        errors.invalid(certificate, "<certificate data>", "must contain at least one CERTIFICATE PEM block");
+      }
+    }
+  }
+}
+
+void validate_request_update(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
+  validate_any_update(context, Endpoint::Main, next, old, errors);
+}
+void validate_request_status(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
+  validate_any_update(context, Endpoint::Status, next, old, errors);
+}
+
+}  // namespace
+
+const Hooks kCertificateSigningRequestHooks = {.name = name_is_anything,
+                                               .update_repeats_metadata = true,
+                                               .create = create_request,
+                                               .update = update_request,
+                                               .update_status = update_request_status,
+                                               .update_other = update_request_approval,
+                                               .validate = validate_request,
+                                               .validate_update = validate_request_update,
+                                               .validate_status = validate_request_status,
+                                               .validate_other = validate_any_update};
+
+}  // namespace holdfast::kinds

@@ -1,0 +1,413 @@
+// PersistentVolume and PersistentVolumeClaim.
+
+#include <algorithm>
+
+#include "codec/json.h"
+#include "kinds/all.h"
+#include "kinds/difference.h"
+#include "kinds/pod.h"
+#include "kinds/quantity.h"
+#include "kinds/references.h"
+
+namespace holdfast::kinds {
+namespace {
+
+constexpr std::string_view kClassAnnotation = "volume.beta.kubernetes.io/storage-class";
+
+void validate_access_modes(const Value& spec, const Path& at, FieldErrors& errors) {
+  constexpr std::string_view kModes[] = {"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"};
+  bool once = false, other = false;
+  for (const Value& mode : spec.items_at("accessModes")) {
+    const std::string_view text = mode.as_string();
+    if (!contains(kModes, text)) errors.not_supported(at.child("accessModes"), text, kModes);
+    if (text == "ReadWriteOncePod") {
+      once = true;
+    } else if (contains(kModes, text)) {
+      other = true;
+    }
+  }
+  if (once && other) {
+    errors.forbidden(at.child("accessModes"), "may not use ReadWriteOncePod with other access modes");
+  }
+}
+
+void validate_class(const Value& spec, std::string_view key, const Path& at, FieldErrors& errors) {
+  const std::string_view name = spec.text_at(key);
+  if (!name.empty()) errors.invalid_each(at.child(key), name, dns_subdomain_errors(name));
+}
+
+// --- PersistentVolumeClaim ---
+
+void default_claim(Arena& arena, const types::Resource&, Draft::Node object) {
+  object.child("status").set_if_zero("phase", Value::string("Pending"));
+  Draft::Node spec = object.child("spec");
+  spec.set_default("volumeMode", Value::string("Filesystem"));
+  default_resources(arena, spec);
+  Draft::Node status = object.child("status");
+  default_resource_list(arena, status, "capacity");
+  default_resource_list(arena, status, "allocatedResources");
+}
+
+bool same_source(const Value& a, const Value& b) {
+  for (const std::string_view key : {"apiGroup", "kind", "name"}) {
+    if (!equal(sub(a, key), sub(b, key))) return false;
+  }
+  return true;
+}
+
+// dataSource and dataSourceRef say the same unless the second reaches into another namespace.
+void normalize_sources(Draft::Node spec, bool drop_unknown) {
+  if (drop_unknown && is_set(spec.value(), "dataSource") && !is_set(spec.value(), "dataSourceRef")) {
+    const Value& source = sub(spec.value(), "dataSource");
+    const std::string_view group = source.text_at("apiGroup"), kind = source.text_at("kind");
+    const bool known = (group.empty() && kind == "PersistentVolumeClaim") ||
+                       (group == "snapshot.storage.k8s.io" && kind == "VolumeSnapshot");
+    if (!known) spec.remove("dataSource");
+  }
+  // The gate that lets a claim refer to another namespace is off.
+  if (Draft::Node reference = spec.existing("dataSourceRef")) reference.remove("namespace");
+  const bool source = is_set(spec.value(), "dataSource"), reference = is_set(spec.value(), "dataSourceRef");
+  if (source && !reference) {
+    spec.set("dataSourceRef", *spec.find("dataSource"));
+  } else if (!source && reference) {
+    spec.set("dataSource", *spec.find("dataSourceRef"));
+  }
+}
+
+void create_claim(Context&, Draft::Node object) {
+  object.child("status").set("phase", Value::string("Pending"));
+  normalize_sources(object.child("spec"), true);
+}
+
+void update_claim(Context&, Draft::Node next, const Value&) { normalize_sources(next.child("spec"), false); }
+
+void validate_source(const Value& spec, std::string_view key, const Path& at, FieldErrors& errors) {
+  if (!is_set(spec, key)) return;
+  const Value& source = sub(spec, key);
+  const Path here = at.child(key);
+  const std::string_view group = source.text_at("apiGroup"), kind = source.text_at("kind");
+  if (source.text_at("name").empty()) errors.required(here.child("name"));
+  if (kind.empty()) errors.required(here.child("kind"));
+  if (group.empty() && kind != "PersistentVolumeClaim") {
+    errors.invalid(here, kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup");
+  }
+  if (!group.empty()) errors.invalid_each(here.child("apiGroup"), group, dns_subdomain_errors(group));
+}
+
+void validate_claim(Context&, const Value& object, FieldErrors& errors) {
+  validate_claim_spec(sub(object, "spec"), Path("spec"), errors);
+}
+
+void validate_claim_update(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
+  validate_claim(context, next, errors);
+  const Value &spec = sub(next, "spec"), &before = sub(old, "spec");
+  Draft now_draft(context.arena, spec), old_draft(context.arena, before);
+  Draft::Node now = now_draft.root(), was = old_draft.root();
+  if (before.text_at("volumeName").empty()) restore(was, spec, "volumeName");
+
+  const std::string_view note = next.text_at("metadata", "annotations", kClassAnnotation);
+  const std::string_view old_note = old.text_at("metadata", "annotations", kClassAnnotation);
+  const bool had_note = old.get("metadata", "annotations", kClassAnnotation) != nullptr;
+  const bool has_note = next.get("metadata", "annotations", kClassAnnotation) != nullptr;
+  const bool had_class = is_set(before, "storageClassName"), has_class = is_set(spec, "storageClassName");
+  const std::string_view wanted = spec.text_at("storageClassName");
+  if (had_note && !had_class && has_class && wanted == old_note && (!has_note || note == old_note)) {
+    now.remove("storageClassName");
+  } else {
+    if (note != old_note) {
+      const Path metadata("metadata"), notes = metadata.child("annotations");
+      errors.invalid(notes.key(kClassAnnotation), note, kImmutable);
+    }
+    if (has_class && !had_class && (!had_note || wanted == old_note)) restore(now, before, "storageClassName");
+  }
+  const bool bound = next.text_at("status", "phase") == "Bound";
+  if (bound) {
+    if (is_set(sub(spec, "resources"), "requests")) {
+      Draft::Node requests = now.child("resources").child("requests");
+      restore(requests, sub(before, "resources", "requests"), "storage");
+    }
+    restore(now, before, "volumeAttributesClassName");
+  }
+  const Value now_value = now_draft.value(), was_value = old_draft.value();
+  if (!semantic_equal(type_named("core/v1.PersistentVolumeClaimSpec"), &now_value, &was_value)) {
+    errors.forbidden(Path("spec"),
+                     "spec is immutable after creation except resources.requests and volumeAttributesClassName for "
+                     "bound claims\n" +
+                         difference(was_value, now_value));
+  }
+  const Quantity new_size = quantity_of(spec.get("resources", "requests", "storage"));
+  const Quantity old_size = quantity_of(before.get("resources", "requests", "storage"));
+  if (new_size < old_size && new_size <= quantity_of(old.get("status", "capacity", "storage"))) {
+    errors.forbidden(Path("spec.resources.requests.storage"), "field can not be less than status.capacity");
+  }
+  if (spec.text_at("volumeMode") != before.text_at("volumeMode")) {
+    errors.invalid(Path("volumeMode"), spec.find("volumeMode"), kImmutable);
+  }
+  const Value &attributes = sub(spec, "volumeAttributesClassName"),
+              &old_attributes = sub(before, "volumeAttributesClassName");
+  if (!equal(attributes, old_attributes) && is_set(sub(old, "status"), "currentVolumeAttributesClassName")) {
+    const Path at("spec.volumeAttributesClassName");
+    if (attributes.is_null()) {
+      errors.forbidden(at, "update to nil is forbidden when status.currentVolumeAttributesClassName is not nil");
+    } else if (attributes.count() == 0) {
+      errors.forbidden(at,
+                       "update to empty string is forbidden when status.currentVolumeAttributesClassName is not nil");
+    }
+  }
+}
+
+void validate_claim_status(Context&, const Value& next, const Value&, FieldErrors& errors) {
+  if (is_empty(sub(next, "spec"), "accessModes")) errors.required(Path("Spec.accessModes"));
+  const Path at("status"), capacity = at.child("capacity");
+  for (const Member& amount : next.members_at("status", "capacity")) {
+    const int64_t value = quantity_of(&amount.value).value();
+    if (value < 0) errors.invalid(capacity.key(amount.key), value, "must be a valid resource quantity");
+  }
+}
+
+// --- PersistentVolume ---
+
+void default_volume(Arena& arena, const types::Resource&, Draft::Node object) {
+  object.child("status").set_if_zero("phase", Value::string("Pending"));
+  Draft::Node spec = object.child("spec");
+  spec.set_if_zero("persistentVolumeReclaimPolicy", Value::string("Retain"));
+  spec.set_default("volumeMode", Value::string("Filesystem"));
+  default_resource_list(arena, spec, "capacity");
+  if (Draft::Node source = spec.existing("hostPath")) source.set_default("type", Value::string(""));
+  if (Draft::Node source = spec.existing("iscsi")) source.set_if_zero("iscsiInterface", Value::string("default"));
+  if (Draft::Node source = spec.existing("rbd")) {
+    source.set_if_zero("pool", Value::string("rbd"));
+    source.set_if_zero("user", Value::string("admin"));
+    source.set_if_zero("keyring", Value::string("/etc/ceph/keyring"));
+  }
+  if (Draft::Node source = spec.existing("azureDisk")) {
+    source.set_default("cachingMode", Value::string("ReadWrite"));
+    source.set_default("fsType", Value::string("ext4"));
+    source.set_default("readOnly", Value::boolean(false));
+    source.set_default("kind", Value::string("Shared"));
+  }
+  if (Draft::Node source = spec.existing("scaleIO")) {
+    source.set_if_zero("storageMode", Value::string("ThinProvisioned"));
+    source.set_if_zero("fsType", Value::string("xfs"));
+  }
+}
+
+void create_volume(Context& context, Draft::Node object) {
+  Draft::Node status = object.child("status");
+  status.set("phase", Value::string("Pending"));
+  status.set("lastPhaseTransitionTime", time_value(context.arena, context.now));
+}
+
+void update_volume_status(Context& context, Draft::Node next, const Value& old) {
+  Draft::Node status = next.child("status");
+  const Value& before = sub(old, "status");
+  const bool moved = status.value().text_at("phase") != before.text_at("phase");
+  const bool told = !equal(sub(status.value(), "lastPhaseTransitionTime"), sub(before, "lastPhaseTransitionTime"));
+  if (moved && !told) {
+    status.set("lastPhaseTransitionTime", time_value(context.arena, context.now));
+  } else if (!moved && !is_set(status.value(), "lastPhaseTransitionTime")) {
+    restore(status, before, "lastPhaseTransitionTime");
+  }
+}
+
+constexpr std::string_view kSources[] = {"hostPath",
+                                         "gcePersistentDisk",
+                                         "awsElasticBlockStore",
+                                         "glusterfs",
+                                         "flocker",
+                                         "nfs",
+                                         "rbd",
+                                         "quobyte",
+                                         "cephfs",
+                                         "iscsi",
+                                         "cinder",
+                                         "fc",
+                                         "flexVolume",
+                                         "azureFile",
+                                         "vsphereVolume",
+                                         "photonPersistentDisk",
+                                         "portworxVolume",
+                                         "azureDisk",
+                                         "scaleIO",
+                                         "local",
+                                         "storageos",
+                                         "csi"};
+
+void validate_volume_source(const Value& spec, std::string_view key, const Path& at, FieldErrors& errors) {
+  const Value& source = sub(spec, key);
+  const auto require = [&](std::string_view member) {
+    if (is_empty(source, member)) errors.required(at.child(member));
+  };
+  if (key == "hostPath") {
+    const std::string_view path = source.text_at("path");
+    if (path.empty()) return errors.required(at.child("path"));
+    if (has_backstep(path)) errors.invalid(at.child("path"), path, "must not contain '..'");
+  } else if (key == "nfs") {
+    require("server");
+    require("path");
+    const std::string_view path = source.text_at("path");
+    if (!path.empty() && !path.starts_with('/')) errors.invalid(at.child("path"), path, "must be an absolute path");
+  } else if (key == "local") {
+    const std::string_view path = source.text_at("path");
+    if (path.empty()) return errors.required(at.child("path"));
+    if (has_backstep(path)) errors.invalid(at.child("path"), path, "must not contain '..'");
+  } else if (key == "csi") {
+    const std::string_view driver = source.text_at("driver");
+    if (driver.empty()) {
+      errors.required(at.child("driver"));
+    } else {
+      validate_driver_name(driver, at.child("driver"), errors);
+    }
+    require("volumeHandle");
+  } else if (key == "gcePersistentDisk") {
+    require("pdName");
+  } else if (key == "awsElasticBlockStore" || key == "cinder") {
+    require("volumeID");
+  } else if (key == "iscsi") {
+    require("targetPortal");
+    require("iqn");
+  } else if (key == "vsphereVolume") {
+    require("volumePath");
+  } else if (key == "azureDisk") {
+    require("diskName");
+    require("diskURI");
+  } else if (key == "flexVolume") {
+    require("driver");
+  }
+}
+
+void validate_volume_spec(const Value& spec, const Path& at, FieldErrors& errors) {
+  if (is_empty(spec, "accessModes")) errors.required(at.child("accessModes"));
+  validate_access_modes(spec, at, errors);
+  const Path capacity = at.child("capacity");
+  const std::span<const Member> amounts = spec.members_at("capacity");
+  if (amounts.empty()) errors.required(capacity);
+  if (spec.get("capacity", "storage") == nullptr || amounts.size() > 1) {
+    errors.not_supported(capacity, shown_sorted(spec.find("capacity")), {"storage"});
+  }
+  for (const Member& amount : amounts) {
+    const Quantity quantity = quantity_of(&amount.value);
+    if (quantity.value() < 0) {
+      errors.invalid(capacity.key(amount.key), quantity.value(), "must be a valid resource quantity");
+    }
+    if (quantity.sign() <= 0) errors.invalid(capacity.key(amount.key), amount.value, kNotPositive);
+  }
+  const std::string_view reclaim = spec.text_at("persistentVolumeReclaimPolicy");
+  if (!reclaim.empty()) {
+    validate_enum(spec, "persistentVolumeReclaimPolicy", {"Delete", "Recycle", "Retain"}, at, errors);
+  }
+  const Value* required = spec.get("nodeAffinity", "required");
+  if (is_set(spec, "nodeAffinity")) {
+    const Path affinity = at.child("nodeAffinity");
+    if (required == nullptr) {
+      errors.required(affinity.child("required"), "must specify required node constraints");
+    } else {
+      validate_node_selector(*required, affinity.child("required"), errors);
+    }
+  }
+  size_t count = 0;
+  for (const std::string_view key : kSources) {
+    if (!is_set(spec, key)) continue;
+    if (count > 0) {
+      errors.forbidden(at.child(key), "may not specify more than 1 volume type");
+      continue;
+    }
+    ++count;
+    validate_volume_source(spec, key, at.child(key), errors);
+    if (key == "local" && !is_set(spec, "nodeAffinity")) {
+      errors.required(at.child("nodeAffinity"), "Local volume requires node affinity");
+    }
+  }
+  if (count == 0) errors.required(at, "must specify a volume type");
+  if (spec.text_at("hostPath", "path") == "/" && reclaim == "Recycle") {
+    errors.forbidden(at.child("persistentVolumeReclaimPolicy"), "may not be 'recycle' for a hostPath mount of '/'");
+  }
+  validate_class(spec, "storageClassName", at, errors);
+  if (is_set(spec, "volumeMode")) validate_enum(spec, "volumeMode", {"Block", "Filesystem"}, at, errors);
+  if (is_set(spec, "volumeAttributesClassName")) {
+    if (spec.text_at("volumeAttributesClassName").empty()) {
+      errors.required(at.child("volumeAttributesClassName"), "an empty string is disallowed");
+    } else {
+      validate_class(spec, "volumeAttributesClassName", at, errors);
+    }
+    if (!is_set(spec, "csi")) {
+      errors.required(at.child("csi"), "has to be specified when using volumeAttributesClassName");
+    }
+  }
+}
+
+void validate_volume(Context&, const Value& object, FieldErrors& errors) {
+  validate_volume_spec(sub(object, "spec"), Path("spec"), errors);
+}
+
+void validate_volume_update(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
+  validate_volume(context, next, errors);
+  const Value &spec = sub(next, "spec"), &before = sub(old, "spec");
+  MapBuilder now(context.arena), was(context.arena);
+  for (const std::string_view key : kSources) {
+    Value source = sub(spec, key);
+    const Value& earlier = sub(before, key);
+    // A secret for growing the volume may be added later.
+    if (key == "csi" && earlier.is_map() && !is_set(earlier, "controllerExpandSecretRef") && source.is_map()) {
+      source = without_member(context.arena, source, "controllerExpandSecretRef");
+    }
+    if (!source.is_null()) now.add(key, source);
+    if (!earlier.is_null()) was.add(key, earlier);
+  }
+  const Value now_sources = now.build(), old_sources = was.build();
+  if (!equal(now_sources, old_sources)) {
+    errors.forbidden(Path("spec.persistentvolumesource"), "spec.persistentvolumesource is immutable after creation\n" +
+                                                              difference(old_sources, now_sources));
+  }
+  if (spec.text_at("volumeMode") != before.text_at("volumeMode")) {
+    errors.invalid(Path("volumeMode"), spec.find("volumeMode"), kImmutable);
+  }
+  if (is_set(before, "nodeAffinity") && !equal(sub(spec, "nodeAffinity"), sub(before, "nodeAffinity"))) {
+    errors.invalid(Path("nodeAffinity"), spec.find("nodeAffinity"),
+                   "field is immutable, except for updating from beta label to GA");
+  }
+  if (is_set(before, "volumeAttributesClassName") && !is_set(spec, "volumeAttributesClassName")) {
+    errors.forbidden(Path("spec.volumeAttributesClassName"), "update from non-nil value to nil is forbidden");
+  }
+}
+
+}  // namespace
+
+void validate_claim_spec(const Value& spec, const Path& at, FieldErrors& errors) {
+  if (is_empty(spec, "accessModes")) errors.required(at.child("accessModes"), "at least 1 access mode is required");
+  validate_label_selector(spec.find("selector"), at.child("selector"), errors);
+  validate_access_modes(spec, at, errors);
+  const Path resources = at.child("resources");
+  const Value* size = spec.get("resources", "requests", "storage");
+  if (size == nullptr) {
+    errors.required(resources.key("storage"));
+  } else if (quantity_of(size).sign() <= 0) {
+    errors.invalid(resources.key("storage"), *size, kNotPositive);
+  }
+  validate_class(spec, "storageClassName", at, errors);
+  if (is_set(spec, "volumeMode")) validate_enum(spec, "volumeMode", {"Block", "Filesystem"}, at, errors);
+  validate_source(spec, "dataSource", at, errors);
+  validate_source(spec, "dataSourceRef", at, errors);
+  if (is_set(spec, "dataSource") && is_set(spec, "dataSourceRef") &&
+      !same_source(sub(spec, "dataSource"), sub(spec, "dataSourceRef"))) {
+    errors.invalid(at, Shown::verbatim("{}"), "must match dataSourceRef");
+  }
+  validate_class(spec, "volumeAttributesClassName", at, errors);
+}
+
+const Hooks kPersistentVolumeClaimHooks = {.update_repeats_metadata = true,
+                                           .defaults = default_claim,
+                                           .create = create_claim,
+                                           .update = update_claim,
+                                           .validate = validate_claim,
+                                           .validate_update = validate_claim_update,
+                                           .validate_status = validate_claim_status};
+
+const Hooks kPersistentVolumeHooks = {.update_repeats_metadata = true,
+                                      .defaults = default_volume,
+                                      .create = create_volume,
+                                      .update_status = update_volume_status,
+                                      .validate = validate_volume,
+                                      .validate_update = validate_volume_update};
+
+}  // namespace holdfast::kinds

@@ -1,0 +1,220 @@
+// Namespace, Node and ServiceAccount.
+
+#include "kinds/all.h"
+#include "kinds/ip.h"
+#include "kinds/pod.h"
+
+namespace holdfast::kinds {
+namespace {
+
+// --- Namespace ---
+
+constexpr std::string_view kNameLabel = "kubernetes.io/metadata.name";
+
+void force_name_label(Draft::Node object) {
+  const Value name = sub(object.value(), "metadata", "name");
+  if (!name.is_string() || name.count() == 0) return;
+  object.child("metadata").child("labels").set(kNameLabel, name);
+}
+
+void default_namespace(Arena&, const types::Resource&, Draft::Node object) {
+  force_name_label(object);
+  object.child("status").set_if_zero("phase", Value::string("Active"));
+}
+
+void create_namespace(Context&, Draft::Node object) {
+  force_name_label(object);  // The name may have been generated since.
+  object.child("status").set("phase", Value::string("Active"));
+  Draft::Node spec = object.child("spec");
+  if (!contains_text(spec.value().items_at("finalizers"), "kubernetes")) {
+    spec.append("finalizers", Value::string("kubernetes"));
+  }
+}
+
+void update_namespace(Context&, Draft::Node next, const Value& old) {
+  restore(next.child("spec"), sub(old, "spec"), "finalizers");
+}
+
+void finalize_namespace(Context&, Endpoint, Draft::Node next, const Value& old) { restore(next, old, "status"); }
+
+void validate_finalizer(const Value& finalizer, const Path& at, FieldErrors& errors) {
+  const std::string_view text = finalizer.as_string();
+  errors.invalid_each(at, text, qualified_name_errors(text));
+  constexpr std::string_view kKnown[] = {"kubernetes", "orphan", "foregroundDeletion"};
+  if (text.find('/') == std::string_view::npos && !contains(kKnown, text)) {
+    errors.invalid(at, text, "name is neither a standard finalizer name nor is it fully qualified");
+  }
+}
+
+void validate_namespace(Context&, const Value& object, FieldErrors& errors) {
+  const Path at("spec.finalizers");
+  for (const Value& finalizer : object.items_at("spec", "finalizers")) validate_finalizer(finalizer, at, errors);
+}
+
+void validate_namespace_update(Context&, const Value&, const Value&, FieldErrors&) {}
+
+void validate_namespace_status(Context&, const Value& next, const Value&, FieldErrors& errors) {
+  const std::string_view phase = next.text_at("status", "phase");
+  const Path at("status.Phase");
+  const bool deleting = is_set(sub(next, "metadata"), "deletionTimestamp");
+  if (!deleting && phase != "Active") {
+    errors.invalid(at, phase, "may only be 'Active' if `deletionTimestamp` is empty");
+  } else if (deleting && phase != "Terminating") {
+    errors.invalid(at, phase, "may only be 'Terminating' if `deletionTimestamp` is not empty");
+  }
+}
+
+void validate_namespace_finalize(Context&, Endpoint, const Value& next, const Value&, FieldErrors& errors) {
+  const Path at("spec");
+  const std::span<const Value> finalizers = next.items_at("spec", "finalizers");
+  for (size_t i = 0; i < finalizers.size(); ++i) validate_finalizer(finalizers[i], at.item("finalizers", i), errors);
+}
+
+// --- Node ---
+
+void default_node(Arena& arena, const types::Resource&, Draft::Node object) {
+  mirror_pod_cidrs(object.child("spec"));
+  Draft::Node status = object.child("status");
+  default_resource_list(arena, status, "capacity");
+  if (!is_set(status.value(), "allocatable") && is_set(status.value(), "capacity")) {
+    status.set("allocatable", *status.find("capacity"));
+  }
+  default_resource_list(arena, status, "allocatable");
+}
+
+void create_node(Context&, Draft::Node object) {
+  object.child("spec").remove("configSource");
+  object.child("status").remove("config");
+}
+
+void update_node(Context&, Draft::Node next, const Value& old) {
+  if (!is_set(sub(old, "spec"), "configSource")) next.child("spec").remove("configSource");
+}
+
+void update_node_status(Context&, Draft::Node next, const Value& old) {
+  if (!is_set(sub(old, "status"), "config")) next.child("status").remove("config");
+}
+
+void validate_taints(const Value& node, FieldErrors& errors) {
+  const Path at("metadata");  // Kubernetes says so.
+  const std::span<const Value> taints = node.items_at("spec", "taints");
+  for (size_t i = 0; i < taints.size(); ++i) {
+    const Value& taint = taints[i];
+    const Path here = at.item("taints", i);
+    const std::string_view key = taint.text_at("key"), value = taint.text_at("value"), effect = taint.text_at("effect");
+    errors.invalid_each(here.child("key"), key, qualified_name_errors(key));
+    std::string joined;
+    for (const std::string& message : label_value_errors(value)) joined += (joined.empty() ? "" : ";") + message;
+    if (!joined.empty()) errors.invalid(here.child("value"), value, joined);
+    if (effect.empty()) {
+      errors.required(here.child("effect"));
+    } else {
+      validate_enum(taint, "effect", {"NoSchedule", "PreferNoSchedule", "NoExecute"}, here, errors);
+    }
+    for (const Value& other : taints.first(i)) {
+      if (other.text_at("key") != key || other.text_at("effect") != effect) continue;
+      const auto text = [&](std::string_view name) { return Shown(taint.text_at(name)).text(); };
+      const std::string time = is_set(taint, "timeAdded") ? text("timeAdded") : "null";
+      errors.duplicate(here,
+                       Shown::verbatim("{\"Key\":" + text("key") + ",\"Value\":" + text("value") +
+                                       ",\"Effect\":" + text("effect") + ",\"TimeAdded\":" + time + "}"),
+                       "taints must be unique by key and effect pair");
+      break;
+    }
+  }
+}
+
+void validate_node_resources(const Value& node, FieldErrors& errors) {
+  const Path at("status");
+  for (const std::string_view list : {"capacity", "allocatable"}) {
+    const Path list_at = at.child(list);
+    for (const Member& amount : node.members_at("status", list)) {
+      validate_resource_quantity(amount.key, amount.value, list_at.child(amount.key), errors);
+    }
+  }
+}
+
+void validate_node(Context&, const Value& node, FieldErrors& errors) {
+  validate_taints(node, errors);
+  validate_node_resources(node, errors);
+  const Path at("spec");
+  const std::span<const Value> networks = node.items_at("spec", "podCIDRs");
+  for (size_t i = 0; i < networks.size(); ++i) validate_cidr(networks[i].as_string(), at.item("podCIDRs", i), errors);
+  if (networks.size() > 1) {
+    const auto a = IpNetwork::parse(networks[0].as_string()), b = IpNetwork::parse(networks[1].as_string());
+    if (networks.size() > 2 || (a && b && a->address.v6 == b->address.v6)) {
+      errors.invalid(at.child("podCIDRs"), sub(node, "spec", "podCIDRs"),
+                     "may specify no more than one CIDR for each IP family");
+    }
+  }
+}
+
+void validate_node_update(Context&, const Value& next, const Value& old, FieldErrors& errors) {
+  validate_node_resources(next, errors);
+  const Path status("status"), at("spec");
+  const std::span<const Value> addresses = next.items_at("status", "addresses");
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    for (const Value& other : addresses.first(i)) {
+      if (!equal(other, addresses[i])) continue;
+      errors.duplicate(status.item("addresses", i),
+                       Shown::verbatim("{\"Type\":" + Shown(addresses[i].text_at("type")).text() +
+                                       ",\"Address\":" + Shown(addresses[i].text_at("address")).text() + "}"));
+      break;
+    }
+  }
+  const std::span<const Value> was = old.items_at("spec", "podCIDRs"), now = next.items_at("spec", "podCIDRs");
+  if (!was.empty()) {
+    constexpr std::string_view kText = "node updates may not change podCIDR except from \"\" to valid";
+    if (was.size() != now.size()) {
+      errors.forbidden(at.child("podCIDRs"), kText);
+    } else {
+      for (size_t i = 0; i < was.size(); ++i) {
+        if (!equal(was[i], now[i])) errors.forbidden(at.child("podCIDRs"), kText);
+      }
+    }
+  }
+  const std::string_view provider = old.text_at("spec", "providerID");
+  if (!provider.empty() && provider != next.text_at("spec", "providerID")) {
+    errors.forbidden(at.child("providerID"), "node updates may not change providerID except from \"\" to valid");
+  }
+  validate_taints(next, errors);
+}
+
+// --- ServiceAccount ---
+
+// Of the secrets only the names count.
+void clean_secrets(Draft::Node object) {
+  for (Draft::Node secret : object.list("secrets")) {
+    const Value name = sub(secret.value(), "name");
+    secret.assign(Value::empty_map());
+    if (!name.is_null()) secret.set("name", name);
+  }
+}
+void create_service_account(Context&, Draft::Node object) { clean_secrets(object); }
+void update_service_account(Context&, Draft::Node next, const Value&) { clean_secrets(next); }
+
+}  // namespace
+
+const Hooks kNamespaceHooks = {.name = name_is_dns_label,
+                               .defaults = default_namespace,
+                               .create = create_namespace,
+                               .update = update_namespace,
+                               .update_other = finalize_namespace,
+                               .validate = validate_namespace,
+                               .validate_update = validate_namespace_update,
+                               .validate_status = validate_namespace_status,
+                               .validate_other = validate_namespace_finalize};
+
+const Hooks kNodeHooks = {.update_repeats_metadata = true,
+                          .defaults = default_node,
+                          .create = create_node,
+                          .update = update_node,
+                          .update_status = update_node_status,
+                          .validate = validate_node,
+                          .validate_update = validate_node_update,
+                          .validate_status = validate_node_update};
+
+const Hooks kServiceAccountHooks = {
+    .update_repeats_metadata = true, .create = create_service_account, .update = update_service_account};
+
+}  // namespace holdfast::kinds

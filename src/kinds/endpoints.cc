@@ -1,0 +1,182 @@
+// Endpoints and EndpointSlice.
+
+#include "kinds/all.h"
+#include "kinds/ip.h"
+
+namespace holdfast::kinds {
+namespace {
+
+// --- Endpoints ---
+
+void default_endpoints(Arena&, const types::Resource&, Draft::Node object) {
+  for (Draft::Node subset : object.list("subsets")) {
+    for (Draft::Node port : subset.list("ports")) port.set_if_zero("protocol", Value::string("TCP"));
+  }
+}
+
+void validate_addresses(const Value& subset, std::string_view list, const Path& at, FieldErrors& errors) {
+  const std::span<const Value> addresses = subset.items_at(list);
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    const Path here = at.item(list, i);
+    const std::string_view ip = addresses[i].text_at("ip"), host = addresses[i].text_at("hostname");
+    validate_ip(ip, here.child("ip"), errors);
+    if (!host.empty()) errors.invalid_each(here.child("hostname"), host, dns_label_errors(host));
+    if (is_set(addresses[i], "nodeName")) {
+      const std::string_view node = addresses[i].text_at("nodeName");
+      errors.invalid_each(here.child("nodeName"), node, dns_subdomain_errors(node));
+    }
+    validate_endpoint_ip(ip, here.child("ip"), errors);
+  }
+}
+
+void validate_endpoints(Context&, const Value& object, FieldErrors& errors) {
+  const std::span<const Value> subsets = object.items_at("subsets");
+  const Path list("subsets");
+  for (size_t i = 0; i < subsets.size(); ++i) {
+    const Path at = list.index(i);
+    if (is_empty(subsets[i], "addresses") && is_empty(subsets[i], "notReadyAddresses")) {
+      errors.required(at, "must specify `addresses` or `notReadyAddresses`");
+    }
+    validate_addresses(subsets[i], "addresses", at, errors);
+    validate_addresses(subsets[i], "notReadyAddresses", at, errors);
+    const std::span<const Value> ports = subsets[i].items_at("ports");
+    for (size_t j = 0; j < ports.size(); ++j) {
+      const Path here = at.item("ports", j);
+      const std::string_view name = ports[j].text_at("name");
+      if (ports.size() > 1 && name.empty()) {
+        errors.required(here.child("name"));
+      } else if (!name.empty()) {
+        errors.invalid_each(here.child("name"), name, dns_label_errors(name));
+      }
+      const int64_t number = ports[j].int_at_or(0, "port");
+      errors.invalid_each(here.child("port"), number, port_number_errors(number));
+      validate_enum(ports[j], "protocol", {"SCTP", "TCP", "UDP"}, here, errors);
+      if (is_set(ports[j], "appProtocol")) {
+        const std::string_view protocol = ports[j].text_at("appProtocol");
+        errors.invalid_each(here.child("appProtocol"), protocol, qualified_name_errors(protocol));
+      }
+    }
+  }
+}
+
+void validate_endpoints_update(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
+  if (!equal(sub(next, "subsets"), sub(old, "subsets"))) validate_endpoints(context, next, errors);
+}
+
+// --- EndpointSlice ---
+
+void default_slice(Arena&, const types::Resource&, Draft::Node object) {
+  for (Draft::Node port : object.list("ports")) {
+    port.set_default("name", Value::string(""));
+    port.set_default("protocol", Value::string("TCP"));
+  }
+}
+
+void validate_domain(std::string_view name, const Path& at, FieldErrors& errors) {
+  if (name.empty()) return errors.required(at);
+  if (name.ends_with('.')) name.remove_suffix(1);
+  std::string joined;
+  for (const std::string& message : dns_subdomain_errors(name)) joined += (joined.empty() ? "" : ",") + message;
+  if (!joined.empty()) return errors.invalid(at, name, joined);
+  if (name.find('.') == std::string_view::npos) {
+    errors.invalid(at, name, "should be a domain with at least two segments separated by dots");
+  }
+}
+
+void validate_endpoint(const Value& endpoint, std::string_view type, const Path& at, FieldErrors& errors) {
+  const std::span<const Value> addresses = endpoint.items_at("addresses");
+  const Path list = at.child("addresses");
+  if (addresses.empty()) errors.required(list, "must contain at least 1 address");
+  if (addresses.size() > 100) errors.too_many(list, static_cast<int64_t>(addresses.size()), 100);
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    const std::string_view address = addresses[i].as_string();
+    const Path here = list.index(i);
+    if (type == "FQDN") {
+      validate_domain(address, here, errors);
+    } else if (type == "IPv4" || type == "IPv6") {
+      const size_t before = errors.count();
+      validate_ip(address, here, errors);
+      if (errors.count() != before) continue;
+      const bool v6 = IpAddress::parse(address)->v6;
+      if (v6 != (type == "IPv6")) errors.invalid(list, address, "must be an " + std::string(type) + " address");
+      validate_endpoint_ip(address, here, errors);
+    }
+  }
+  if (is_set(endpoint, "nodeName")) {
+    const std::string_view node = endpoint.text_at("nodeName");
+    errors.invalid_each(at.child("nodeName"), node, dns_subdomain_errors(node));
+  }
+  validate_labels(endpoint.find("deprecatedTopology"), at.child("deprecatedTopology"), errors);
+  if (is_set(endpoint, "hostname")) {
+    const std::string_view host = endpoint.text_at("hostname");
+    errors.invalid_each(at.child("hostname"), host, dns_label_errors(host));
+  }
+  for (const std::string_view hints : {"forZones", "forNodes"}) {
+    const std::span<const Value> items = endpoint.items_at("hints", hints);
+    const Path hints_at = at.child("hints");
+    if (items.size() > 8) errors.too_many(hints_at.child(hints), static_cast<int64_t>(items.size()), 8);
+    for (size_t i = 0; i < items.size(); ++i) {
+      const std::string_view name = items[i].text_at("name");
+      const Path here = hints_at.item(hints, i);
+      for (const Value& other : items.first(i)) {
+        if (other.text_at("name") == name) errors.duplicate(here.child("name"), name);
+      }
+      errors.invalid_each(here.child("name"), name,
+                          hints == "forZones" ? label_value_errors(name) : dns_subdomain_errors(name));
+    }
+  }
+}
+
+void validate_slice(Context&, const Value& object, FieldErrors& errors) {
+  const std::string_view type = object.text_at("addressType");
+  if (type.empty()) {
+    errors.required(Path("addressType"));
+  } else if (type != "FQDN" && type != "IPv4" && type != "IPv6") {
+    errors.not_supported(Path("addressType"), type, {"FQDN", "IPv4", "IPv6"});
+  }
+  const std::span<const Value> ports = object.items_at("ports"), endpoints = object.items_at("endpoints");
+  const Path ports_at("ports"), endpoints_at("endpoints");
+  if (ports.size() > 20000) errors.too_many(ports_at, static_cast<int64_t>(ports.size()), 20000);
+  for (size_t i = 0; i < ports.size() && ports.size() <= 20000; ++i) {
+    const Path here = ports_at.index(i);
+    const std::string_view name = ports[i].text_at("name");
+    if (!name.empty()) errors.invalid_each(here.child("name"), name, dns_label_errors(name));
+    for (const Value& other : ports.first(i)) {
+      if (other.text_at("name") == name) {
+        errors.duplicate(here.child("name"), name);
+        break;
+      }
+    }
+    validate_enum(ports[i], "protocol", {"SCTP", "TCP", "UDP"}, here, errors);
+    if (is_set(ports[i], "appProtocol")) {
+      const std::string_view protocol = ports[i].text_at("appProtocol");
+      errors.invalid_each(here.child("appProtocol"), protocol, qualified_name_errors(protocol));
+    }
+  }
+  if (endpoints.size() > 1000) {
+    return errors.too_many(endpoints_at, static_cast<int64_t>(endpoints.size()), 1000);
+  }
+  for (size_t i = 0; i < endpoints.size(); ++i) {
+    validate_endpoint(endpoints[i], type, endpoints_at.index(i), errors);
+  }
+}
+
+void validate_slice_update(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
+  validate_slice(context, next, errors);
+  const std::string_view type = next.text_at("addressType");
+  if (type != old.text_at("addressType")) errors.invalid(Path("addressType"), type, kImmutable);
+}
+
+}  // namespace
+
+const Hooks kEndpointsHooks = {.update_repeats_metadata = true,
+                               .defaults = default_endpoints,
+                               .validate = validate_endpoints,
+                               .validate_update = validate_endpoints_update};
+const Hooks kEndpointSliceHooks = {.generation = Generation::AllButMetadata,
+                                   .update_repeats_metadata = true,
+                                   .defaults = default_slice,
+                                   .validate = validate_slice,
+                                   .validate_update = validate_slice_update};
+
+}  // namespace holdfast::kinds

@@ -1,0 +1,109 @@
+#include "kinds/field_errors.h"
+
+#include "base/api_error.h"
+#include "base/text.h"
+#include "codec/json.h"
+
+namespace holdfast::kinds {
+
+std::string Path::text() const {
+  std::string text = parent_ == nullptr ? std::string() : parent_->text();
+  switch (step_) {
+    case Step::Name:
+      if (!text.empty()) text += '.';
+      text += name_;
+      break;
+    case Step::Item:
+      if (!text.empty()) text += '.';
+      text += name_;
+      [[fallthrough]];
+    case Step::Index:
+      text += '[' + std::to_string(index_) + ']';
+      break;
+    case Step::Key:
+      text += '[';
+      text += name_;
+      text += ']';
+      break;
+  }
+  return text;
+}
+
+Shown::Shown(std::string_view text) : text_(go_quote(text)) {}
+
+Shown::Shown(const Value& value) : text_(value.is_string() ? go_quote(value.as_string()) : codec::encode_json(value)) {}
+
+Shown Shown::verbatim(std::string text) {
+  Shown shown(true);
+  shown.text_ = std::move(text);
+  return shown;
+}
+
+Shown Shown::nothing() {
+  Shown shown(true);
+  shown.shows_ = false;
+  return shown;
+}
+
+void FieldErrors::add(std::string_view type, std::string_view prose, const Path& at, const Shown* value,
+                      std::string_view detail) {
+  std::string message(prose);
+  if (value != nullptr && value->shows()) message += ": " + value->text();
+  if (!detail.empty()) {
+    message += ": ";
+    message += detail;
+  }
+  errors_.push_back({std::string(type), std::move(message), at.text()});
+}
+
+void FieldErrors::required(const Path& at, std::string_view detail) {
+  add("FieldValueRequired", "Required value", at, nullptr, detail);
+}
+void FieldErrors::invalid(const Path& at, const Shown& value, std::string_view detail) {
+  add("FieldValueInvalid", "Invalid value", at, &value, detail);
+}
+void FieldErrors::not_supported(const Path& at, const Shown& value, std::span<const std::string_view> supported) {
+  std::string detail;
+  for (const std::string_view one : supported) detail += (detail.empty() ? "supported values: " : ", ") + go_quote(one);
+  add("FieldValueNotSupported", "Unsupported value", at, &value, detail);
+}
+void FieldErrors::duplicate(const Path& at, const Shown& value, std::string_view detail) {
+  add("FieldValueDuplicate", "Duplicate value", at, &value, detail);
+}
+void FieldErrors::not_found(const Path& at, const Shown& value, std::string_view detail) {
+  add("FieldValueNotFound", "Not found", at, &value, detail);
+}
+void FieldErrors::forbidden(const Path& at, std::string_view detail) {
+  add("FieldValueForbidden", "Forbidden", at, nullptr, detail);
+}
+void FieldErrors::too_long(const Path& at, int64_t max_bytes) {
+  add("FieldValueTooLong", "Too long", at, nullptr,
+      "may not be more than " + std::to_string(max_bytes) + (max_bytes == 1 ? " byte" : " bytes"));
+}
+void FieldErrors::too_long_characters(const Path& at, int64_t max_characters) {
+  add("FieldValueTooLong", "Too long", at, nullptr,
+      "may not be more than " + std::to_string(max_characters) + (max_characters == 1 ? " character" : " characters"));
+}
+void FieldErrors::too_many(const Path& at, int64_t actual, int64_t max_items) {
+  const Shown shown(actual);
+  add("FieldValueTooMany", "Too many", at, &shown,
+      "must have at most " + std::to_string(max_items) + (max_items == 1 ? " item" : " items"));
+}
+void FieldErrors::type_invalid(const Path& at, const Shown& value, std::string_view detail) {
+  add("FieldValueTypeInvalid", "Invalid value", at, &value, detail);
+}
+void FieldErrors::internal(const Path& at, std::string_view detail) {
+  add("InternalError", "Internal error", at, nullptr, detail);
+}
+void FieldErrors::invalid_each(const Path& at, const Shown& value, std::span<const std::string> messages) {
+  for (const std::string& message : messages) invalid(at, value, message);
+}
+void FieldErrors::append(FieldErrors&& others) {
+  for (Cause& cause : others.errors_) errors_.push_back(std::move(cause));
+}
+
+Error FieldErrors::to_error(std::string_view group, std::string_view kind, std::string_view name) const {
+  return holdfast::invalid(GroupKind{group, kind}, name, errors_);
+}
+
+}  // namespace holdfast::kinds

@@ -1,0 +1,262 @@
+// flowcontrol.apiserver.k8s.io.
+
+#include <algorithm>
+
+#include "kinds/all.h"
+
+namespace holdfast::kinds {
+namespace {
+
+// --- FlowSchema ---
+
+void default_flow_schema(Arena&, const types::Resource&, Draft::Node object) {
+  object.child("spec").set_if_zero("matchingPrecedence", Value::integer(1000));
+}
+
+void validate_list(const Value& rule, std::string_view key, std::string_view missing, std::string_view what,
+                   const Path& at, FieldErrors& errors) {
+  const std::span<const Value> items = rule.items_at(key);
+  if (items.empty()) {
+    errors.required(at.child(key), missing);
+  } else if (items.size() > 1 && contains_text(items, "*")) {
+    errors.invalid(at.child(key), rule.find(key), "if '*' is present, must not specify other " + std::string(what));
+  }
+}
+
+void validate_subject(const Value& subject, const Path& at, FieldErrors& errors) {
+  const std::string_view kind = subject.text_at("kind");
+  struct Member {
+    std::string_view kind, member;
+  };
+  static constexpr Member kMembers[] = {{"ServiceAccount", "serviceAccount"}, {"User", "user"}, {"Group", "group"}};
+  const auto own =
+      std::find_if(std::begin(kMembers), std::end(kMembers), [&](const Member& one) { return one.kind == kind; });
+  if (own == std::end(kMembers)) {
+    return errors.not_supported(at.child("kind"), kind, {"Group", "ServiceAccount", "User"});
+  }
+  const Path here = at.child(own->member);
+  if (!is_set(subject, own->member)) {
+    errors.required(here, std::string(own->member) + " is required when subject kind is '" + std::string(kind) + "'");
+  } else {
+    const std::string_view name = subject.text_at(own->member, "name"),
+                           space = subject.text_at(own->member, "namespace");
+    if (name.empty()) {
+      errors.required(here.child("name"));
+    } else if (kind == "ServiceAccount" && name != "*") {
+      errors.invalid_each(here.child("name"), name, dns_subdomain_errors(name));
+    }
+    if (kind == "ServiceAccount") {
+      if (space.empty()) {
+        errors.required(here.child("namespace"), "must specify namespace for service account");
+      } else {
+        errors.invalid_each(here.child("namespace"), space, dns_label_errors(space));
+      }
+    }
+  }
+  for (const Member& other : kMembers) {
+    if (other.kind != kind && is_set(subject, other.member)) {
+      errors.forbidden(at.child(other.member), std::string(other.member) + " is forbidden when subject kind is not '" +
+                                                   std::string(other.kind) + "'");
+    }
+  }
+}
+
+void validate_flow_rule(const Value& rule, const Path& at, FieldErrors& errors) {
+  const std::span<const Value> subjects = rule.items_at("subjects");
+  if (subjects.empty()) errors.required(at.child("subjects"), "subjects must contain at least one value");
+  for (size_t i = 0; i < subjects.size(); ++i) validate_subject(subjects[i], at.item("subjects", i), errors);
+  const std::span<const Value> resources = rule.items_at("resourceRules"), others = rule.items_at("nonResourceRules");
+  if (resources.empty() && others.empty()) {
+    errors.required(at, "at least one of resourceRules and nonResourceRules has to be non-empty");
+  }
+  for (size_t i = 0; i < resources.size(); ++i) {
+    const Path here = at.item("resourceRules", i);
+    validate_list(resources[i], "verbs", "verbs must contain at least one value", "verbs", here, errors);
+    validate_list(resources[i], "apiGroups", "resource rules must supply at least one api group", "api groups", here,
+                  errors);
+    validate_list(resources[i], "resources", "resource rules must supply at least one resource", "resources", here,
+                  errors);
+    const std::span<const Value> spaces = resources[i].items_at("namespaces");
+    if (spaces.empty() && !is_true(resources[i], "clusterScope")) {
+      errors.required(here.child("namespaces"),
+                      "resource rules that are not cluster scoped must supply at least one namespace");
+    } else if (spaces.size() > 1 && contains_text(spaces, "*")) {
+      errors.invalid(here.child("namespaces"), resources[i].find("namespaces"),
+                     "if '*' is present, must not specify other namespaces");
+    }
+  }
+  for (size_t i = 0; i < others.size(); ++i) {
+    const Path here = at.item("nonResourceRules", i);
+    validate_list(others[i], "verbs", "verbs must contain at least one value", "verbs", here, errors);
+    validate_list(others[i], "nonResourceURLs", "nonResourceURLs must contain at least one value", "non-resource URLs",
+                  here, errors);
+  }
+}
+
+void validate_flow_schema(Context&, const Value& object, FieldErrors& errors) {
+  const Path at("spec");
+  const Value& spec = sub(object, "spec");
+  const int64_t precedence = spec.int_at_or(0, "matchingPrecedence");
+  const Path precedence_at = at.child("matchingPrecedence");
+  if (precedence <= 0) errors.invalid(precedence_at, precedence, "must be a positive value");
+  if (precedence > 10000) errors.invalid(precedence_at, precedence, "must not be greater than 10000");
+  if (precedence == 1 && object.text_at("metadata", "name") != "exempt") {
+    errors.invalid(precedence_at, precedence, "only the schema named 'exempt' may have matchingPrecedence 1");
+  }
+  if (is_set(spec, "distinguisherMethod")) {
+    const std::string_view type = spec.text_at("distinguisherMethod", "type");
+    if (type != "ByNamespace" && type != "ByUser") {
+      errors.not_supported(at.child("distinguisherMethod.type"),
+                           Shown::verbatim("{\"Type\":" + Shown(type).text() + "}"), {"ByNamespace", "ByUser"});
+    }
+  }
+  const std::string_view level = spec.text_at("priorityLevelConfiguration", "name");
+  const Path level_at = at.child("priorityLevelConfiguration.name");
+  if (level.empty()) {
+    errors.required(level_at, "must reference a priority level");
+  } else {
+    errors.invalid_each(level_at, level, dns_subdomain_errors(level));
+  }
+  const std::span<const Value> rules = spec.items_at("rules");
+  for (size_t i = 0; i < rules.size(); ++i) validate_flow_rule(rules[i], at.item("rules", i), errors);
+}
+
+// Two objects every server needs as they are.
+void validate_mandatory(const Value& next, const Value& old, FieldErrors& errors) {
+  const std::string_view name = next.text_at("metadata", "name");
+  if ((name == "exempt" || name == "catch-all") && !equal(sub(next, "spec"), sub(old, "spec"))) {
+    errors.invalid(Path("spec"), next.find("spec"), "spec of '" + std::string(name) + "' must equal the fixed value");
+  }
+}
+
+void validate_flow_schema_update(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
+  validate_flow_schema(context, next, errors);
+  validate_mandatory(next, old, errors);
+}
+
+void validate_unique_conditions(Context&, const Value& next, const Value&, FieldErrors& errors) {
+  const Path at("status");
+  const std::span<const Value> conditions = next.items_at("status", "conditions");
+  for (size_t i = 0; i < conditions.size(); ++i) {
+    const Path here = at.item("conditions", i);
+    const std::string_view type = conditions[i].text_at("type");
+    for (const Value& other : conditions.first(i)) {
+      if (other.text_at("type") == type) {
+        errors.duplicate(here.child("type"), type);
+        break;
+      }
+    }
+    if (type.empty()) errors.required(here.child("type"));
+  }
+}
+
+// --- PriorityLevelConfiguration ---
+
+void default_level(Arena&, const types::Resource&, Draft::Node object) {
+  Draft::Node spec = object.child("spec");
+  if (Draft::Node exempt = spec.existing("exempt")) {
+    exempt.set_default("nominalConcurrencyShares", Value::integer(0));
+    exempt.set_default("lendablePercent", Value::integer(0));
+  }
+  if (Draft::Node limited = spec.existing("limited")) {
+    limited.set_default("nominalConcurrencyShares", Value::integer(30));
+    limited.set_default("lendablePercent", Value::integer(0));
+    if (Draft::Node response = limited.existing("limitResponse")) {
+      if (Draft::Node queuing = response.existing("queuing")) {
+        queuing.set_if_zero("handSize", Value::integer(8));
+        queuing.set_if_zero("queues", Value::integer(64));
+        queuing.set_if_zero("queueLengthLimit", Value::integer(50));
+      }
+    }
+  }
+}
+
+void validate_level(Context&, const Value& object, FieldErrors& errors) {
+  const Path at("spec");
+  const Value& spec = sub(object, "spec");
+  const std::string_view type = spec.text_at("type");
+  if ((object.text_at("metadata", "name") == "exempt") != (type == "Exempt")) {
+    errors.invalid(at.child("type"), type, "must be 'Exempt' if and only if `name` is 'exempt'");
+  }
+  if (type == "Exempt") {
+    if (is_set(spec, "limited")) errors.forbidden(at.child("limited"), "must be nil if the type is not Limited");
+  } else if (type == "Limited") {
+    if (is_set(spec, "exempt")) errors.forbidden(at.child("exempt"), "must be nil if the type is Limited");
+    if (!is_set(spec, "limited")) return errors.required(at.child("limited"), "must not be empty when type is Limited");
+    const Value& limited = sub(spec, "limited");
+    const Path here = at.child("limited"), response = here.child("limitResponse");
+    if (limited.int_at_or(0, "nominalConcurrencyShares") < 0) {
+      errors.invalid(here.child("nominalConcurrencyShares"), limited.find("nominalConcurrencyShares"),
+                     "must be a non-negative integer");
+    }
+    const std::string_view answer = limited.text_at("limitResponse", "type");
+    const Value& queuing = sub(limited, "limitResponse", "queuing");
+    if (answer == "Reject") {
+      if (!queuing.is_null()) {
+        errors.forbidden(response.child("queuing"), "must be nil if limited.limitResponse.type is not Limited");
+      }
+    } else if (answer == "Queue") {
+      if (queuing.is_null()) {
+        errors.required(response.child("queuing"), "must not be empty if limited.limitResponse.type is Limited");
+      } else {
+        const Path queuing_at = response.child("queuing");
+        const int64_t queues = queuing.int_at_or(0, "queues"), hand = queuing.int_at_or(0, "handSize");
+        if (queuing.int_at_or(0, "queueLengthLimit") <= 0) {
+          errors.invalid(queuing_at.child("queueLengthLimit"), queuing.int_at_or(0, "queueLengthLimit"),
+                         "must be positive");
+        }
+        if (queues <= 0) {
+          errors.invalid(queuing_at.child("queues"), queues, "must be positive");
+        } else if (queues > 10000000) {
+          errors.invalid(queuing_at.child("queues"), queues, "must not be greater than 10000000");
+        }
+        if (hand <= 0) {
+          errors.invalid(queuing_at.child("handSize"), hand, "must be positive");
+        } else if (hand > queues) {
+          errors.invalid(queuing_at.child("handSize"), hand,
+                         "should not be greater than queues (" + std::to_string(queues) + ")");
+        }
+      }
+    } else if (answer.empty()) {
+      errors.required(response.child("type"));
+    } else {
+      errors.not_supported(response.child("type"), answer, {"Queue", "Reject"});
+    }
+    const int64_t lendable = limited.int_at_or(0, "lendablePercent");
+    if (lendable < 0 || lendable > 100) {
+      errors.invalid(here.child("lendablePercent"), lendable, range_message(0, 100));
+    }
+    if (limited.int_at_or(0, "borrowingLimitPercent") < 0) {
+      errors.invalid(here.child("borrowingLimitPercent"), limited.find("borrowingLimitPercent"),
+                     "if specified, must be a non-negative integer");
+    }
+  } else if (type.empty()) {
+    errors.required(at.child("type"));
+  } else {
+    errors.not_supported(at.child("type"), type, {"Exempt", "Limited"});
+  }
+}
+
+void validate_level_update(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
+  validate_level(context, next, errors);
+  if (next.text_at("metadata", "name") == "catch-all") validate_mandatory(next, old, errors);
+}
+
+}  // namespace
+
+const Hooks kFlowSchemaHooks = {.generation = Generation::Spec,
+                                .status_metadata = StatusMetadata::KeepAll,
+                                .update_repeats_metadata = true,
+                                .defaults = default_flow_schema,
+                                .validate = validate_flow_schema,
+                                .validate_update = validate_flow_schema_update,
+                                .validate_status = validate_unique_conditions};
+const Hooks kPriorityLevelConfigurationHooks = {.generation = Generation::Spec,
+                                                .status_metadata = StatusMetadata::KeepAll,
+                                                .update_repeats_metadata = true,
+                                                .defaults = default_level,
+                                                .validate = validate_level,
+                                                .validate_update = validate_level_update,
+                                                .validate_status = validate_unique_conditions};
+
+}  // namespace holdfast::kinds

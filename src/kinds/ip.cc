@@ -1,0 +1,111 @@
+#include "kinds/ip.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+
+namespace holdfast::kinds {
+
+std::optional<IpAddress> IpAddress::parse(std::string_view text) {
+  IpAddress address;
+  if (text.find(':') != std::string_view::npos) {
+    if (text.size() > 45) return std::nullopt;
+    const std::string copy(text);
+    if (inet_pton(AF_INET6, copy.c_str(), address.bytes.data()) != 1) return std::nullopt;
+    static constexpr std::array<uint8_t, 12> kMapped = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+    if (std::equal(kMapped.begin(), kMapped.end(), address.bytes.begin())) {
+      std::copy(address.bytes.begin() + 12, address.bytes.end(), address.bytes.begin());
+      std::fill(address.bytes.begin() + 4, address.bytes.end(), 0);
+      return address;
+    }
+    address.v6 = true;
+    return address;
+  }
+  size_t part = 0;
+  while (true) {
+    const size_t dot = text.find('.');
+    const std::string_view digits = text.substr(0, dot);
+    if (digits.empty() || part == 4) return std::nullopt;
+    int number = 0;
+    for (const char c : digits) {
+      if (c < '0' || c > '9') return std::nullopt;
+      number = number * 10 + (c - '0');
+      if (number > 255) return std::nullopt;
+    }
+    address.bytes[part++] = static_cast<uint8_t>(number);
+    if (dot == std::string_view::npos) break;
+    text.remove_prefix(dot + 1);
+  }
+  if (part != 4) return std::nullopt;
+  return address;
+}
+
+std::string IpAddress::text() const {
+  char buffer[INET6_ADDRSTRLEN];
+  inet_ntop(v6 ? AF_INET6 : AF_INET, bytes.data(), buffer, sizeof buffer);
+  return buffer;
+}
+
+bool IpAddress::is_unspecified() const {
+  return std::all_of(bytes.begin(), bytes.end(), [](uint8_t byte) { return byte == 0; });
+}
+bool IpAddress::is_loopback() const {
+  if (!v6) return bytes[0] == 127;
+  return bytes[15] == 1 && std::all_of(bytes.begin(), bytes.end() - 1, [](uint8_t byte) { return byte == 0; });
+}
+bool IpAddress::is_link_local_unicast() const {
+  return v6 ? bytes[0] == 0xfe && (bytes[1] & 0xc0) == 0x80 : bytes[0] == 169 && bytes[1] == 254;
+}
+bool IpAddress::is_link_local_multicast() const {
+  return v6 ? bytes[0] == 0xff && (bytes[1] & 0x0f) == 2 : bytes[0] == 224 && bytes[1] == 0 && bytes[2] == 0;
+}
+
+std::optional<IpNetwork> IpNetwork::parse(std::string_view text) {
+  const size_t slash = text.find('/');
+  if (slash == std::string_view::npos) return std::nullopt;
+  const std::optional<IpAddress> address = IpAddress::parse(text.substr(0, slash));
+  const std::string_view digits = text.substr(slash + 1);
+  if (!address || digits.empty() || digits.size() > 3) return std::nullopt;
+  int prefix = 0;
+  for (const char c : digits) {
+    if (c < '0' || c > '9') return std::nullopt;
+    prefix = prefix * 10 + (c - '0');
+  }
+  if (prefix > (address->v6 ? 128 : 32)) return std::nullopt;
+  return IpNetwork{*address, prefix};
+}
+
+bool IpNetwork::contains(const IpAddress& other) const {
+  if (other.v6 != address.v6) return false;
+  for (int bit = 0; bit < prefix; ++bit) {
+    const auto byte = static_cast<size_t>(bit / 8);
+    const int mask = 0x80 >> (bit % 8);
+    if ((other.bytes[byte] & mask) != (address.bytes[byte] & mask)) return false;
+  }
+  return true;
+}
+
+void validate_ip(std::string_view text, const Path& at, FieldErrors& errors) {
+  if (IpAddress::parse(text)) return;
+  errors.invalid(at, text, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)");
+}
+
+void validate_cidr(std::string_view text, const Path& at, FieldErrors& errors) {
+  if (IpNetwork::parse(text)) return;
+  errors.invalid(at, text, "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)");
+}
+
+void validate_endpoint_ip(std::string_view text, const Path& at, FieldErrors& errors) {
+  const std::optional<IpAddress> address = IpAddress::parse(text);
+  if (!address) return errors.invalid(at, text, "must be a valid IP address");
+  if (address->is_unspecified()) errors.invalid(at, text, "may not be unspecified (" + std::string(text) + ")");
+  if (address->is_loopback()) errors.invalid(at, text, "may not be in the loopback range (127.0.0.0/8, ::1/128)");
+  if (address->is_link_local_unicast()) {
+    errors.invalid(at, text, "may not be in the link-local range (169.254.0.0/16, fe80::/10)");
+  }
+  if (address->is_link_local_multicast()) {
+    errors.invalid(at, text, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)");
+  }
+}
+
+}  // namespace holdfast::kinds

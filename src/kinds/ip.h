@@ -1,0 +1,41 @@
+// IP addresses and networks as texts of objects hold them. Private to the room.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "kinds/hooks.h"
+
+namespace holdfast::kinds {
+
+struct IpAddress {
+  bool v6 = false;
+  std::array<uint8_t, 16> bytes = {};  // IPv4 in the first four.
+
+  // As Go's net.ParseIP did before it became strict: leading zeros are decimal. IPv4 inside IPv6 is IPv4.
+  static std::optional<IpAddress> parse(std::string_view text);
+  std::string text() const;
+  bool is_unspecified() const;
+  bool is_loopback() const;
+  bool is_link_local_unicast() const;
+  bool is_link_local_multicast() const;
+  bool operator==(const IpAddress&) const = default;
+};
+
+struct IpNetwork {
+  IpAddress address;
+  int prefix = 0;
+  static std::optional<IpNetwork> parse(std::string_view text);
+  bool contains(const IpAddress& address) const;
+};
+
+// Fields that take every text Kubernetes ever took.
+void validate_ip(std::string_view text, const Path& at, FieldErrors& errors);
+void validate_cidr(std::string_view text, const Path& at, FieldErrors& errors);
+// Addresses of endpoints: not unspecified, loopback or link-local.
+void validate_endpoint_ip(std::string_view text, const Path& at, FieldErrors& errors);
+
+}  // namespace holdfast::kinds

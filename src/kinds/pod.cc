@@ -1,0 +1,701 @@
+// Pod and PodTemplate: what a write may change.
+
+#include <algorithm>
+
+#include "base/api_error.h"
+#include "base/text.h"
+#include "codec/json.h"
+#include "kinds/all.h"
+#include "kinds/difference.h"
+#include "kinds/ip.h"
+#include "kinds/pod.h"
+#include "kinds/quantity.h"
+
+namespace holdfast::kinds {
+namespace {
+
+constexpr std::string_view kAppArmorPrefix = "container.apparmor.security.beta.kubernetes.io/";
+constexpr std::string_view kMirrorPod = "kubernetes.io/config.mirror";
+
+const types::Type& spec_type() {
+  static const types::Type& type = type_named("core/v1.PodSpec");
+  return type;
+}
+
+// --- Create ---
+
+Value condition(Arena& arena, std::string_view type, std::string_view status, std::string_view reason,
+                std::string_view message, UnixTime now) {
+  MapBuilder builder(arena);
+  builder.add("type", Value::string(type));
+  builder.add("status", Value::string(status));
+  builder.add("lastProbeTime", Value::null());
+  builder.add("lastTransitionTime", time_value(arena, now));
+  if (!reason.empty()) builder.add("reason", Value::string(reason));
+  if (!message.empty()) builder.add("message", Value::string(message));
+  return builder.build();
+}
+
+// Adds the condition, or replaces the one of its type; an unchanged status keeps its transition time.
+void set_condition(Context& context, Draft::Node status, std::string_view type, std::string_view value,
+                   std::string_view reason, std::string_view message) {
+  Value next = condition(context.arena, type, value, reason, message, context.now);
+  std::vector<Draft::Node> conditions = status.list("conditions");
+  for (Draft::Node& existing : conditions) {
+    if (existing.value().text_at("type") != type) continue;
+    if (existing.value().text_at("status") == value && is_set(existing.value(), "lastTransitionTime")) {
+      next = with_member(context.arena, next, "lastTransitionTime", *existing.find("lastTransitionTime"));
+    }
+    existing.assign(next);
+    return;
+  }
+  status.append("conditions", next);
+}
+
+// matchLabelKeys of a term: for each label the pod has, an expression is added to the term's selector.
+void merge_label_keys(Arena& arena, Draft::Node term, const Value* labels) {
+  if (labels == nullptr || !is_set(term.value(), "labelSelector")) return;
+  for (const auto& [list, op] :
+       {std::pair<std::string_view, std::string_view>{"matchLabelKeys", "In"}, {"mismatchLabelKeys", "NotIn"}}) {
+    for (const Value& key : term.value().items_at(list)) {
+      const Value* value = labels->find(key.as_string());
+      if (value == nullptr) continue;
+      ListBuilder values(arena);
+      values.add(*value);
+      MapBuilder expression(arena);
+      expression.add("key", key);
+      expression.add("operator", Value::string(op));
+      expression.add("values", values.build());
+      term.child("labelSelector").append("matchExpressions", expression.build());
+    }
+  }
+}
+
+void merge_all_label_keys(Arena& arena, Draft::Node spec, const Value* labels) {
+  if (Draft::Node affinity = spec.existing("affinity")) {
+    for (const std::string_view kind : {"podAffinity", "podAntiAffinity"}) {
+      Draft::Node terms = affinity.existing(kind);
+      if (!terms) continue;
+      for (Draft::Node weighted : terms.list("preferredDuringSchedulingIgnoredDuringExecution")) {
+        merge_label_keys(arena, weighted.child("podAffinityTerm"), labels);
+      }
+      for (Draft::Node term : terms.list("requiredDuringSchedulingIgnoredDuringExecution")) {
+        merge_label_keys(arena, term, labels);
+      }
+    }
+  }
+  for (Draft::Node constraint : spec.list("topologySpreadConstraints")) merge_label_keys(arena, constraint, labels);
+}
+
+// The AppArmor profile that an annotation of old times stands for; null when it is none.
+Value profile_of_annotation(Arena& arena, std::string_view text) {
+  MapBuilder profile(arena);
+  if (text == "unconfined") {
+    profile.add("type", Value::string("Unconfined"));
+  } else if (text == "runtime/default") {
+    profile.add("type", Value::string("RuntimeDefault"));
+  } else if (text.starts_with("localhost/") && text.size() > 10) {
+    profile.add("type", Value::string("Localhost"));
+    profile.add("localhostProfile", Value::string(text.substr(10)));
+  } else {
+    return Value::null();
+  }
+  return profile.build();
+}
+
+void copy_app_armor(Arena& arena, Draft::Node pod) {
+  const std::span<const Member> annotations = pod.value().members_at("metadata", "annotations");
+  if (std::none_of(annotations.begin(), annotations.end(),
+                   [](const Member& annotation) { return annotation.key.starts_with(kAppArmorPrefix); })) {
+    return;
+  }
+  if (pod.value().text_at("spec", "os", "name") == "windows") return;
+  const Value pod_profile = sub(pod.value(), "spec", "securityContext", "appArmorProfile");
+  const Value notes = sub(pod.value(), "metadata", "annotations");
+  Draft::Node spec = pod.child("spec");
+  for (const std::string_view list : {"initContainers", "containers", "ephemeralContainers"}) {
+    for (Draft::Node container : spec.list(list)) {
+      if (is_set(sub(container.value(), "securityContext"), "appArmorProfile")) continue;
+      const std::string key = std::string(kAppArmorPrefix) + std::string(container.value().text_at("name"));
+      const Value profile = profile_of_annotation(arena, notes.text_at(std::string_view(key)));
+      if (profile.is_null() || equal(profile, pod_profile)) continue;
+      container.child("securityContext").set("appArmorProfile", profile);
+    }
+  }
+}
+
+void create_pod(Context& context, Draft::Node pod) {
+  MapBuilder status(context.arena);
+  status.add("phase", Value::string("Pending"));
+  status.add("qosClass", Value::string(qos_class(sub(pod.value(), "spec"))));
+  pod.set("status", status.build());
+  drop_disabled_pod_fields(pod.child("spec"), nullptr);
+  if (!is_empty(sub(pod.value(), "spec"), "schedulingGates")) {
+    set_condition(context, pod.child("status"), "PodScheduled", "False", "SchedulingGated",
+                  "Scheduling is blocked due to non-empty scheduling gates");
+  }
+  const Value labels = sub(pod.value(), "metadata", "labels");
+  merge_all_label_keys(context.arena, pod.child("spec"), labels.is_null() ? nullptr : &labels);
+  copy_app_armor(context.arena, pod);
+}
+
+// --- Update ---
+
+void update_pod(Context&, Draft::Node next, const Value& old) {
+  drop_disabled_pod_fields(next.child("spec"), old.find("spec"));
+}
+
+void update_pod_status(Context&, Draft::Node next, const Value& old) {
+  Draft::Node status = next.child("status");
+  const Value& before = sub(old, "status");
+  if (status.value().text_at("qosClass").empty()) restore(status, before, "qosClass");
+  if (status.value().int_at_or(0, "observedGeneration") == 0) restore(status, before, "observedGeneration");
+  for (Draft::Node condition : status.list("conditions")) {
+    if (condition.value().int_at_or(0, "observedGeneration") != 0) continue;
+    for (const Value& known : before.items_at("conditions")) {
+      if (known.text_at("type") != condition.value().text_at("type")) continue;
+      restore(condition, known, "observedGeneration");
+      break;
+    }
+  }
+}
+
+void keep_object_metadata(Draft::Node next, const Value& old) {
+  Draft::Node metadata = next.child("metadata");
+  for (const std::string_view key : {"labels", "annotations", "finalizers", "ownerReferences"}) {
+    restore(metadata, sub(old, "metadata"), key);
+  }
+}
+
+// The old containers with the new ones' resources, or nothing when they are not the same containers.
+bool take_resources(Arena& arena, const Value& next, const Value& old, std::string_view list, Value& merged) {
+  const std::span<const Value> wanted = next.items_at(list), before = old.items_at(list);
+  if (wanted.size() != before.size()) return false;
+  ListBuilder containers(arena);
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i].text_at("name") != before[i].text_at("name")) return false;
+    Value container = before[i];
+    for (const std::string_view key : {"resources", "resizePolicy"}) {
+      container = is_set(wanted[i], key) ? with_member(arena, container, key, *wanted[i].find(key))
+                                         : without_member(arena, container, key);
+    }
+    containers.add(container);
+  }
+  merged = containers.build();
+  return true;
+}
+
+void update_pod_part(Context& context, Endpoint endpoint, Draft::Node next, const Value& old) {
+  const Value sent = sub(next.value(), "spec");
+  if (endpoint == Endpoint::EphemeralContainers) {
+    restore(next, old, "spec");
+    restore(next, old, "status");
+    keep_object_metadata(next, old);
+    Draft::Node spec = next.child("spec");
+    spec.remove("ephemeralContainers");
+    if (is_set(sent, "ephemeralContainers")) spec.set("ephemeralContainers", *sent.find("ephemeralContainers"));
+    return;
+  }
+  // Resize. Containers that were added, removed or renamed are left for the validation to refuse.
+  const Value& before = sub(old, "spec");
+  Value containers, init;
+  const bool same = take_resources(context.arena, sent, before, "containers", containers) &&
+                    take_resources(context.arena, sent, before, "initContainers", init);
+  if (!same) return;
+  restore(next, old, "spec");
+  restore(next, old, "status");
+  keep_object_metadata(next, old);
+  Draft::Node spec = next.child("spec");
+  if (containers.count() > 0) spec.set("containers", containers);
+  if (init.count() > 0) spec.set("initContainers", init);
+  spec.remove("resources");
+  if (is_set(sent, "resources")) spec.set("resources", *sent.find("resources"));
+}
+
+// --- Validation ---
+
+void validate_pod_parts(Context& context, const Value& pod, FieldErrors& errors) {
+  const Path at("spec");
+  const Value& spec = sub(pod, "spec");
+  PodOptions options;
+  options.is_pod = true;
+  options.allow_privileged = context.allow_privileged;
+  options.metadata = pod.find("metadata");
+  validate_pod_spec(spec, options, at, errors);
+  if (spec.text_at("serviceAccountName").empty()) {
+    const std::span<const Value> volumes = spec.items_at("volumes");
+    for (size_t i = 0; i < volumes.size(); ++i) {
+      const Path volume = at.item("volumes", i), projected = volume.child("projected");
+      const std::span<const Value> sources = volumes[i].items_at("projected", "sources");
+      for (size_t j = 0; j < sources.size(); ++j) {
+        if (!is_set(sources[j], "serviceAccountToken")) continue;
+        const Path source = projected.item("sources", j);
+        errors.forbidden(source.child("serviceAccountToken"),
+                         "must not be specified when serviceAccountName is not set");
+      }
+    }
+  }
+  const auto is_space = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
+  for (const std::string_view list : {"containers", "initContainers"}) {
+    const std::span<const Value> containers = spec.items_at(list);
+    for (size_t i = 0; i < containers.size(); ++i) {
+      const std::string_view image = containers[i].text_at("image");
+      if (image.empty() || (!is_space(image.front()) && !is_space(image.back()))) continue;
+      const Path container = at.item(list, i);
+      errors.invalid(container.child("image"), image, "must not have leading or trailing whitespace");
+    }
+  }
+}
+
+void validate_pod(Context& context, const Value& pod, FieldErrors& errors) {
+  validate_pod_parts(context, pod, errors);
+  const Path at("spec");
+  const Value& spec = sub(pod, "spec");
+  if (!is_empty(spec, "ephemeralContainers")) {
+    errors.forbidden(at.child("ephemeralContainers"), "cannot be set on create");
+  }
+  if (!spec.text_at("nodeName").empty() && !is_empty(spec, "schedulingGates")) {
+    errors.forbidden(at.child("nodeName"), "cannot be set until all schedulingGates have been cleared");
+  }
+}
+
+bool same_containers(const Value& next, const Value& old, std::string_view list, const Path& at, FieldErrors& errors) {
+  const std::span<const Value> now = next.items_at(list), before = old.items_at(list);
+  if (now.size() != before.size()) {
+    errors.forbidden(at.child(list), "pod updates may not add or remove containers");
+    return false;
+  }
+  for (size_t i = 0; i < now.size(); ++i) {
+    if (!now[i].text_at("image").empty()) continue;
+    const Path container = at.item(list, i);
+    errors.required(container.child("image"));
+  }
+  return true;
+}
+
+void validate_added_tolerations(const Value& next, const Value& old, const Path& at, FieldErrors& errors) {
+  Arena arena;
+  const std::span<const Value> now = next.items_at("tolerations");
+  for (const Value& before : old.items_at("tolerations")) {
+    const Value plain = without_member(arena, before, "tolerationSeconds");
+    const bool kept = std::any_of(now.begin(), now.end(), [&](const Value& toleration) {
+      return equal(plain, without_member(arena, toleration, "tolerationSeconds"));
+    });
+    if (kept) continue;
+    return errors.forbidden(at.child("tolerations"),
+                            "existing toleration can not be modified except its tolerationSeconds");
+  }
+  validate_tolerations(now, at.child("tolerations"), errors);
+}
+
+void validate_removed_gates(const Value& next, const Value& old, const Path& at, FieldErrors& errors) {
+  const std::span<const Value> now = next.items_at("schedulingGates"), before = old.items_at("schedulingGates");
+  for (size_t i = 0; i < now.size(); ++i) {
+    const std::string_view name = now[i].text_at("name");
+    if (std::any_of(before.begin(), before.end(), [&](const Value& gate) { return gate.text_at("name") == name; })) {
+      continue;
+    }
+    const Path gate = at.item("schedulingGates", i);
+    errors.forbidden(gate.child("name"),
+                     "only deletion is allowed, but found new scheduling gate '" + std::string(name) + "'");
+  }
+}
+
+// While a pod is gated, where it may run can be narrowed.
+void validate_narrowing(Draft::Node munged, const Value& old, const Path& at, FieldErrors& errors) {
+  const Value &selector = sub(munged.value(), "nodeSelector"), &before = sub(old, "nodeSelector");
+  if (before.is_map()) {
+    for (const Member& label : before.members()) {
+      const Value* now = selector.find(label.key);
+      if (now != nullptr && equal(*now, label.value)) continue;
+      errors.invalid(at.child("nodeSelector"), selector, "only additions are allowed (no mutations or deletions)");
+      break;
+    }
+  }
+  restore(munged, old, "nodeSelector");
+  const Value& affinity = sub(munged.value(), "affinity", "nodeAffinity");
+  const Value& old_affinity = sub(old, "affinity", "nodeAffinity");
+  constexpr std::string_view kRequired = "requiredDuringSchedulingIgnoredDuringExecution";
+  const std::span<const Value> old_terms = old_affinity.items_at(kRequired, "nodeSelectorTerms");
+  const std::span<const Value> terms = affinity.items_at(kRequired, "nodeSelectorTerms");
+  if (!old_terms.empty()) {
+    const Path terms_at("spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms");
+    if (terms.size() != old_terms.size()) {
+      errors.invalid(terms_at, sub(affinity, kRequired, "nodeSelectorTerms"),
+                     "no additions/deletions to non-empty NodeSelectorTerms list are allowed");
+    } else {
+      for (size_t i = 0; i < terms.size(); ++i) {
+        for (const std::string_view list : {"matchExpressions", "matchFields"}) {
+          const std::span<const Value> was = old_terms[i].items_at(list), is = terms[i].items_at(list);
+          const bool kept =
+              was.size() <= is.size() && std::equal(was.begin(), was.end(), is.begin(),
+                                                    [](const Value& a, const Value& b) { return equal(a, b); });
+          if (!kept) {
+            errors.invalid(terms_at.index(i), terms[i], "only additions are allowed (no mutations or deletions)");
+            break;
+          }
+        }
+      }
+    }
+  }
+  if (old_affinity.is_null()) {
+    if (Draft::Node holder = munged.existing("affinity")) {
+      holder.remove("nodeAffinity");
+      if (holder.value().count() == 0 && !is_set(old, "affinity")) munged.remove("affinity");
+    }
+  } else {
+    munged.child("affinity").set("nodeAffinity", old_affinity);
+  }
+}
+
+void validate_pod_update(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
+  validate_pod_parts(context, next, errors);
+  const Path at("spec");
+  const Value &spec = sub(next, "spec"), &before = sub(old, "spec");
+  if (!same_containers(spec, before, "containers", at, errors)) return;
+  if (!same_containers(spec, before, "initContainers", at, errors)) return;
+  const Path deadline = at.child("activeDeadlineSeconds");
+  if (is_set(spec, "activeDeadlineSeconds")) {
+    const int64_t seconds = spec.int_at_or(0, "activeDeadlineSeconds");
+    if (seconds < 0 || seconds > INT32_MAX) return errors.invalid(deadline, seconds, range_message(0, INT32_MAX));
+    if (is_set(before, "activeDeadlineSeconds") && before.int_at_or(0, "activeDeadlineSeconds") < seconds) {
+      return errors.invalid(deadline, seconds, "must be less than or equal to previous value");
+    }
+  } else if (is_set(before, "activeDeadlineSeconds")) {
+    errors.invalid(deadline, Value::null(), "must not update from a positive integer to nil value");
+  }
+  validate_added_tolerations(spec, before, at, errors);
+  validate_removed_gates(spec, before, at, errors);
+  if (semantic_equal(spec_type(), &spec, &before)) return;
+
+  // What may change is put back; what differs then may not.
+  Draft draft(context.arena, spec);
+  Draft::Node munged = draft.root();
+  for (const std::string_view list : {"containers", "initContainers"}) {
+    const std::span<const Value> was = before.items_at(list);
+    size_t i = 0;
+    for (Draft::Node container : munged.list(list)) restore(container, was[i++], "image");
+  }
+  for (const std::string_view key : {"activeDeadlineSeconds", "schedulingGates", "tolerations"}) {
+    restore(munged, before, key);
+  }
+  if (!is_empty(before, "schedulingGates")) validate_narrowing(munged, before, at, errors);
+  const Value result = draft.value();
+  if (semantic_equal(spec_type(), &result, &before)) return;
+  errors.forbidden(at,
+                   "pod updates may not change fields other than `spec.containers[*].image`,"
+                   "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to "
+                   "existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was "
+                   "previously negative)\n" +
+                       difference(before, result));
+}
+
+// A container that ended for good does not run again.
+void validate_transitions(const Value& next, const Value& old, const Path& at, FieldErrors& errors) {
+  const std::string_view restart = old.text_at("spec", "restartPolicy");
+  if (restart == "Always") return;
+  const std::span<const Value> before = old.items_at("status", "containerStatuses");
+  for (size_t i = 0; i < before.size(); ++i) {
+    const Value& was = sub(before[i], "state", "terminated");
+    if (was.is_null() || (was.int_at_or(0, "exitCode") != 0 && restart == "OnFailure")) continue;
+    for (const Value& status : next.items_at("status", "containerStatuses")) {
+      if (status.text_at("name") != before[i].text_at("name") || is_set(sub(status, "state"), "terminated")) continue;
+      const Path here = at.item("containerStatuses", i);
+      errors.forbidden(here.child("state"), "may not be transitioned to non-terminated state");
+    }
+  }
+}
+
+void validate_pod_status(Context&, const Value& next, const Value& old, FieldErrors& errors) {
+  const Path at("status");
+  const Value &status = sub(next, "status"), &before = sub(old, "status");
+  const std::span<const Value> conditions = status.items_at("conditions");
+  for (size_t i = 0; i < conditions.size(); ++i) {
+    const int64_t generation = conditions[i].int_at_or(0, "observedGeneration");
+    const Path here = at.item("conditions", i);
+    if (generation < 0)
+      errors.invalid(here.child("observedGeneration"), generation, "must be greater than or equal to zero");
+  }
+  const std::string_view nominated = status.text_at("nominatedNodeName");
+  if (!nominated.empty() && nominated != before.text_at("nominatedNodeName")) {
+    errors.invalid_each(at.child("nominatedNodeName"), nominated, dns_subdomain_errors(nominated));
+    if (!old.text_at("spec", "nodeName").empty()) {
+      errors.forbidden(at.child("nominatedNodeName"), "may not be set on pods that are already bound to a node");
+    }
+  }
+  if (status.int_at_or(0, "observedGeneration") < 0) {
+    errors.invalid(at.child("observedGeneration"), status.int_at_or(0, "observedGeneration"),
+                   "must be a non-negative integer");
+  }
+  if (status.text_at("qosClass") != before.text_at("qosClass")) {
+    errors.invalid(at.child("qosClass"), status.text_at("qosClass"), kImmutable);
+  }
+  validate_transitions(next, old, at, errors);
+  for (const std::string_view list : {"podIPs", "hostIPs"}) {
+    const std::span<const Value> ips = status.items_at(list);
+    for (size_t i = 0; i < ips.size(); ++i) validate_ip(ips[i].text_at("ip"), at.item(list, i), errors);
+    if (ips.size() > 2) {
+      errors.invalid(at.child(list), sub(status, list), "may specify no more than one IP for each IP family");
+    }
+  }
+}
+
+bool removed_resources(const Value& next, const Value& old, std::string_view list) {
+  for (const Member& amount : old.members_at("resources", list)) {
+    if (next.get("resources", list, amount.key) == nullptr) return true;
+  }
+  return false;
+}
+
+void validate_resize(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
+  if (old.get("metadata", "annotations", kMirrorPod) != nullptr) {
+    return errors.forbidden(Path("[]"), "static pods cannot be resized");
+  }
+  if (old.text_at("spec", "os", "name") == "windows") {
+    return errors.forbidden(Path("[]"), "windows pods cannot be resized");
+  }
+  const Path at("spec");
+  const Value &spec = sub(next, "spec"), &before = sub(old, "spec");
+  const std::string_view known = old.text_at("status", "qosClass");
+  if ((known.empty() ? qos_class(before) : known) != qos_class(spec)) {
+    errors.invalid(at, next.text_at("status", "qosClass"), "Pod QOS Class may not change as a result of resizing");
+  }
+  for (const std::string_view list : {"containers", "initContainers"}) {
+    const std::span<const Value> now = spec.items_at(list), was = before.items_at(list);
+    if (now.size() != was.size()) {
+      return errors.forbidden(at.child(list), std::string(list) + " may not be added or removed on resize");
+    }
+    for (size_t i = 0; i < now.size(); ++i) {
+      if (now[i].text_at("name") != was[i].text_at("name")) {
+        return errors.forbidden(at.item(list, i), std::string(list) + " may not be renamed or reordered on resize");
+      }
+    }
+  }
+  Draft draft(context.arena, spec);
+  for (const std::string_view list : {"initContainers", "containers"}) {
+    const std::span<const Value> now = spec.items_at(list), was = before.items_at(list);
+    for (size_t i = 0; i < now.size(); ++i) {
+      if (list == "initContainers" && now[i].text_at("restartPolicy") != "Always") continue;
+      const Path container = at.item(list, i), resources = container.child("resources");
+      for (const auto& [amounts, what] :
+           {std::pair<std::string_view, std::string_view>{"requests", "requests"}, {"limits", "limits"}}) {
+        if (removed_resources(now[i], was[i], amounts)) {
+          errors.forbidden(resources.child(amounts), "resource " + std::string(what) + " cannot be removed");
+        }
+      }
+    }
+    size_t i = 0;
+    for (Draft::Node container : draft.root().list(list)) {
+      const Value& own = was[i++];
+      for (const std::string_view amounts : {"requests", "limits"}) {
+        for (const std::string_view name : {"cpu", "memory"}) {
+          const Value* earlier = own.get("resources", amounts, name);
+          if (earlier != nullptr) {
+            container.child("resources").child(amounts).set(name, *earlier);
+          } else if (container.value().get("resources", amounts, name) != nullptr) {
+            Draft::Node resources = container.child("resources");
+            resources.child(amounts).remove(name);
+            remove_if_empty(resources, amounts);
+          }
+        }
+      }
+      restore(container, own, "resizePolicy");
+    }
+  }
+  restore(draft.root(), before, "resources");
+  const Value result = draft.value();
+  if (errors.empty() && !semantic_equal(spec_type(), &result, &before)) {
+    errors.forbidden(at, "only cpu and memory resources are mutable");
+  }
+}
+
+void validate_pod_part(Context& context, Endpoint endpoint, const Value& next, const Value& old, FieldErrors& errors) {
+  validate_pod_parts(context, next, errors);
+  if (endpoint == Endpoint::Resize) return validate_resize(context, next, old, errors);
+  const Path at("spec.ephemeralContainers");
+  const types::Type& type = type_named("core/v1.EphemeralContainer");
+  for (const Value& before : old.items_at("spec", "ephemeralContainers")) {
+    const std::string name = go_quote(before.text_at("name"));
+    const std::span<const Value> now = next.items_at("spec", "ephemeralContainers");
+    const auto found = std::find_if(now.begin(), now.end(),
+                                    [&](const Value& one) { return one.text_at("name") == before.text_at("name"); });
+    if (found == now.end()) {
+      errors.forbidden(at, "existing ephemeral containers " + name + " may not be removed\n");
+    } else if (!semantic_equal(type, &before, &*found)) {
+      errors.forbidden(at,
+                       "existing ephemeral containers " + name + " may not be changed\n" + difference(before, *found));
+    }
+  }
+}
+
+void warn_pod(Context&, const Value& pod, const Value* old, std::vector<std::string>& texts) {
+  if (old != nullptr) return;
+  warn_about_name(pod, old, "this is used in the Pod's hostname", texts);
+  const Path spec("spec"), metadata("metadata");
+  for (const Member& annotation : pod.members_at("metadata", "annotations")) {
+    if (!annotation.key.starts_with(kAppArmorPrefix)) continue;
+    texts.push_back("metadata.annotations[" + std::string(annotation.key) +
+                    "]: deprecated since v1.30; use the \"appArmorProfile\" field instead");
+  }
+  warn_about_pod(sub(pod, "spec"), pod.find("metadata"), spec, metadata, texts);
+}
+
+// --- PodTemplate ---
+
+void default_pod_template_kind(Arena& arena, const types::Resource&, Draft::Node object) {
+  default_pod_template(arena, object, "template");
+}
+void create_pod_template(Context&, Draft::Node object) { drop_disabled_template_fields(object, "template", nullptr); }
+void update_pod_template(Context&, Draft::Node next, const Value& old) {
+  drop_disabled_template_fields(next, "template", old.find("template"));
+}
+void validate_pod_template_kind(Context& context, const Value& object, FieldErrors& errors) {
+  PodOptions options;
+  options.allow_privileged = context.allow_privileged;
+  validate_pod_template(sub(object, "template"), options, Path("template"), errors);
+}
+void warn_pod_template(Context&, const Value& object, const Value*, std::vector<std::string>& texts) {
+  warn_about_pod_template(sub(object, "template"), Path("template"), texts);
+}
+
+}  // namespace
+
+std::string_view qos_class(const Value& spec) {
+  bool any = false, guaranteed = true;
+  Quantity requests[2], limits[2];
+  constexpr std::string_view kNames[] = {"cpu", "memory"};
+  const auto add = [&](const Value& holder) {
+    size_t limited = 0;
+    for (size_t i = 0; i < 2; ++i) {
+      const Quantity request = quantity_of(holder.get("resources", "requests", kNames[i]));
+      const Quantity limit = quantity_of(holder.get("resources", "limits", kNames[i]));
+      if (request.sign() > 0) {
+        any = true;
+        requests[i] = requests[i] + request;
+      }
+      if (limit.sign() > 0) {
+        any = true;
+        ++limited;
+        limits[i] = limits[i] + limit;
+      }
+    }
+    guaranteed = guaranteed && limited == 2;
+  };
+  const Value& own = sub(spec, "resources");
+  if (!is_empty(own, "requests") || !is_empty(own, "limits")) {
+    add(spec);
+  } else {
+    for (const std::string_view list : {"containers", "initContainers"}) {
+      for (const Value& container : spec.items_at(list)) add(container);
+    }
+  }
+  if (!any) return "BestEffort";
+  for (size_t i = 0; i < 2; ++i) guaranteed = guaranteed && requests[i] == limits[i];
+  return guaranteed ? "Guaranteed" : "Burstable";
+}
+
+void drop_disabled_pod_fields(Draft::Node spec, const Value* old_spec) {
+  const Value nothing;
+  const Value& old = old_spec == nullptr ? nothing : *old_spec;
+  if (is_set(spec.value(), "schedulingGroup") && !is_set(old, "schedulingGroup")) spec.remove("schedulingGroup");
+  const auto any = [](const Value& holder, std::string_view list, auto matches) {
+    const std::span<const Value> items = holder.items_at(list);
+    return std::any_of(items.begin(), items.end(), matches);
+  };
+  const auto stops = [](const Value& container) { return is_set(sub(container, "lifecycle"), "stopSignal"); };
+  bool used = false, wanted = false;
+  for (const std::string_view list : {"containers", "initContainers", "ephemeralContainers"}) {
+    used = used || any(old, list, stops);
+    wanted = wanted || any(spec.value(), list, stops);
+  }
+  if (wanted && !used) {
+    for (const std::string_view list : {"containers", "initContainers", "ephemeralContainers"}) {
+      for (Draft::Node container : spec.list(list)) {
+        Draft::Node lifecycle = container.existing("lifecycle");
+        if (!lifecycle) continue;
+        lifecycle.remove("stopSignal");
+        // A lifecycle that held nothing else was never there.
+        if (lifecycle.value().count() == 0) container.remove("lifecycle");
+      }
+    }
+  }
+  for (const std::string_view source : {"clusterTrustBundle", "podCertificate"}) {
+    const auto projects = [&](const Value& volume) {
+      for (const Value& one : volume.items_at("projected", "sources")) {
+        if (is_set(one, source)) return true;
+      }
+      return false;
+    };
+    if (!any(spec.value(), "volumes", projects) || any(old, "volumes", projects)) continue;
+    for (Draft::Node volume : spec.list("volumes")) {
+      if (!projects(volume.value())) continue;
+      for (Draft::Node one : volume.child("projected").list("sources")) one.remove(source);
+    }
+  }
+}
+
+void drop_disabled_template_fields(Draft::Node parent, std::string_view key, const Value* old_template) {
+  Draft::Node pod_template = parent.existing(key);
+  if (!pod_template) return;
+  drop_disabled_pod_fields(pod_template.child("spec"), old_template == nullptr ? nullptr : old_template->find("spec"));
+}
+
+Result<Unit> bind_pod(Context& context, Draft::Node pod, const Value& binding) {
+  FieldErrors wrong;
+  const std::string_view kind = binding.text_at("target", "kind"), node = binding.text_at("target", "name");
+  if (!kind.empty() && kind != "Node") wrong.not_supported(Path("target.kind"), kind, {"Node", "<empty>"});
+  if (node.empty()) wrong.required(Path("target.name"));
+  if (!wrong.empty()) {
+    std::string text;
+    for (const Cause& cause : wrong.all()) text += (text.empty() ? "" : ", ") + cause.field + ": " + cause.message;
+    return untyped(wrong.count() > 1 ? "[" + text + "]" : text);
+  }
+  const std::string name(pod.value().text_at("metadata", "name"));
+  const auto refuse = [&](std::string_view why) {
+    return conflict(GroupResource{"", "pods/binding"}, name, "pod " + name + std::string(why));
+  };
+  if (pod.value().get("metadata", "deletionTimestamp") != nullptr) {
+    return refuse(" is being deleted, cannot be assigned to a host");
+  }
+  const std::string_view assigned = pod.value().text_at("spec", "nodeName");
+  if (!assigned.empty()) return refuse(" is already assigned to node " + go_quote(assigned));
+  if (!is_empty(sub(pod.value(), "spec"), "schedulingGates")) return refuse(" has non-empty .spec.schedulingGates");
+  pod.child("spec").set("nodeName", Value::string(context.arena, node));
+  for (const std::string_view key : {"annotations", "labels"}) {
+    for (const Member& entry : binding.members_at("metadata", key)) {
+      pod.child("metadata").child(key).set(entry.key, entry.value);
+    }
+  }
+  Draft::Node status = pod.child("status");
+  status.remove("nominatedNodeName");
+  set_condition(context, status, "PodScheduled", "True", {}, {});
+  return Unit{};
+}
+
+void mark_evicted(Context& context, Draft::Node pod) {
+  set_condition(context, pod.child("status"), "DisruptionTarget", "True", "EvictionByEvictionAPI",
+                "Eviction API: evicting");
+}
+
+const Hooks kPodHooks = {.generation = Generation::Spec,
+                         .status_metadata = StatusMetadata::KeepOwners,
+                         .update_repeats_metadata = true,
+                         .defaults = default_pod,
+                         .create = create_pod,
+                         .update = update_pod,
+                         .update_status = update_pod_status,
+                         .update_other = update_pod_part,
+                         .validate = validate_pod,
+                         .validate_update = validate_pod_update,
+                         .validate_status = validate_pod_status,
+                         .validate_other = validate_pod_part,
+                         .warn = warn_pod};
+
+const Hooks kPodTemplateHooks = {.generation = Generation::Template,
+                                 .defaults = default_pod_template_kind,
+                                 .create = create_pod_template,
+                                 .update = update_pod_template,
+                                 .validate = validate_pod_template_kind,
+                                 .warn = warn_pod_template};
+
+}  // namespace holdfast::kinds

@@ -1,0 +1,249 @@
+// Warnings about pods and templates (api/pod/warnings.go).
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "kinds/pod.h"
+#include "kinds/quantity.h"
+
+namespace holdfast::kinds {
+namespace {
+
+std::string at_text(const Path& at, std::string_view message) { return at.text() + ": " + std::string(message); }
+
+// Labels of nodes that were renamed long ago.
+std::string_view deprecated_label(std::string_view key) {
+  if (key == "beta.kubernetes.io/arch") return "deprecated since v1.14; use \"kubernetes.io/arch\" instead";
+  if (key == "beta.kubernetes.io/os") return "deprecated since v1.14; use \"kubernetes.io/os\" instead";
+  if (key == "failure-domain.beta.kubernetes.io/region") {
+    return "deprecated since v1.17; use \"topology.kubernetes.io/region\" instead";
+  }
+  if (key == "failure-domain.beta.kubernetes.io/zone") {
+    return "deprecated since v1.17; use \"topology.kubernetes.io/zone\" instead";
+  }
+  if (key == "beta.kubernetes.io/instance-type") {
+    return "deprecated since v1.17; use \"node.kubernetes.io/instance-type\" instead";
+  }
+  return {};
+}
+
+void warn_about_scheduling(const Value& spec, const Path& at, std::vector<std::string>& texts) {
+  const Path selector = at.child("nodeSelector");
+  for (const Member& label : spec.members_at("nodeSelector")) {
+    const std::string_view message = deprecated_label(label.key);
+    if (!message.empty()) texts.push_back(at_text(selector.key(label.key), message));
+  }
+  const std::span<const Value> constraints = spec.items_at("topologySpreadConstraints");
+  for (size_t i = 0; i < constraints.size(); ++i) {
+    const Path here = at.item("topologySpreadConstraints", i);
+    const std::string_view key = constraints[i].text_at("topologyKey"), message = deprecated_label(key);
+    if (!message.empty()) {
+      texts.push_back(at_text(here.child("topologyKey"), std::string(key) + " is " + std::string(message)));
+    }
+    if (!is_set(constraints[i], "labelSelector")) {
+      texts.push_back(at_text(here.child("labelSelector"), "a null labelSelector results in matching no pod"));
+    }
+  }
+}
+
+void warn_about_affinity(const Value& spec, const Path& at, std::vector<std::string>& texts) {
+  const Path affinity = at.child("affinity");
+  for (const std::string_view kind : {"podAffinity", "podAntiAffinity"}) {
+    const Value& terms = sub(spec, "affinity", kind);
+    const Path here = affinity.child(kind);
+    const std::span<const Value> required = terms.items_at("requiredDuringSchedulingIgnoredDuringExecution");
+    for (size_t i = 0; i < required.size(); ++i) {
+      if (is_set(required[i], "labelSelector")) continue;
+      const Path term = here.item("requiredDuringSchedulingIgnoredDuringExecution", i);
+      texts.push_back(at_text(term.child("labelSelector"), "a null labelSelector results in matching no pod"));
+    }
+    const std::span<const Value> preferred = terms.items_at("preferredDuringSchedulingIgnoredDuringExecution");
+    for (size_t i = 0; i < preferred.size(); ++i) {
+      if (is_set(sub(preferred[i], "podAffinityTerm"), "labelSelector")) continue;
+      const Path term = here.item("preferredDuringSchedulingIgnoredDuringExecution", i);
+      texts.push_back(
+          at_text(term.child("podAffinityTerm.labelSelector"), "a null labelSelector results in matching no pod"));
+    }
+  }
+}
+
+void warn_about_volumes(const Value& spec, const Path& at, std::vector<std::string>& texts) {
+  struct Old {
+    std::string_view source, shown, message;
+  };
+  static constexpr Old kOld[] = {
+      {"photonPersistentDisk", "photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"},
+      {"gitRepo", "gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"},
+      {"scaleIO", "scaleIO", "deprecated in v1.16, non-functional in v1.22+"},
+      {"flocker", "flocker", "deprecated in v1.22, non-functional in v1.25+"},
+      {"storageos", "storageOS", "deprecated in v1.22, non-functional in v1.25+"},
+      {"quobyte", "quobyte", "deprecated in v1.22, non-functional in v1.25+"},
+      {"glusterfs", "glusterfs", "deprecated in v1.25, non-functional in v1.26+"},
+      {"cephfs", "cephfs", "deprecated in v1.28, non-functional in v1.31+"},
+      {"rbd", "rbd", "deprecated in v1.28, non-functional in v1.31+"},
+  };
+  const std::span<const Value> volumes = spec.items_at("volumes");
+  for (size_t i = 0; i < volumes.size(); ++i) {
+    const Path here = at.item("volumes", i);
+    for (const Old& old : kOld) {
+      if (is_set(volumes[i], old.source)) texts.push_back(at_text(here.child(old.shown), old.message));
+    }
+  }
+}
+
+void warn_about_repeats(const Value& spec, const Path& at, std::vector<std::string>& texts) {
+  for (const auto& [list, key, what] :
+       {std::tuple<std::string_view, std::string_view, std::string_view>{"hostAliases", "ip", "ip"},
+        {"imagePullSecrets", "name", "name"}}) {
+    std::vector<std::string_view> seen;
+    const std::span<const Value> items = spec.items_at(list);
+    for (size_t i = 0; i < items.size(); ++i) {
+      const std::string_view text = items[i].text_at(key);
+      const Path here = at.item(list, i);
+      if (contains(seen, text)) {
+        texts.push_back(at_text(here.child(key), "duplicate " + std::string(what) + " " + go_quote(text)));
+      }
+      seen.push_back(text);
+    }
+  }
+  const std::span<const Value> secrets = spec.items_at("imagePullSecrets");
+  for (size_t i = 0; i < secrets.size(); ++i) {
+    const Path here = at.item("imagePullSecrets", i);
+    if (secrets[i].text_at("name").empty()) texts.push_back(at_text(here.child("name"), "invalid empty name \"\""));
+  }
+}
+
+void warn_about_fraction(const Value* amount, const Path& at, std::vector<std::string>& texts) {
+  if (amount == nullptr || quantity_of(amount).milli_value() % 1000 == 0) return;
+  texts.push_back(
+      at_text(at, "fractional byte value " + go_quote(amount->as_string()) + " is invalid, must be an integer"));
+}
+
+void warn_about_environment(const Value& container, const Path& at, std::vector<std::string>& texts) {
+  std::vector<std::string_view> names;
+  const std::span<const Value> variables = container.items_at("env");
+  for (size_t i = 0; i < variables.size(); ++i) {
+    const std::string_view name = variables[i].text_at("name"), value = variables[i].text_at("value");
+    if (!contains(names, name)) {
+      names.push_back(name);
+      continue;
+    }
+    // PATH=$(PATH):/more refers to the earlier one; everything else hides it.
+    const std::string reference = "$(" + std::string(name) + ")";
+    const bool extends =
+        !is_set(variables[i], "valueFrom") && value != reference && value.find(reference) != std::string_view::npos;
+    if (extends) continue;
+    texts.push_back(at_text(at.item("env", i), "hides previous definition of " + go_quote(name) +
+                                                   ", which may be dropped when using apply"));
+  }
+}
+
+struct NamedPort {
+  const Value* port;
+  std::string where;
+};
+
+void warn_about_ports(const Value& container, const Path& at, std::vector<NamedPort>& all,
+                      std::vector<std::string>& texts) {
+  const std::span<const Value> ports = container.items_at("ports");
+  for (size_t i = 0; i < ports.size(); ++i) {
+    const Value& port = ports[i];
+    const Path here = at.item("ports", i);
+    const int64_t number = port.int_at_or(0, "hostPort");
+    const std::string_view ip = port.text_at("hostIP");
+    for (const NamedPort& other : all) {
+      if (other.port->int_at_or(0, "containerPort") != port.int_at_or(0, "containerPort") ||
+          other.port->text_at("protocol") != port.text_at("protocol")) {
+        continue;
+      }
+      const int64_t other_number = other.port->int_at_or(0, "hostPort");
+      const std::string_view other_ip = other.port->text_at("hostIP");
+      if (ip == other_ip && number == other_number) {
+        texts.push_back(at_text(here, "duplicate port definition with " + other.where));
+      } else if (number == 0 || other_number == 0) {
+        texts.push_back(at_text(here, "overlapping port definition with " + other.where));
+      } else if (number == other_number && ip.empty() != other_ip.empty()) {
+        texts.push_back(at_text(here, "dangerously ambiguous port definition with " + other.where));
+      }
+    }
+    all.push_back({&port, here.text()});
+  }
+}
+
+template <class Visit>
+void each_container(const Value& spec, const Path& at, Visit visit) {
+  for (const std::string_view list : {"initContainers", "containers", "ephemeralContainers"}) {
+    const std::span<const Value> containers = spec.items_at(list);
+    for (size_t i = 0; i < containers.size(); ++i) visit(containers[i], at.item(list, i));
+  }
+}
+
+}  // namespace
+
+void warn_about_pod(const Value& spec, const Value* metadata, const Path& spec_at, const Path& metadata_at,
+                    std::vector<std::string>& texts) {
+  warn_about_scheduling(spec, spec_at, texts);
+  const Path notes_at = metadata_at.child("annotations");
+  const auto note = [&](std::string_view key, std::string_view message) {
+    if (metadata != nullptr && metadata->get("annotations", key) != nullptr) {
+      texts.push_back(at_text(notes_at.key(key), message));
+    }
+  };
+  note("scheduler.alpha.kubernetes.io/critical-pod",
+       "non-functional in v1.16+; use the \"priorityClassName\" field instead");
+  note("security.alpha.kubernetes.io/sysctls", "non-functional in v1.11+; use the \"sysctls\" field instead");
+  note("security.alpha.kubernetes.io/unsafe-sysctls", "non-functional in v1.11+; use the \"sysctls\" field instead");
+  warn_about_volumes(spec, spec_at, texts);
+  warn_about_repeats(spec, spec_at, texts);
+  const Path overhead = spec_at.child("overhead");
+  for (const std::string_view name : {"memory", "ephemeral-storage"}) {
+    warn_about_fraction(spec.get("overhead", name), overhead.key(name), texts);
+  }
+  if (!is_set(sub(spec, "securityContext"), "seccompProfile")) {
+    note("seccomp.security.alpha.kubernetes.io/pod",
+         "non-functional in v1.27+; use the \"seccompProfile\" field instead");
+  }
+  each_container(spec, spec_at, [&](const Value& container, const Path& at) {
+    if (!is_set(sub(container, "securityContext"), "seccompProfile")) {
+      const std::string key =
+          "container.seccomp.security.alpha.kubernetes.io/" + std::string(container.text_at("name"));
+      note(key, "non-functional in v1.27+; use the \"seccompProfile\" field instead");
+    }
+    const Path limits = at.child("resources.limits"), requests = at.child("resources.requests");
+    for (const std::string_view name : {"memory", "ephemeral-storage"}) {
+      warn_about_fraction(container.get("resources", "limits", name), limits.key(name), texts);
+      warn_about_fraction(container.get("resources", "requests", name), requests.key(name), texts);
+    }
+    warn_about_environment(container, at, texts);
+  });
+  std::vector<NamedPort> ports;
+  each_container(spec, spec_at,
+                 [&](const Value& container, const Path& at) { warn_about_ports(container, at, ports, texts); });
+  for (size_t i = 0; i < ports.size(); ++i) {
+    const std::string_view name = ports[i].port->text_at("name");
+    if (name.empty()) continue;
+    const auto first = std::find_if(ports.begin(), ports.begin() + static_cast<ptrdiff_t>(i),
+                                    [&](const NamedPort& other) { return other.port->text_at("name") == name; });
+    if (first == ports.begin() + static_cast<ptrdiff_t>(i)) continue;
+    texts.push_back(ports[i].where + ": duplicate port name " + go_quote(name) + " with " + first->where +
+                    ", services and probes that select ports by name will use " + first->where);
+  }
+  warn_about_affinity(spec, spec_at, texts);
+}
+
+void warn_about_pod_template(const Value& pod_template, const Path& at, std::vector<std::string>& texts) {
+  const Path spec = at.child("spec"), metadata = at.child("metadata");
+  warn_about_pod(sub(pod_template, "spec"), pod_template.find("metadata"), spec, metadata, texts);
+}
+
+void warn_about_name(const Value& object, const Value* old, std::string_view what, std::vector<std::string>& texts) {
+  if (old != nullptr) return;
+  const Messages messages = dns_label_errors(object.text_at("metadata", "name"));
+  if (messages.empty()) return;
+  std::string list;
+  for (const std::string& message : messages) list += (list.empty() ? "" : " ") + message;
+  texts.push_back("metadata.name: " + std::string(what) +
+                  ", which can result in surprising behavior; a DNS label is recommended: [" + list + "]");
+}
+
+}  // namespace holdfast::kinds

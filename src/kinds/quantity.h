@@ -1,0 +1,20 @@
+// Quantities of objects, which the codec has already checked. Private to the room.
+#pragma once
+
+#include <string_view>
+
+#include "codec/quantity.h"
+#include "value/value.h"
+
+namespace holdfast::kinds {
+
+using codec::Quantity;
+
+// Zero when the value is absent or no quantity.
+inline Quantity quantity_of(const Value* value) {
+  if (value == nullptr || !value->is_string()) return {};
+  Result<Quantity> quantity = Quantity::parse(value->as_string());
+  return quantity ? *std::move(quantity) : Quantity();
+}
+
+}  // namespace holdfast::kinds

@@ -1,0 +1,454 @@
+// admissionregistration.k8s.io. What expressions say is checked where expressions are compiled.
+
+#include <algorithm>
+
+#include "kinds/all.h"
+
+namespace holdfast::kinds {
+namespace {
+
+// --- Defaults ---
+
+void default_rules(Draft::Node holder, std::string_view key) {
+  for (Draft::Node rule : holder.list(key)) rule.set_default("scope", Value::string("*"));
+}
+
+void default_match(Draft::Node match) {
+  match.set_default("matchPolicy", Value::string("Equivalent"));
+  match.set_default("namespaceSelector", Value::empty_map());
+  match.set_default("objectSelector", Value::empty_map());
+  default_rules(match, "resourceRules");
+  default_rules(match, "excludeResourceRules");
+}
+
+void default_webhooks(Draft::Node object, bool mutating) {
+  for (Draft::Node hook : object.list("webhooks")) {
+    hook.set_default("failurePolicy", Value::string("Fail"));
+    hook.set_default("matchPolicy", Value::string("Equivalent"));
+    hook.set_default("namespaceSelector", Value::empty_map());
+    hook.set_default("objectSelector", Value::empty_map());
+    hook.set_default("timeoutSeconds", Value::integer(10));
+    if (mutating) hook.set_default("reinvocationPolicy", Value::string("Never"));
+    default_rules(hook, "rules");
+    if (Draft::Node config = hook.existing("clientConfig")) {
+      if (Draft::Node service = config.existing("service")) service.set_default("port", Value::integer(443));
+    }
+  }
+}
+void default_validating_webhooks(Arena&, const types::Resource&, Draft::Node object) {
+  default_webhooks(object, false);
+}
+void default_mutating_webhooks(Arena&, const types::Resource&, Draft::Node object) { default_webhooks(object, true); }
+
+void default_policy(Arena&, const types::Resource&, Draft::Node object) {
+  Draft::Node spec = object.child("spec");
+  spec.set_default("failurePolicy", Value::string("Fail"));
+  if (Draft::Node match = spec.existing("matchConstraints")) default_match(match);
+}
+void default_binding(Arena&, const types::Resource&, Draft::Node object) {
+  Draft::Node spec = object.child("spec");
+  if (Draft::Node match = spec.existing("matchResources")) default_match(match);
+}
+
+// --- Validation ---
+
+bool has_wildcard(std::span<const Value> items) { return contains_text(items, "*"); }
+
+void validate_resources(std::span<const Value> resources, const Value& shown, const Path& at, FieldErrors& errors) {
+  if (resources.empty()) errors.required(at);
+  std::vector<std::string_view> open_resources, open_subresources;
+  bool all = false, single = false, plain = false;
+  for (size_t i = 0; i < resources.size(); ++i) {
+    const std::string_view text = resources[i].as_string();
+    if (text.empty()) {
+      errors.required(at.index(i));
+      continue;
+    }
+    all = all || text == "*/*";
+    single = single || text == "*";
+    const size_t slash = text.find('/');
+    if (slash == std::string_view::npos) {
+      plain = text != "*";
+      continue;
+    }
+    const std::string_view resource = text.substr(0, slash), part = text.substr(slash + 1);
+    if (contains(open_resources, resource)) {
+      errors.invalid(at.index(i), text,
+                     "if '" + std::string(resource) + "/*' is present, must not specify " + std::string(text));
+    }
+    if (contains(open_subresources, part)) {
+      errors.invalid(at.index(i), text,
+                     "if '*/" + std::string(part) + "' is present, must not specify " + std::string(text));
+    }
+    if (part == "*") open_resources.push_back(resource);
+    if (resource == "*") open_subresources.push_back(part);
+  }
+  if (resources.size() > 1 && all) {
+    errors.invalid(at, shown, "if '*/*' is present, must not specify other resources");
+  }
+  if (single && plain) {
+    errors.invalid(at, shown, "if '*' is present, must not specify other resources without subresources");
+  }
+}
+
+void validate_rule(const Value& rule, const Path& at, FieldErrors& errors) {
+  const std::span<const Value> operations = rule.items_at("operations");
+  if (operations.empty()) errors.required(at.child("operations"));
+  if (operations.size() > 1 && has_wildcard(operations)) {
+    errors.invalid(at.child("operations"), rule.find("operations"),
+                   "if '*' is present, must not specify other operations");
+  }
+  constexpr std::string_view kOperations[] = {"*", "CONNECT", "CREATE", "DELETE", "UPDATE"};
+  for (size_t i = 0; i < operations.size(); ++i) {
+    if (!contains(kOperations, operations[i].as_string())) {
+      errors.not_supported(at.item("operations", i), operations[i], kOperations);
+    }
+  }
+  for (const auto& [key, what] :
+       {std::pair<std::string_view, std::string_view>{"apiGroups", "API groups"}, {"apiVersions", "API versions"}}) {
+    const std::span<const Value> items = rule.items_at(key);
+    if (items.empty()) errors.required(at.child(key));
+    if (items.size() > 1 && has_wildcard(items)) {
+      errors.invalid(at.child(key), rule.find(key), "if '*' is present, must not specify other " + std::string(what));
+    }
+  }
+  const std::span<const Value> versions = rule.items_at("apiVersions");
+  for (size_t i = 0; i < versions.size(); ++i) {
+    if (versions[i].count() == 0) errors.required(at.item("apiVersions", i));
+  }
+  validate_resources(rule.items_at("resources"), sub(rule, "resources"), at.child("resources"), errors);
+  if (is_set(rule, "scope")) validate_enum(rule, "scope", {"*", "Cluster", "Namespaced"}, at, errors);
+}
+
+std::string_view trimmed(std::string_view text) {
+  const auto is_space = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
+  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+void validate_match_conditions(const Value& holder, const Path& at, FieldErrors& errors) {
+  const std::span<const Value> conditions = holder.items_at("matchConditions");
+  if (conditions.size() > 64) errors.too_many(at.child("matchConditions"), static_cast<int64_t>(conditions.size()), 64);
+  std::vector<std::string_view> names;
+  for (size_t i = 0; i < conditions.size(); ++i) {
+    const Path here = at.item("matchConditions", i);
+    if (trimmed(conditions[i].text_at("expression")).empty()) errors.required(here.child("expression"));
+    const std::string_view name = conditions[i].text_at("name");
+    if (name.empty()) {
+      errors.required(here.child("name"));
+      continue;
+    }
+    errors.invalid_each(here.child("name"), name, qualified_name_errors(name));
+    if (contains(names, name)) errors.duplicate(here.child("name"), name);
+    names.push_back(name);
+  }
+}
+
+void validate_client_config(const Value& config, const Path& at, FieldErrors& errors) {
+  const bool url = is_set(config, "url"), service = is_set(config, "service");
+  if (url == service) return errors.required(at, "exactly one of url or service is required");
+  if (url) {
+    const std::string_view text = config.text_at("url");
+    const Path here = at.child("url");
+    constexpr std::string_view kForm = "; desired format: https://host[/path]";
+    if (!text.starts_with("https://")) {
+      const size_t colon = text.find("://");
+      const std::string scheme(colon == std::string_view::npos ? std::string_view() : text.substr(0, colon));
+      errors.invalid(here, Shown("" + scheme), "'https' is the only allowed URL scheme" + std::string(kForm));
+    } else if (text.size() == 8 || text[8] == '/') {
+      errors.invalid(here, "", "host must be specified" + std::string(kForm));
+    }
+    return;
+  }
+  const Value& reference = sub(config, "service");
+  const Path here = at.child("service");
+  if (reference.text_at("name").empty()) errors.required(here.child("name"));
+  if (reference.text_at("namespace").empty()) errors.required(here.child("namespace"));
+  const int64_t port = reference.int_at_or(443, "port");
+  if (port < 1 || port > 65535)
+    errors.invalid(here.child("port"), port, "port is not valid: " + range_message(1, 65535));
+  const std::string_view path = reference.text_at("path");
+  if (path.empty() || path == "/") return;
+  const Path path_at = here.child("path");
+  if (path == "//") return errors.invalid(path_at, path, "segment[0] may not be empty");
+  if (!path.starts_with('/')) errors.invalid(path_at, path, "must start with a '/'");
+  std::string_view rest = path.substr(1);
+  if (rest.ends_with('/')) rest.remove_suffix(1);
+  for (size_t i = 0;; ++i) {
+    const size_t slash = rest.find('/');
+    const std::string_view step = rest.substr(0, slash);
+    const std::string segment = "segment[" + std::to_string(i) + "]";
+    if (step.empty()) {
+      errors.invalid(path_at, path, segment + " may not be empty");
+    } else {
+      for (const std::string& message : dns_subdomain_errors(step))
+        errors.invalid(path_at, path, segment + ": " + message);
+    }
+    if (slash == std::string_view::npos) break;
+    rest.remove_prefix(slash + 1);
+  }
+}
+
+void validate_hook_name(std::string_view name, const Path& at, FieldErrors& errors) {
+  if (name.empty()) return errors.required(at);
+  std::string joined;
+  for (const std::string& message : dns_subdomain_errors(name)) joined += (joined.empty() ? "" : ",") + message;
+  if (!joined.empty()) return errors.invalid(at, name, joined);
+  if (std::count(name.begin(), name.end(), '.') < 2) {
+    errors.invalid(at, name, "should be a domain with at least three segments separated by dots");
+  }
+}
+
+void validate_review_versions(const Value& hook, const Path& at, FieldErrors& errors) {
+  const std::span<const Value> versions = hook.items_at("admissionReviewVersions");
+  const Path list = at.child("admissionReviewVersions");
+  if (versions.empty()) return errors.required(list, "must specify one of v1, v1beta1");
+  bool accepted = false;
+  for (size_t i = 0; i < versions.size(); ++i) {
+    const std::string_view version = versions[i].as_string();
+    if (contains_text(versions.first(i), version)) {
+      errors.invalid(list.index(i), version, "duplicate version");
+      continue;
+    }
+    errors.invalid_each(list.index(i), version, dns1035_label_errors(version));
+    accepted = accepted || version == "v1" || version == "v1beta1";
+  }
+  if (!accepted) errors.invalid(list, hook.find("admissionReviewVersions"), "must include at least one of v1, v1beta1");
+}
+
+void validate_webhooks(const Value& object, bool mutating, FieldErrors& errors) {
+  const std::span<const Value> hooks = object.items_at("webhooks");
+  const Path list("webhooks");
+  std::vector<std::string_view> names;
+  for (size_t i = 0; i < hooks.size(); ++i) {
+    const Value& hook = hooks[i];
+    const Path at = list.index(i);
+    validate_hook_name(hook.text_at("name"), at.child("name"), errors);
+    const std::span<const Value> rules = hook.items_at("rules");
+    for (size_t j = 0; j < rules.size(); ++j) validate_rule(rules[j], at.item("rules", j), errors);
+    if (is_set(hook, "failurePolicy")) validate_enum(hook, "failurePolicy", {"Fail", "Ignore"}, at, errors);
+    if (is_set(hook, "matchPolicy")) validate_enum(hook, "matchPolicy", {"Equivalent", "Exact"}, at, errors);
+    if (!is_set(hook, "sideEffects")) {
+      errors.required(at.child("sideEffects"), "must specify one of None, NoneOnDryRun");
+    } else {
+      validate_enum(hook, "sideEffects", {"None", "NoneOnDryRun"}, at, errors);
+    }
+    if (is_set(hook, "timeoutSeconds")) {
+      const int64_t seconds = hook.int_at_or(0, "timeoutSeconds");
+      if (seconds < 1 || seconds > 30) {
+        errors.invalid(at.child("timeoutSeconds"), seconds, "the timeout value must be between 1 and 30 seconds");
+      }
+    }
+    validate_label_selector(hook.find("namespaceSelector"), at.child("namespaceSelector"), errors);
+    validate_label_selector(hook.find("objectSelector"), at.child("objectSelector"), errors);
+    if (mutating && is_set(hook, "reinvocationPolicy")) {
+      validate_enum(hook, "reinvocationPolicy", {"IfNeeded", "Never"}, at, errors);
+    }
+    validate_client_config(sub(hook, "clientConfig"), at.child("clientConfig"), errors);
+    validate_match_conditions(hook, at, errors);
+    validate_review_versions(hook, at, errors);
+    const std::string_view name = hook.text_at("name");
+    if (!name.empty() && contains(names, name)) errors.duplicate(at.child("name"), name);
+    names.push_back(name);
+  }
+}
+void validate_validating_webhooks(Context&, const Value& object, FieldErrors& errors) {
+  validate_webhooks(object, false, errors);
+}
+void validate_mutating_webhooks(Context&, const Value& object, FieldErrors& errors) {
+  validate_webhooks(object, true, errors);
+}
+
+void validate_match_resources(const Value& match, const Path& at, FieldErrors& errors) {
+  validate_enum(match, "matchPolicy", {"Equivalent", "Exact"}, at, errors);
+  validate_label_selector(match.find("namespaceSelector"), at.child("namespaceSelector"), errors);
+  validate_label_selector(match.find("objectSelector"), at.child("objectSelector"), errors);
+  for (const std::string_view key : {"resourceRules", "excludeResourceRules"}) {
+    const std::span<const Value> rules = match.items_at(key);
+    for (size_t i = 0; i < rules.size(); ++i) validate_rule(rules[i], at.item(key, i), errors);
+  }
+}
+
+void validate_param_kind(const Value& kind, const Path& at, FieldErrors& errors) {
+  const std::string_view version = kind.text_at("apiVersion"), name = kind.text_at("kind");
+  if (version.empty()) errors.required(at.child("apiVersion"));
+  if (name.empty()) errors.required(at.child("kind"));
+}
+
+void validate_policy_spec(const Value& spec, const Path& at, FieldErrors& errors) {
+  if (!is_set(spec, "failurePolicy")) {
+    errors.required(at.child("failurePolicy"));
+  } else {
+    validate_enum(spec, "failurePolicy", {"Fail", "Ignore"}, at, errors);
+  }
+  if (is_set(spec, "paramKind")) validate_param_kind(sub(spec, "paramKind"), at.child("paramKind"), errors);
+  if (!is_set(spec, "matchConstraints")) {
+    errors.required(at.child("matchConstraints"));
+  } else {
+    const Path match = at.child("matchConstraints");
+    validate_match_resources(sub(spec, "matchConstraints"), match, errors);
+    if (is_empty(sub(spec, "matchConstraints"), "resourceRules")) errors.required(match.child("resourceRules"));
+  }
+  validate_match_conditions(spec, at, errors);
+  const std::span<const Value> variables = spec.items_at("variables");
+  for (size_t i = 0; i < variables.size(); ++i) {
+    const Path here = at.item("variables", i);
+    const std::string_view name = variables[i].text_at("name");
+    if (name.empty()) {
+      errors.required(here.child("name"), "name is not specified");
+    } else if (!c_identifier_errors(name).empty()) {
+      errors.invalid(here.child("name"), name, "name is not a valid CEL identifier");
+    }
+    if (trimmed(variables[i].text_at("expression")).empty()) {
+      errors.required(here.child("expression"), "expression is not specified");
+    }
+  }
+}
+
+void validate_validating_policy(Context&, const Value& object, FieldErrors& errors) {
+  const Path at("spec");
+  const Value& spec = sub(object, "spec");
+  validate_policy_spec(spec, at, errors);
+  const std::span<const Value> validations = spec.items_at("validations"), notes = spec.items_at("auditAnnotations");
+  if (validations.empty() && notes.empty()) {
+    constexpr std::string_view kText = "validations or auditAnnotations must contain at least one item";
+    errors.required(at.child("validations"), kText);
+    errors.required(at.child("auditAnnotations"), kText);
+  }
+  for (size_t i = 0; i < validations.size(); ++i) {
+    const Path here = at.item("validations", i);
+    const Value& one = validations[i];
+    const std::string_view message = one.text_at("message"), expression = one.text_at("messageExpression");
+    if (trimmed(one.text_at("expression")).empty()) {
+      errors.required(here.child("expression"), "expression is not specified");
+    }
+    if (!expression.empty() && trimmed(expression).empty()) {
+      errors.invalid(here.child("messageExpression"), expression, "must be non-empty if specified");
+    }
+    if (!message.empty() && trimmed(message).empty()) {
+      errors.invalid(here.child("message"), message, "must be non-empty if specified");
+    } else if (trimmed(message).find('\n') != std::string_view::npos) {
+      errors.invalid(here.child("message"), message, "must not contain line breaks");
+    }
+    if (is_set(one, "reason")) {
+      validate_enum(one, "reason", {"Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized"}, here, errors);
+    }
+  }
+  std::vector<std::string_view> keys;
+  for (size_t i = 0; i < notes.size(); ++i) {
+    const Path here = at.item("auditAnnotations", i);
+    const std::string_view key = notes[i].text_at("key");
+    if (key.empty()) errors.required(here.child("key"));
+    if (trimmed(notes[i].text_at("valueExpression")).empty()) {
+      errors.required(here.child("valueExpression"), "valueExpression is not specified");
+    }
+    if (contains(keys, key)) errors.duplicate(here.child("key"), key);
+    keys.push_back(key);
+  }
+}
+
+void validate_mutating_policy(Context&, const Value& object, FieldErrors& errors) {
+  const Path at("spec");
+  const Value& spec = sub(object, "spec");
+  validate_policy_spec(spec, at, errors);
+  const std::span<const Value> mutations = spec.items_at("mutations");
+  if (mutations.empty()) errors.required(at.child("mutations"), "mutations must contain at least one item");
+  for (size_t i = 0; i < mutations.size(); ++i) {
+    const Path here = at.item("mutations", i);
+    const std::string_view type = mutations[i].text_at("patchType");
+    if (type.empty()) {
+      errors.required(here.child("patchType"));
+    } else if (type == "ApplyConfiguration" || type == "JSONPatch") {
+      const std::string_view member = type == "JSONPatch" ? "jsonPatch" : "applyConfiguration";
+      if (!is_set(mutations[i], member)) {
+        errors.required(here.child(member), "must be specified when patchType is " + std::string(type));
+      } else if (trimmed(mutations[i].text_at(member, "expression")).empty()) {
+        const Path member_at = here.child(member);
+        errors.required(member_at.child("expression"), "expression is not specified");
+      }
+    } else {
+      errors.not_supported(here.child("patchType"), type, {"ApplyConfiguration", "JSONPatch"});
+    }
+  }
+  if (spec.text_at("reinvocationPolicy").empty()) {
+    errors.required(at.child("reinvocationPolicy"));
+  } else {
+    validate_enum(spec, "reinvocationPolicy", {"IfNeeded", "Never"}, at, errors);
+  }
+}
+
+void validate_policy_binding(Context&, const Value& object, FieldErrors& errors) {
+  const Path at("spec");
+  const Value& spec = sub(object, "spec");
+  const std::string_view name = spec.text_at("policyName");
+  if (name.empty()) {
+    errors.required(at.child("policyName"));
+  } else {
+    errors.invalid_each(at.child("policyName"), name, dns_subdomain_errors(name));
+  }
+  if (is_set(spec, "paramRef")) {
+    const Value& reference = sub(spec, "paramRef");
+    const Path here = at.child("paramRef");
+    const std::string_view param = reference.text_at("name");
+    const bool selector = is_set(reference, "selector");
+    if (!param.empty()) {
+      errors.invalid_each(here.child("name"), param, path_segment_errors(param));
+      if (selector) errors.forbidden(here.child("name"), "name and selector are mutually exclusive");
+    }
+    if (selector) {
+      validate_label_selector(reference.find("selector"), here.child("selector"), errors);
+      if (!param.empty()) errors.forbidden(here.child("selector"), "name and selector are mutually exclusive");
+    }
+    if (param.empty() && !selector) errors.required(here, "one of name or selector must be specified");
+    if (reference.text_at("parameterNotFoundAction").empty()) {
+      errors.required(here.child("parameterNotFoundAction"));
+    } else {
+      validate_enum(reference, "parameterNotFoundAction", {"Deny", "Allow"}, here, errors);
+    }
+  }
+  if (is_set(spec, "matchResources")) {
+    validate_match_resources(sub(spec, "matchResources"), at.child("matchResources"), errors);
+  }
+  if (object.text_at("kind") != "ValidatingAdmissionPolicyBinding") return;
+  const std::span<const Value> actions = spec.items_at("validationActions");
+  const Path list = at.child("validationActions");
+  if (actions.empty()) errors.required(list, "at least one validation action is required");
+  constexpr std::string_view kActions[] = {"Audit", "Deny", "Warn"};
+  for (size_t i = 0; i < actions.size(); ++i) {
+    const std::string_view action = actions[i].as_string();
+    if (!contains(kActions, action)) errors.not_supported(list.index(i), action, kActions);
+    if (contains_text(actions.first(i), action)) errors.duplicate(list.index(i), action);
+  }
+  if (contains_text(actions, "Deny") && contains_text(actions, "Warn")) {
+    errors.invalid(list, spec.find("validationActions"),
+                   "must not contain both Deny and Warn (repeating the same validation failure information in the API "
+                   "response and headers serves no purpose)");
+  }
+}
+
+}  // namespace
+
+const Hooks kValidatingWebhookHooks = {.generation = Generation::Webhooks,
+                                       .update_repeats_metadata = true,
+                                       .defaults = default_validating_webhooks,
+                                       .validate = validate_validating_webhooks};
+const Hooks kMutatingWebhookHooks = {.generation = Generation::Webhooks,
+                                     .update_repeats_metadata = true,
+                                     .defaults = default_mutating_webhooks,
+                                     .validate = validate_mutating_webhooks};
+const Hooks kValidatingPolicyHooks = {.generation = Generation::Spec,
+                                      .status_metadata = StatusMetadata::KeepObject,
+                                      .update_repeats_metadata = true,
+                                      .defaults = default_policy,
+                                      .validate = validate_validating_policy};
+const Hooks kMutatingPolicyHooks = {.generation = Generation::Spec,
+                                    .update_repeats_metadata = true,
+                                    .defaults = default_policy,
+                                    .validate = validate_mutating_policy};
+const Hooks kPolicyBindingHooks = {.generation = Generation::Spec,
+                                   .update_repeats_metadata = true,
+                                   .defaults = default_binding,
+                                   .validate = validate_policy_binding};
+
+}  // namespace holdfast::kinds

@@ -1,0 +1,219 @@
+// Security contexts of pods and containers.
+
+#include <algorithm>
+
+#include "kinds/pod.h"
+#include "kinds/references.h"
+
+namespace holdfast::kinds {
+namespace {
+
+void validate_id(const Value& context, std::string_view key, const Path& at, FieldErrors& errors) {
+  if (!is_set(context, key)) return;
+  const int64_t id = context.int_at_or(0, key);
+  errors.invalid_each(at.child(key), id, id_range_errors(id));
+}
+
+void validate_seccomp(const Value& context, const Path& at, FieldErrors& errors) {
+  if (!is_set(context, "seccompProfile")) return;
+  const Value& profile = sub(context, "seccompProfile");
+  const Path here = at.child("seccompProfile");
+  const std::string_view type = profile.text_at("type");
+  if (type.empty()) {
+    errors.required(here.child("type"), "type is required when seccompProfile is set");
+  } else {
+    validate_enum(profile, "type", {"Localhost", "RuntimeDefault", "Unconfined"}, here, errors);
+  }
+  const bool given = is_set(profile, "localhostProfile");
+  if (type == "Localhost") {
+    if (!given) {
+      errors.required(here.child("localhostProfile"), "must be set when seccomp type is Localhost");
+    } else {
+      validate_descending_path(profile.text_at("localhostProfile"), here.child("localhostProfile"), errors);
+    }
+  } else if (given) {
+    errors.invalid(here.child("localhostProfile"),
+                   Shown::verbatim("{\"Type\":" + Shown(type).text() +
+                                   ",\"LocalhostProfile\":" + Shown(profile.text_at("localhostProfile")).text() + "}"),
+                   "can only be set when seccomp type is Localhost");
+  }
+}
+
+void validate_app_armor(const Value& context, const Path& at, FieldErrors& errors) {
+  if (!is_set(context, "appArmorProfile")) return;
+  const Value& profile = sub(context, "appArmorProfile");
+  const Path here = at.child("appArmorProfile");
+  const Path local = here.child("localhostProfile");
+  const std::string_view type = profile.text_at("type"), text = profile.text_at("localhostProfile");
+  if (type == "Localhost") {
+    const auto is_space = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
+    if (!is_set(profile, "localhostProfile") || text.empty()) {
+      errors.required(local, "must be set when AppArmor type is Localhost");
+    } else if (is_space(text.front()) || is_space(text.back())) {
+      errors.invalid(local, text, "must not be padded with whitespace");
+    }
+    if (text.size() > 4095) errors.too_long(local, 4095);
+  } else if (type == "RuntimeDefault" || type == "Unconfined") {
+    if (is_set(profile, "localhostProfile")) {
+      errors.invalid(local, text, "can only be set when AppArmor type is Localhost");
+    }
+  } else if (type.empty()) {
+    errors.required(here.child("type"), "type is required when appArmorProfile is set");
+  } else {
+    errors.not_supported(here.child("type"), type, {"Localhost", "RuntimeDefault", "Unconfined"});
+  }
+}
+
+// Segments of letters, digits, '-' and '_', separated by '.' or '/'.
+bool is_sysctl(std::string_view name) {
+  if (name.size() > 253) return false;
+  const auto word = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+  bool start = true;
+  for (size_t i = 0; i < name.size(); ++i) {
+    const char c = name[i];
+    if (c == '.' || c == '/') {
+      if (start || !word(name[i - 1])) return false;
+      start = true;
+      continue;
+    }
+    if (!word(c) && (start || (c != '-' && c != '_'))) return false;
+    start = false;
+  }
+  return !start && word(name.back());
+}
+
+void validate_sysctls(const Value& context, const Path& at, FieldErrors& errors) {
+  std::vector<std::string_view> seen;
+  const std::span<const Value> sysctls = context.items_at("sysctls");
+  for (size_t i = 0; i < sysctls.size(); ++i) {
+    const Path here = at.item("sysctls", i);
+    const std::string_view name = sysctls[i].text_at("name");
+    if (name.empty()) {
+      errors.required(here.child("name"));
+    } else if (!is_sysctl(name)) {
+      errors.invalid(
+          here.child("name"), name,
+          R"(must have at most 253 characters and match regex ^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$)");
+    } else if (contains(seen, name)) {
+      errors.duplicate(here.child("name"), name);
+    }
+    seen.push_back(name);
+  }
+}
+
+constexpr std::string_view kNotOnWindows = "cannot be set for a windows pod";
+
+template <class Visit>
+void each_container(const Value& spec, const Path& at, Visit visit) {
+  for (const std::string_view list : {"initContainers", "containers", "ephemeralContainers"}) {
+    const std::span<const Value> containers = spec.items_at(list);
+    for (size_t i = 0; i < containers.size(); ++i) {
+      if (!is_set(containers[i], "securityContext")) continue;
+      const Path container = at.item(list, i);
+      visit(sub(containers[i], "securityContext"), container.child("securityContext"));
+    }
+  }
+}
+
+void validate_windows(const Value& spec, const Path& at, FieldErrors& errors) {
+  const Value& context = sub(spec, "securityContext");
+  const Path context_at = at.child("securityContext");
+  const auto forbid = [&](const Value& holder, const Path& where, std::initializer_list<std::string_view> keys) {
+    for (const std::string_view key : keys) {
+      if (is_set(holder, key)) errors.forbidden(where.child(key), kNotOnWindows);
+    }
+  };
+  forbid(context, context_at, {"appArmorProfile", "seLinuxOptions"});
+  forbid(spec, at, {"hostUsers", "hostPID", "hostIPC"});
+  forbid(context, context_at, {"seccompProfile", "fsGroup", "fsGroupChangePolicy", "sysctls"});
+  forbid(spec, at, {"shareProcessNamespace"});
+  forbid(context, context_at,
+         {"runAsUser", "runAsGroup", "supplementalGroups", "supplementalGroupsPolicy", "seLinuxChangePolicy"});
+  each_container(spec, at, [&](const Value& own, const Path& where) {
+    forbid(own, where,
+           {"appArmorProfile", "seLinuxOptions", "seccompProfile", "capabilities", "readOnlyRootFilesystem",
+            "privileged", "allowPrivilegeEscalation", "procMount", "runAsUser", "runAsGroup"});
+  });
+}
+
+void validate_linux(const Value& spec, const Path& at, FieldErrors& errors) {
+  constexpr std::string_view kText = "windows options cannot be set for a linux pod";
+  if (is_set(sub(spec, "securityContext"), "windowsOptions")) {
+    errors.forbidden(at.child("securityContext.windowsOptions"), kText);
+  }
+  each_container(spec, at, [&](const Value& own, const Path& where) {
+    if (is_set(own, "windowsOptions")) errors.forbidden(where.child("windowsOptions"), kText);
+  });
+}
+
+}  // namespace
+
+void validate_security_context(const Value& context, bool allow_privileged, bool host_users, const Path& at,
+                               FieldErrors& errors) {
+  if (is_true(context, "privileged") && !allow_privileged) {
+    errors.forbidden(at.child("privileged"), "disallowed by cluster policy");
+  }
+  validate_id(context, "runAsUser", at, errors);
+  validate_id(context, "runAsGroup", at, errors);
+  if (is_set(context, "procMount")) {
+    validate_enum(context, "procMount", {"Default", "Unmasked"}, at, errors);
+    if (host_users && context.text_at("procMount") == "Unmasked") {
+      errors.invalid(at.child("procMount"), "Unmasked", "`hostUsers` must be false to use `Unmasked`");
+    }
+  }
+  validate_seccomp(context, at, errors);
+  if (is_set(context, "allowPrivilegeEscalation") && !is_true(context, "allowPrivilegeEscalation")) {
+    if (is_true(context, "privileged")) {
+      errors.invalid(at, context, "cannot set `allowPrivilegeEscalation` to false and `privileged` to true");
+    }
+    if (contains_text(context.items_at("capabilities", "add"), "CAP_SYS_ADMIN")) {
+      errors.invalid(at, context,
+                     "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN");
+    }
+  }
+  validate_app_armor(context, at, errors);
+}
+
+void validate_pod_security(const Value& spec, const Path& at, FieldErrors& errors) {
+  const Value& context = sub(spec, "securityContext");
+  const Path here = at.child("securityContext");
+  validate_id(context, "fsGroup", here, errors);
+  validate_id(context, "runAsUser", here, errors);
+  validate_id(context, "runAsGroup", here, errors);
+  const std::span<const Value> groups = context.items_at("supplementalGroups");
+  for (size_t i = 0; i < groups.size(); ++i) {
+    errors.invalid_each(here.item("supplementalGroups", i), groups[i], id_range_errors(groups[i].as_int()));
+  }
+  if (is_true(spec, "hostPID") && is_true(spec, "shareProcessNamespace")) {
+    errors.invalid(here.child("shareProcessNamespace"), true,
+                   "ShareProcessNamespace and HostPID cannot both be enabled");
+  }
+  validate_sysctls(context, here, errors);
+  if (is_set(context, "fsGroupChangePolicy")) {
+    validate_enum(context, "fsGroupChangePolicy", {"Always", "OnRootMismatch"}, here, errors);
+  }
+  validate_seccomp(context, here, errors);
+  validate_app_armor(context, here, errors);
+  if (is_set(context, "supplementalGroupsPolicy")) {
+    validate_enum(context, "supplementalGroupsPolicy", {"Merge", "Strict"}, here, errors);
+  }
+  if (is_set(context, "seLinuxChangePolicy")) {
+    validate_enum(context, "seLinuxChangePolicy", {"MountOption", "Recursive"}, here, errors);
+  }
+}
+
+void validate_os(const Value& spec, const Path& at, FieldErrors& errors) {
+  if (!is_set(spec, "os")) return;
+  const std::string_view name = spec.text_at("os", "name");
+  if (name.empty()) {
+    errors.required(at.child("os.name"));
+  } else if (name == "linux") {
+    validate_linux(spec, at, errors);
+  } else if (name == "windows") {
+    validate_windows(spec, at, errors);
+  } else {
+    errors.not_supported(at.child("os"), name, {"linux", "windows"});
+  }
+}
+
+}  // namespace holdfast::kinds

@@ -1,0 +1,488 @@
+// Service: defaults, strategy, validation. Its addresses and ports: service_claims.cc.
+
+#include "kinds/service.h"
+
+#include <algorithm>
+
+#include "codec/json.h"
+#include "kinds/all.h"
+#include "kinds/ip.h"
+#include "kinds/pod.h"
+
+namespace holdfast::kinds {
+namespace {
+
+constexpr std::string_view kOnlyLoadBalancer = "may only be used when `type` is 'LoadBalancer'";
+
+void default_service(Arena&, const types::Resource&, Draft::Node object) {
+  Draft::Node spec = object.child("spec");
+  spec.set_if_zero("sessionAffinity", Value::string("None"));
+  const std::string_view affinity = spec.value().text_at("sessionAffinity");
+  if (affinity == "None") spec.remove("sessionAffinityConfig");
+  if (affinity == "ClientIP" && spec.value().get("sessionAffinityConfig", "clientIP", "timeoutSeconds") == nullptr) {
+    spec.child("sessionAffinityConfig").child("clientIP").set("timeoutSeconds", Value::integer(10800));
+  }
+  spec.set_if_zero("type", Value::string("ClusterIP"));
+  const std::string_view type = spec.value().text_at("type");
+  for (Draft::Node port : spec.list("ports")) {
+    port.set_if_zero("protocol", Value::string("TCP"));
+    const Value* target = port.find("targetPort");
+    const bool unset = target == nullptr || target->is_null() || (target->is_int() && target->as_int() == 0) ||
+                       (target->is_string() && target->count() == 0);
+    if (unset) port.set("targetPort", sub(port.value(), "port").is_null() ? Value::integer(0) : *port.find("port"));
+  }
+  if (is_externally_accessible(object.value())) spec.set_if_zero("externalTrafficPolicy", Value::string("Cluster"));
+  if (type == "NodePort" || type == "LoadBalancer" || type == "ClusterIP") {
+    spec.set_default("internalTrafficPolicy", Value::string("Cluster"));
+  } else if (type == "ExternalName") {
+    spec.remove("internalTrafficPolicy");
+  }
+  if (type != "LoadBalancer") return;
+  spec.set_default("allocateLoadBalancerNodePorts", Value::boolean(true));
+  if (object.value().items_at("status", "loadBalancer", "ingress").empty()) return;
+  for (Draft::Node ingress : object.child("status").child("loadBalancer").list("ingress")) {
+    if (!ingress.value().text_at("ip").empty()) ingress.set_default("ipMode", Value::string("VIP"));
+  }
+}
+
+bool same_texts(std::span<const Value> a, std::span<const Value> b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Value& x, const Value& y) { return equal(x, y); });
+}
+
+// What no longer applies to a service of its new type goes, unless the client changed it.
+void update_service(Context& context, Draft::Node next, const Value& old) {
+  const std::string_view type = service_type(next.value()), old_type = service_type(old);
+  const Value& before = sub(old, "spec");
+  Draft::Node spec = next.child("spec");
+  if (old_type != "ExternalName" && type == "ExternalName") {
+    if (spec.value().text_at("clusterIP") == before.text_at("clusterIP") &&
+        same_texts(spec.value().items_at("clusterIPs"), before.items_at("clusterIPs"))) {
+      spec.remove("clusterIP");
+      spec.remove("clusterIPs");
+    }
+    if (same_texts(spec.value().items_at("ipFamilies"), before.items_at("ipFamilies"))) spec.remove("ipFamilies");
+    if (spec.value().text_at("ipFamilyPolicy") == before.text_at("ipFamilyPolicy")) spec.remove("ipFamilyPolicy");
+  }
+  if (needs_node_port(old) && !needs_node_port(next.value())) {
+    bool known = true;
+    for (const Value& port : spec.value().items_at("ports")) {
+      const int64_t number = port.int_at_or(0, "nodePort");
+      if (number == 0) continue;
+      const std::span<const Value> ports = before.items_at("ports");
+      known = known && std::any_of(ports.begin(), ports.end(),
+                                   [&](const Value& other) { return other.int_at_or(0, "nodePort") == number; });
+    }
+    if (known) {
+      for (Draft::Node port : spec.list("ports")) port.remove("nodePort");
+    }
+  }
+  const Value now = next.value();
+  const auto same = [&](std::string_view key) { return equal(sub(now, "spec", key), sub(before, key)); };
+  if (needs_health_check(old) && !needs_health_check(now) && same("healthCheckNodePort")) {
+    spec.remove("healthCheckNodePort");
+  }
+  if (old_type == "LoadBalancer" && type != "LoadBalancer") {
+    if (same("allocateLoadBalancerNodePorts")) spec.remove("allocateLoadBalancerNodePorts");
+    if (same("loadBalancerClass")) spec.remove("loadBalancerClass");
+  }
+  if (is_externally_accessible(old) && !is_externally_accessible(now) && same("externalTrafficPolicy")) {
+    spec.remove("externalTrafficPolicy");
+  }
+  if (type != "LoadBalancer" && !is_empty(sub(next.value(), "status", "loadBalancer"), "ingress")) {
+    next.child("status").set("loadBalancer", zero_value(context.arena, type_named("core/v1.LoadBalancerStatus")));
+  }
+}
+
+// --- Validation ---
+
+void validate_ports(const Value& service, const Path& at, FieldErrors& errors) {
+  const std::span<const Value> ports = service.items_at("spec", "ports");
+  std::vector<std::string_view> names;
+  for (size_t i = 0; i < ports.size(); ++i) {
+    const Value& port = ports[i];
+    const Path here = at.item("ports", i);
+    const std::string_view name = port.text_at("name");
+    if (ports.size() > 1 && name.empty()) {
+      errors.required(here.child("name"));
+    } else if (!name.empty()) {
+      errors.invalid_each(here.child("name"), name, dns_label_errors(name));
+      if (contains(names, name)) {
+        errors.duplicate(here.child("name"), name);
+      } else {
+        names.push_back(name);
+      }
+    }
+    const int64_t number = port.int_at_or(0, "port");
+    errors.invalid_each(here.child("port"), number, port_number_errors(number));
+    validate_enum(port, "protocol", {"SCTP", "TCP", "UDP"}, here, errors);
+    validate_port(sub(port, "targetPort"), here.child("targetPort"), errors);
+    if (is_set(port, "appProtocol")) {
+      const std::string_view protocol = port.text_at("appProtocol");
+      errors.invalid_each(here.child("appProtocol"), protocol, qualified_name_errors(protocol));
+    }
+  }
+}
+
+void validate_port_uniqueness(const Value& service, const Path& at, FieldErrors& errors) {
+  const std::span<const Value> ports = service.items_at("spec", "ports");
+  if (service_type(service) == "ClusterIP") {
+    for (size_t i = 0; i < ports.size(); ++i) {
+      const Path here = at.item("ports", i);
+      if (ports[i].int_at_or(0, "nodePort") != 0) {
+        errors.forbidden(here.child("nodePort"), "may not be used when `type` is 'ClusterIP'");
+      }
+    }
+  }
+  const auto repeats = [&](size_t i, std::string_view key) {
+    return std::any_of(ports.begin(), ports.begin() + static_cast<ptrdiff_t>(i), [&](const Value& other) {
+      return other.int_at_or(0, key) == ports[i].int_at_or(0, key) &&
+             other.text_at("protocol") == ports[i].text_at("protocol");
+    });
+  };
+  for (size_t i = 0; i < ports.size(); ++i) {
+    const Path here = at.item("ports", i);
+    const int64_t node_port = ports[i].int_at_or(0, "nodePort");
+    if (node_port != 0 && repeats(i, "nodePort")) errors.duplicate(here.child("nodePort"), node_port);
+  }
+  for (size_t i = 0; i < ports.size(); ++i) {
+    if (!repeats(i, "port")) continue;
+    // The internal struct with only its key set, as Go prints it.
+    errors.duplicate(
+        at.item("ports", i),
+        Shown::verbatim("{\"Name\":\"\",\"Protocol\":" + codec::encode_json_string(ports[i].text_at("protocol")) +
+                        ",\"AppProtocol\":null,\"Port\":" + std::to_string(ports[i].int_at_or(0, "port")) +
+                        ",\"TargetPort\":0,\"NodePort\":0}"));
+  }
+}
+
+void validate_external_ips(const Value& spec, const Path& at, FieldErrors& errors) {
+  const std::span<const Value> ips = spec.items_at("externalIPs");
+  for (size_t i = 0; i < ips.size(); ++i) {
+    const Path here = at.item("externalIPs", i);
+    const size_t before = errors.count();
+    validate_ip(ips[i].as_string(), here, errors);
+    if (errors.count() == before) validate_endpoint_ip(ips[i].as_string(), here, errors);
+  }
+}
+
+void validate_load_balancer(const Value& service, const Path& at, FieldErrors& errors) {
+  const Value& spec = sub(service, "spec");
+  const bool balanced = service_type(service) == "LoadBalancer";
+  const std::span<const Value> ranges = spec.items_at("loadBalancerSourceRanges");
+  const auto trim = [](std::string_view text) {
+    while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+    while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+    return text;
+  };
+  if (!ranges.empty()) {
+    if (!balanced) errors.forbidden(at.child("LoadBalancerSourceRanges"), kOnlyLoadBalancer);
+    for (size_t i = 0; i < ranges.size(); ++i) {
+      validate_cidr(trim(ranges[i].as_string()), at.item("LoadBalancerSourceRanges", i), errors);
+    }
+  }
+  if (is_set(spec, "allocateLoadBalancerNodePorts") && !balanced) {
+    errors.forbidden(at.child("allocateLoadBalancerNodePorts"), kOnlyLoadBalancer);
+  }
+  if (is_set(spec, "loadBalancerClass")) {
+    const std::string_view name = spec.text_at("loadBalancerClass");
+    if (balanced) {
+      errors.invalid_each(at.child("loadBalancerClass"), name, qualified_name_errors(name));
+    } else {
+      errors.forbidden(at.child("loadBalancerClass"), kOnlyLoadBalancer);
+    }
+  }
+}
+
+void validate_traffic(const Value& service, const Path& at, FieldErrors& errors) {
+  const Value& spec = sub(service, "spec");
+  const std::string_view policy = spec.text_at("externalTrafficPolicy");
+  if (!is_externally_accessible(service)) {
+    if (!policy.empty()) {
+      errors.invalid(at.child("externalTrafficPolicy"), policy, "may only be set for externally-accessible services");
+    }
+  } else if (policy.empty()) {
+    errors.required(at.child("externalTrafficPolicy"));
+  } else {
+    validate_enum(spec, "externalTrafficPolicy", {"Cluster", "Local"}, at, errors);
+  }
+  const int64_t health = spec.int_at_or(0, "healthCheckNodePort");
+  if (!needs_health_check(service)) {
+    if (health != 0) {
+      errors.invalid(at.child("healthCheckNodePort"), health,
+                     "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'");
+    }
+  } else if (health == 0) {
+    errors.required(at.child("healthCheckNodePort"));
+  } else {
+    errors.invalid_each(at.child("healthCheckNodePort"), health, port_number_errors(health));
+  }
+  const std::string_view type = service_type(service);
+  if (is_set(spec, "internalTrafficPolicy")) {
+    validate_enum(spec, "internalTrafficPolicy", {"Cluster", "Local"}, at, errors);
+  } else if (type == "NodePort" || type == "LoadBalancer" || type == "ClusterIP") {
+    errors.required(at.child("internalTrafficPolicy"));
+  }
+  if (is_set(spec, "trafficDistribution")) {
+    validate_enum(spec, "trafficDistribution", {"PreferClose", "PreferSameZone", "PreferSameNode"}, at, errors);
+  }
+}
+
+void validate_service(Context&, const Value& service, FieldErrors& errors) {
+  const Path at("spec");
+  const Value& spec = sub(service, "spec");
+  const std::string_view type = service_type(service);
+  const bool headless = is_headless(service);
+  if (is_empty(spec, "ports") && !headless && type != "ExternalName") errors.required(at.child("ports"));
+  if ((type == "LoadBalancer" || type == "NodePort") && headless) {
+    errors.invalid(at.item("clusterIPs", 0), "None", "may not be set to 'None' for " + std::string(type) + " services");
+  }
+  if (type == "ExternalName") {
+    for (const std::string_view key : {"clusterIPs", "ipFamilies", "ipFamilyPolicy"}) {
+      if (!is_empty(spec, key)) errors.forbidden(at.child(key), "may not be set for ExternalName services");
+    }
+    std::string_view name = spec.text_at("externalName");
+    if (name.ends_with('.')) name.remove_suffix(1);
+    if (name.empty()) {
+      errors.required(at.child("externalName"));
+    } else {
+      errors.invalid_each(at.child("externalName"), name, dns_subdomain_errors(name));
+    }
+  }
+  validate_ports(service, at, errors);
+  validate_labels(spec.find("selector"), at.child("selector"), errors);
+  const std::string_view affinity = spec.text_at("sessionAffinity");
+  if (affinity.empty()) {
+    errors.required(at.child("sessionAffinity"));
+  } else {
+    validate_enum(spec, "sessionAffinity", {"ClientIP", "None"}, at, errors);
+  }
+  if (affinity == "ClientIP") {
+    const Path here = at.child("sessionAffinityConfig");
+    const Value* timeout = spec.get("sessionAffinityConfig", "clientIP", "timeoutSeconds");
+    if (timeout == nullptr) {
+      errors.required(here, "when session affinity type is ClientIP");
+    } else if (timeout->is_int() && (timeout->as_int() <= 0 || timeout->as_int() > 86400)) {
+      errors.invalid(here.child("clientIP.timeoutSeconds"), *timeout, "must be greater than 0 and less than 86400");
+    }
+  } else if (affinity == "None" && is_set(spec, "sessionAffinityConfig")) {
+    errors.forbidden(at.child("sessionAffinityConfig"), "must not be set when session affinity is None");
+  }
+  validate_cluster_ips(service, errors);
+  validate_external_ips(spec, at, errors);
+  if (type.empty()) {
+    errors.required(at.child("type"));
+  } else {
+    validate_enum(spec, "type", {"ClusterIP", "ExternalName", "LoadBalancer", "NodePort"}, at, errors);
+  }
+  validate_port_uniqueness(service, at, errors);
+  validate_load_balancer(service, at, errors);
+  validate_traffic(service, at, errors);
+}
+
+void validate_ip_change(const Value& next, const Value& old, FieldErrors& errors) {
+  if (service_type(next) == "ExternalName" || service_type(old) == "ExternalName") return;
+  const Path at("spec");
+  const Value &spec = sub(next, "spec"), &before = sub(old, "spec");
+  const std::span<const Value> ips = spec.items_at("clusterIPs"), old_ips = before.items_at("clusterIPs");
+  const Value& shown = sub(spec, "clusterIPs");
+  const std::string_view policy = spec.text_at("ipFamilyPolicy");
+  constexpr std::string_view kFixed = "may not change once set";
+  if (!is_headless(next) || !is_headless(old)) {
+    if (ips.size() == old_ips.size()) {
+      for (size_t i = 0; i < ips.size(); ++i) {
+        if (!equal(ips[i], old_ips[i])) errors.invalid(at.item("clusterIPs", i), shown, kFixed);
+      }
+    } else {
+      if (ips.empty()) errors.invalid(at.item("clusterIPs", 0), shown, "primary clusterIP can not be unset");
+      if (!ips.empty() && !old_ips.empty() && !equal(ips[0], old_ips[0])) {
+        errors.invalid(at.item("clusterIPs", 0), shown, kFixed);
+      }
+      if (old_ips.size() > ips.size() && ips.size() == 1 && policy != "SingleStack") {
+        errors.invalid(at.child("ipFamilyPolicy"), spec.find("ipFamilyPolicy"),
+                       "must be set to 'SingleStack' when releasing the secondary clusterIP");
+      }
+    }
+  }
+  if (is_headless(next) || is_headless(old)) return;
+  const std::span<const Value> families = spec.items_at("ipFamilies"), old_families = before.items_at("ipFamilies");
+  const Value& shown_families = sub(spec, "ipFamilies");
+  if (families.size() == old_families.size()) {
+    for (size_t i = 0; i < families.size(); ++i) {
+      if (!equal(families[i], old_families[i])) errors.invalid(at.item("ipFamilies", 0), shown_families, kFixed);
+    }
+    return;
+  }
+  if (old_families.size() > families.size() && ips.empty()) {
+    errors.invalid(at.item("ipFamilies", 0), shown_families, "primary ipFamily can not be unset");
+  }
+  if (!families.empty() && !old_families.empty() && !equal(families[0], old_families[0])) {
+    errors.invalid(at.item("ipFamilies", 0), shown, kFixed);
+  }
+  if (old_families.size() > families.size() && families.size() == 1 && policy != "SingleStack") {
+    errors.invalid(at.child("ipFamilyPolicy"), spec.find("ipFamilyPolicy"),
+                   "must be set to 'SingleStack' when releasing the secondary ipFamily");
+  }
+}
+
+void validate_service_update(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
+  validate_ip_change(next, old, errors);
+  const Path at("spec");
+  const Value &spec = sub(next, "spec"), &before = sub(old, "spec");
+  if (service_type(next) == "LoadBalancer" && service_type(old) == "LoadBalancer" &&
+      !equal(sub(spec, "loadBalancerClass"), sub(before, "loadBalancerClass"))) {
+    errors.invalid(at.child("loadBalancerClass"), spec.find("loadBalancerClass"), "may not change once set");
+  }
+  if (needs_health_check(next) && needs_health_check(old) &&
+      spec.int_at_or(0, "healthCheckNodePort") != before.int_at_or(0, "healthCheckNodePort")) {
+    errors.forbidden(at.child("healthCheckNodePort"), kImmutable);
+  }
+  validate_service(context, next, errors);
+}
+
+void validate_service_status(Context&, const Value& next, const Value&, FieldErrors& errors) {
+  const Path at("status.loadBalancer");
+  const std::span<const Value> ingress = next.items_at("status", "loadBalancer", "ingress");
+  if (service_type(next) != "LoadBalancer") {
+    if (!ingress.empty()) {
+      errors.forbidden(at.child("ingress"), "may only be used when `spec.type` is 'LoadBalancer'");
+    }
+    return;
+  }
+  for (size_t i = 0; i < ingress.size(); ++i) {
+    const Path here = at.item("ingress", i);
+    const std::string_view ip = ingress[i].text_at("ip"), host = ingress[i].text_at("hostname");
+    if (!ip.empty()) validate_ip(ip, here.child("ip"), errors);
+    if (!is_set(ingress[i], "ipMode")) {
+      if (!ip.empty()) errors.required(here.child("ipMode"), "must be specified when `ip` is set");
+    } else if (ip.empty()) {
+      errors.forbidden(here.child("ipMode"), "may not be specified when `ip` is not set");
+    } else {
+      validate_enum(ingress[i], "ipMode", {"Proxy", "VIP"}, here, errors);
+    }
+    if (host.empty()) continue;
+    errors.invalid_each(here.child("hostname"), host, dns_subdomain_errors(host));
+    if (IpAddress::parse(host)) errors.invalid(here.child("hostname"), host, "must be a DNS name, not an IP address");
+  }
+}
+
+void warn_service(Context&, const Value& service, const Value*, std::vector<std::string>& texts) {
+  if (service.get("metadata", "annotations", "service.kubernetes.io/topology-aware-hints") != nullptr) {
+    texts.push_back(
+        "annotation service.kubernetes.io/topology-aware-hints is deprecated, please use "
+        "service.kubernetes.io/topology-mode instead");
+  }
+  const Value& spec = sub(service, "spec");
+  const std::string_view type = service_type(service);
+  const bool headless = type == "ClusterIP" && spec.text_at("clusterIP") == "None";
+  const bool external = !is_empty(spec, "externalIPs");
+  if (headless) {
+    if (!spec.text_at("loadBalancerIP").empty()) {
+      texts.push_back("spec.loadBalancerIP is ignored for headless services");
+    }
+    if (external) texts.push_back("spec.externalIPs is ignored for headless services");
+    if (spec.text_at("sessionAffinity") != "None") {
+      texts.push_back("spec.SessionAffinity is ignored for headless services");
+    }
+  }
+  if (external && !headless && type != "ExternalName") {
+    texts.push_back("spec.externalIPs is deprecated and may no longer be implemented in some clusters");
+  }
+  if (external && type == "ExternalName") {
+    texts.push_back("spec.externalIPs is ignored when spec.type is \"ExternalName\"");
+  }
+  if (type != "ExternalName" && !spec.text_at("externalName").empty()) {
+    texts.push_back("spec.externalName is ignored when spec.type is not \"ExternalName\"");
+  }
+  if (spec.text_at("trafficDistribution") == "PreferClose") {
+    texts.push_back("spec.trafficDistribution: \"PreferClose\" is deprecated; use \"PreferSameZone\"");
+  }
+}
+
+}  // namespace
+
+bool is_headless(const Value& service) {
+  const std::span<const Value> ips = service.items_at("spec", "clusterIPs");
+  return ips.size() == 1 && ips[0].is_string() && ips[0].as_string() == "None";
+}
+
+bool is_externally_accessible(const Value& service) {
+  const std::string_view type = service_type(service);
+  return type == "LoadBalancer" || type == "NodePort" ||
+         (type == "ClusterIP" && !is_empty(sub(service, "spec"), "externalIPs"));
+}
+
+bool needs_health_check(const Value& service) {
+  return service_type(service) == "LoadBalancer" && service.text_at("spec", "externalTrafficPolicy") == "Local";
+}
+
+bool needs_node_port(const Value& service) {
+  const std::string_view type = service_type(service);
+  return type == "NodePort" || type == "LoadBalancer";
+}
+
+void validate_cluster_ips(const Value& service, FieldErrors& errors) {
+  if (service_type(service) == "ExternalName") return;
+  const Path at("spec"), ips_at = at.child("clusterIPs");
+  const Value& spec = sub(service, "spec");
+  const std::span<const Value> ips = spec.items_at("clusterIPs"), families = spec.items_at("ipFamilies");
+  const Value& shown = sub(spec, "clusterIPs");
+  const std::string_view single = spec.text_at("clusterIP");
+  if (!single.empty()) {
+    if (ips.empty()) {
+      errors.required(ips_at);
+    } else if (ips[0].as_string() != single) {
+      errors.invalid(ips_at, shown, "first value must match `clusterIP`");
+    }
+  } else if (!ips.empty()) {
+    errors.invalid(ips_at, shown, "must be empty when `clusterIP` is not specified");
+  }
+  for (size_t i = 0; i < families.size(); ++i) {
+    const std::string_view family = families[i].as_string();
+    if (family != "IPv4" && family != "IPv6") errors.not_supported(at.item("ipFamilies", i), family, {"IPv4", "IPv6"});
+    if (contains_text(families.first(i), family)) errors.duplicate(at.item("ipFamilies", i), family);
+  }
+  if (is_set(spec, "ipFamilyPolicy")) {
+    validate_enum(spec, "ipFamilyPolicy", {"PreferDualStack", "RequireDualStack", "SingleStack"}, at, errors);
+  }
+  bool wrong = false;
+  for (size_t i = 0; i < ips.size(); ++i) {
+    if (i == 0 && ips[i].as_string() == "None") {
+      if (ips.size() > 1) {
+        wrong = true;
+        errors.invalid(ips_at, shown, "'None' must be the first and only value");
+      }
+      continue;
+    }
+    const size_t before = errors.count();
+    validate_ip(ips[i].as_string(), ips_at.index(i), errors);
+    wrong = wrong || errors.count() != before;
+  }
+  if (ips.size() > 2) errors.invalid(ips_at, shown, "may only hold up to 2 values");
+  if (wrong) return;
+  const auto is_v6 = [](const Value& ip) {
+    const auto parsed = IpAddress::parse(ip.as_string());
+    return parsed && parsed->v6;
+  };
+  if (ips.size() == 2 && is_v6(ips[0]) == is_v6(ips[1])) {
+    errors.invalid(ips_at, shown, "may specify no more than one IP for each IP family");
+  }
+  if (is_headless(service)) return;
+  for (size_t i = 0; i < ips.size() && i < families.size(); ++i) {
+    const std::string_view family = families[i].as_string();
+    if ((family == "IPv4" && is_v6(ips[i])) || (family == "IPv6" && !is_v6(ips[i]))) {
+      errors.invalid(
+          ips_at.index(i), ips[i],
+          "expected an " + std::string(family) + " value as indicated by `ipFamilies[" + std::to_string(i) + "]`");
+    }
+  }
+}
+
+const Hooks kServiceHooks = {.name = name_is_dns_label,
+                             .defaults = default_service,
+                             .update = update_service,
+                             .validate = validate_service,
+                             .validate_update = validate_service_update,
+                             .validate_status = validate_service_status,
+                             .warn = warn_service};
+
+}  // namespace holdfast::kinds

@@ -1,0 +1,277 @@
+// storage.k8s.io: StorageClass, VolumeAttachment, VolumeAttributesClass and what CSI drivers say about themselves.
+
+#include <algorithm>
+
+#include "kinds/all.h"
+#include "kinds/quantity.h"
+#include "kinds/references.h"
+
+namespace holdfast::kinds {
+namespace {
+
+constexpr int64_t kMaxParameterBytes = 256 * 1024;
+
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  return lower;
+}
+
+void validate_provisioner(std::string_view name, const Path& at, FieldErrors& errors) {
+  if (name.empty()) return errors.required(at);
+  const std::string lower = lower_case(name);
+  errors.invalid_each(at, lower, qualified_name_errors(lower));
+}
+
+void validate_parameters(const Value& object, bool may_be_empty, FieldErrors& errors) {
+  const Path at("parameters");
+  const std::span<const Member> parameters = object.members_at("parameters");
+  if (parameters.size() > 512) return errors.too_long(at, 512);
+  int64_t bytes = 0;
+  for (const Member& parameter : parameters) {
+    if (parameter.key.empty()) errors.invalid(at, "", "field can not be empty.");
+    bytes += static_cast<int64_t>(parameter.key.size()) + parameter.value.count();
+  }
+  if (bytes > kMaxParameterBytes) errors.too_long(at, kMaxParameterBytes);
+  if (!may_be_empty && parameters.empty()) errors.required(at, "must contain at least one key/value pair");
+}
+
+void validate_fixed(const Value& next, const Value& old, std::string_view key, FieldErrors& errors) {
+  const Value &now = sub(next, key), &was = sub(old, key);
+  if (is_empty(&now) && is_empty(&was)) return;
+  if (!equal(now, was)) {
+    errors.invalid(Path(key), now.is_map() ? shown_sorted(&now) : Shown(now), kImmutable);
+  }
+}
+
+// --- StorageClass ---
+
+void default_storage_class(Arena&, const types::Resource&, Draft::Node object) {
+  object.set_default("reclaimPolicy", Value::string("Delete"));
+  object.set_default("volumeBindingMode", Value::string("Immediate"));
+}
+
+void validate_storage_class(Context&, const Value& object, FieldErrors& errors) {
+  validate_provisioner(object.text_at("provisioner"), Path("provisioner"), errors);
+  validate_parameters(object, true, errors);
+  const std::string_view reclaim = object.text_at("reclaimPolicy"), mode = object.text_at("volumeBindingMode");
+  if (!reclaim.empty() && reclaim != "Delete" && reclaim != "Retain") {
+    errors.not_supported(Path("reclaimPolicy"), reclaim, {"Delete", "Retain"});
+  }
+  if (!is_set(object, "volumeBindingMode")) {
+    errors.required(Path("volumeBindingMode"));
+  } else if (mode != "Immediate" && mode != "WaitForFirstConsumer") {
+    errors.not_supported(Path("volumeBindingMode"), mode, {"Immediate", "WaitForFirstConsumer"});
+  }
+}
+
+void validate_storage_class_update(Context&, const Value& next, const Value& old, FieldErrors& errors) {
+  for (const std::string_view key : {"parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"}) {
+    validate_fixed(next, old, key, errors);
+  }
+}
+
+// --- VolumeAttachment ---
+
+void validate_attachment(Context&, const Value& object, FieldErrors& errors) {
+  const Path at("spec"), source_at = at.child("source");
+  const Value& spec = sub(object, "spec");
+  const std::string_view attacher = spec.text_at("attacher"), node = spec.text_at("nodeName");
+  if (attacher.empty()) {
+    errors.required(at.child("attacher"));
+  } else {
+    validate_driver_name(attacher, at.child("attacher"), errors);
+  }
+  const Value& source = sub(spec, "source");
+  const bool by_name = is_set(source, "persistentVolumeName"), inline_spec = is_set(source, "inlineVolumeSpec");
+  constexpr std::string_view kOne = "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
+  if (!by_name && !inline_spec) {
+    errors.required(source_at, kOne);
+  } else if (by_name && inline_spec) {
+    errors.forbidden(source_at, kOne);
+  } else if (by_name && source.text_at("persistentVolumeName").empty()) {
+    errors.required(source_at.child("persistentVolumeName"), "must specify non empty persistentVolumeName");
+  }
+  errors.invalid_each(at.child("nodeName"), node, dns_subdomain_errors(node));
+  const std::string_view volume = source.text_at("persistentVolumeName");
+  if (by_name) errors.invalid_each(source_at.child("persistentVolumeName"), volume, dns_subdomain_errors(volume));
+}
+
+void validate_attachment_update(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
+  validate_attachment(context, next, errors);
+  if (!semantic_equal(type_named("storage/v1.VolumeAttachmentSpec"), next.find("spec"), old.find("spec"))) {
+    errors.invalid(Path("spec"), next.find("spec"), kImmutable);
+  }
+}
+
+// --- VolumeAttributesClass ---
+
+void validate_attributes_class(Context&, const Value& object, FieldErrors& errors) {
+  validate_provisioner(object.text_at("driverName"), Path("driverName"), errors);
+  validate_parameters(object, false, errors);
+}
+
+void validate_attributes_class_update(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
+  for (const std::string_view key : {"driverName", "parameters"}) {
+    if (!equal(sub(next, key), sub(old, key))) {
+      errors.forbidden(Path(key), "updates to " + std::string(key) + " are forbidden.");
+    }
+  }
+  validate_attributes_class(context, next, errors);
+}
+
+// --- CSIDriver ---
+
+void default_csi_driver(Arena& arena, const types::Resource&, Draft::Node object) {
+  Draft::Node spec = object.child("spec");
+  spec.set_default("attachRequired", Value::boolean(true));
+  for (const std::string_view key : {"podInfoOnMount", "storageCapacity", "requiresRepublish", "seLinuxMount"}) {
+    spec.set_default(key, Value::boolean(false));
+  }
+  spec.set_default("fsGroupPolicy", Value::string("ReadWriteOnceWithFSType"));
+  if (is_empty(spec.value(), "volumeLifecycleModes")) {
+    ListBuilder modes(arena);
+    modes.add(Value::string("Persistent"));
+    spec.set("volumeLifecycleModes", modes.build());
+  }
+}
+
+void validate_csi_driver(Context&, const Value& object, FieldErrors& errors) {
+  const Path at("spec");
+  const Value& spec = sub(object, "spec");
+  if (is_set(spec, "fsGroupPolicy")) {
+    validate_enum(spec, "fsGroupPolicy", {"File", "None", "ReadWriteOnceWithFSType"}, at, errors);
+  }
+  std::vector<std::string_view> audiences;
+  const std::span<const Value> requests = spec.items_at("tokenRequests");
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const Path here = at.item("tokenRequests", i);
+    const std::string_view audience = requests[i].text_at("audience");
+    if (contains(audiences, audience)) {
+      errors.duplicate(here.child("audience"), audience);
+      continue;
+    }
+    audiences.push_back(audience);
+    if (!is_set(requests[i], "expirationSeconds")) continue;
+    const int64_t seconds = requests[i].int_at_or(0, "expirationSeconds");
+    if (seconds < 600) {
+      errors.invalid(here.child("expirationSeconds"), seconds, "may not specify a duration less than 10 minutes");
+    }
+    if (seconds > int64_t{1} << 32) {
+      errors.invalid(here.child("expirationSeconds"), seconds, "may not specify a duration larger than 2^32 seconds");
+    }
+  }
+  for (const Value& mode : spec.items_at("volumeLifecycleModes")) {
+    if (mode.as_string() != "Persistent" && mode.as_string() != "Ephemeral") {
+      errors.not_supported(at.child("volumeLifecycleModes"), mode, {"Persistent", "Ephemeral"});
+    }
+  }
+  if (is_set(spec, "nodeAllocatableUpdatePeriodSeconds") &&
+      spec.int_at_or(0, "nodeAllocatableUpdatePeriodSeconds") < 10) {
+    errors.invalid(at.child("nodeAllocatableUpdatePeriodSeconds"), spec.find("nodeAllocatableUpdatePeriodSeconds"),
+                   "must be greater than or equal to 10 seconds");
+  }
+  if (is_set(spec, "serviceAccountTokenInSecrets") && requests.empty()) {
+    errors.invalid(at.child("serviceAccountTokenInSecrets"), spec.find("serviceAccountTokenInSecrets"),
+                   "serviceAccountTokenInSecrets is set but no tokenRequests are specified");
+  }
+}
+
+void validate_csi_driver_update(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
+  validate_csi_driver(context, next, errors);
+  const Path at("spec");
+  const Value &spec = sub(next, "spec"), &before = sub(old, "spec");
+  if (!equal(sub(spec, "attachRequired"), sub(before, "attachRequired"))) {
+    errors.invalid(at.child("attachedRequired"), spec.find("attachRequired"), kImmutable);
+  }
+  if (!equal(sub(spec, "volumeLifecycleModes"), sub(before, "volumeLifecycleModes"))) {
+    errors.invalid(at.child("volumeLifecycleModes"), spec.find("volumeLifecycleModes"), kImmutable);
+  }
+}
+
+// --- CSINode ---
+
+void validate_csi_node(Context&, const Value& object, FieldErrors& errors) {
+  const Path at("spec");
+  std::vector<std::string_view> names;
+  const std::span<const Value> drivers = object.items_at("spec", "drivers");
+  for (size_t i = 0; i < drivers.size(); ++i) {
+    const Path here = at.item("drivers", i);
+    const std::string_view name = drivers[i].text_at("name"), id = drivers[i].text_at("nodeID");
+    if (name.empty()) {
+      errors.required(here.child("name"));
+    } else {
+      validate_driver_name(name, here.child("name"), errors);
+    }
+    if (id.empty()) errors.required(here.child("nodeID"));
+    if (id.size() > 256) errors.invalid(here.child("nodeID"), id, "must be 256 characters or less");
+    if (drivers[i].int_at_or(0, "allocatable", "count") < 0) {
+      errors.invalid(here.child("allocatable.count"), drivers[i].int_at_or(0, "allocatable", "count"), kNegative);
+    }
+    if (contains(names, name)) errors.duplicate(here.child("name"), name);
+    names.push_back(name);
+    const std::span<const Value> keys = drivers[i].items_at("topologyKeys");
+    for (size_t k = 0; k < keys.size(); ++k) {
+      const std::string_view key = keys[k].as_string();
+      if (key.empty()) errors.required(here);
+      if (contains_text(keys.first(k), key)) errors.duplicate(here, key);
+      errors.invalid_each(here, key, qualified_name_errors(key));
+    }
+  }
+}
+
+void validate_csi_node_update(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
+  validate_csi_node(context, next, errors);
+  for (const Value& before : old.items_at("spec", "drivers")) {
+    for (const Value& now : next.items_at("spec", "drivers")) {
+      if (now.text_at("name") != before.text_at("name")) continue;
+      if (!equal(without_member(context.arena, now, "allocatable"),
+                 without_member(context.arena, before, "allocatable"))) {
+        errors.invalid(Path("spec.drivers"), now, kImmutable);
+      }
+    }
+  }
+}
+
+// --- CSIStorageCapacity ---
+
+void validate_capacity(Context&, const Value& object, FieldErrors& errors) {
+  validate_label_selector(object.find("nodeTopology"), Path("nodeTopology"), errors);
+  const std::string_view name = object.text_at("storageClassName");
+  errors.invalid_each(Path("storageClassName"), name, dns_subdomain_errors(name));
+  if (quantity_of(object.find("capacity")).sign() < 0) {
+    errors.invalid(Path("capacity"), object.find("capacity"), kNegative);
+  }
+}
+
+void validate_capacity_update(Context&, const Value& next, const Value& old, FieldErrors& errors) {
+  if (!semantic_equal(type_named("meta/v1.LabelSelector"), next.find("nodeTopology"), old.find("nodeTopology"))) {
+    errors.invalid(Path("nodeTopology"), shown_selector(next.find("nodeTopology")), kImmutable);
+  }
+  if (next.text_at("storageClassName") != old.text_at("storageClassName")) {
+    errors.invalid(Path("storageClassName"), next.text_at("storageClassName"), kImmutable);
+  }
+}
+
+}  // namespace
+
+const Hooks kStorageClassHooks = {.defaults = default_storage_class,
+                                  .validate = validate_storage_class,
+                                  .validate_update = validate_storage_class_update};
+const Hooks kVolumeAttachmentHooks = {.status_metadata = StatusMetadata::KeepObject,
+                                      .update_repeats_metadata = true,
+                                      .validate = validate_attachment,
+                                      .validate_update = validate_attachment_update};
+const Hooks kVolumeAttributesClassHooks = {.update_repeats_metadata = true,
+                                           .validate = validate_attributes_class,
+                                           .validate_update = validate_attributes_class_update};
+const Hooks kCsiDriverHooks = {.generation = Generation::SpecFromZero,
+                               .defaults = default_csi_driver,
+                               .validate = validate_csi_driver,
+                               .validate_update = validate_csi_driver_update};
+const Hooks kCsiNodeHooks = {
+    .update_repeats_metadata = true, .validate = validate_csi_node, .validate_update = validate_csi_node_update};
+const Hooks kCsiStorageCapacityHooks = {.validate = validate_capacity, .validate_update = validate_capacity_update};
+
+}  // namespace holdfast::kinds
