@@ -496,21 +496,43 @@ std::string Decoder::go_syntax(const Value& value, size_t budget) {
 
 // --- JSON is most of what comes as YAML: every apply of a client is ---
 
+// Beyond ASCII there are line breaks, a byte order mark, and characters and bytes that YAML refuses.
+bool has_plain_runes(std::string_view text) {
+  for (size_t at = 0; at < text.size();) {
+    if (static_cast<signed char>(text[at]) >= 0) {
+      ++at;
+      continue;
+    }
+    const Rune rune = decode_rune(text, at);
+    if (!rune.valid || rune.value < 0xa0 || rune.value == 0x2028 || rune.value == 0x2029 || rune.value == 0xfeff ||
+        rune.value == 0xfffe || rune.value == 0xffff) {
+      return false;
+    }
+    at += rune.length;
+  }
+  return true;
+}
+
 // Watches for what YAML reads differently from JSON; where nothing of that kind stands, the JSON reader's tree is the
 // YAML reader's.
 bool is_plain_json(std::string_view source) {
   if (source.empty() || source[0] != '{') return false;
-  // Beyond ASCII there are breaks and refused characters; DEL is refused; tabs do not indent.
+  // DEL is refused; tabs do not indent.
   bool odd = false;
-  for (const char c : source) odd |= static_cast<unsigned char>(c) >= 0x7f || c == '\t' || c == '\r';
-  if (odd) return false;
+  bool ascii = true;
+  for (const char c : source) {
+    odd |= c == 0x7f || c == '\t' || c == '\r';
+    ascii &= static_cast<signed char>(c) >= 0;
+  }
+  if (odd || (!ascii && !has_plain_runes(source))) return false;
   for (size_t at = source.find('"'); at != std::string_view::npos; at = source.find('"', at)) {
     const size_t start = at++;
     for (; at < source.size() && source[at] != '"'; ++at) {
       if (source[at] != '\\') continue;
       ++at;
-      // An escaped slash and surrogates are errors in YAML; other code points are left to it too.
-      if (at >= source.size() || source[at] == '/' || source[at] == 'u') return false;
+      // An escaped slash and surrogates are errors in YAML.
+      if (at + 2 >= source.size() || source[at] == '/') return false;
+      if (source[at] == 'u' && (source[at + 1] | 0x20) == 'd' && source[at + 2] > '7') return false;
     }
     if (at >= source.size()) return false;
     const size_t length = ++at - start;

@@ -14,12 +14,14 @@ using Kind = YamlScalar::Kind;
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 template <class... Words>
-bool is_one_of(std::string_view text, Words... words) {
-  return ((text == words) || ...);
+bool is_one_of(std::string_view text, const Words&... words) {
+  return ((text == std::string_view(words, sizeof(words) - 1)) || ...);
 }
 
 // Words that stand for a value whatever tag is asked for.
 bool resolve_word(std::string_view text, YamlScalar& scalar) {
+  constexpr size_t kLongestWord = 5;
+  if (text.size() > kLongestWord) return false;
   if (is_one_of(text, "y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON")) {
     scalar = {.kind = Kind::Bool, .boolean = true};
   } else if (is_one_of(text, "n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF")) {

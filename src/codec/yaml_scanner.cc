@@ -1,6 +1,7 @@
 #include "codec/yaml_scanner.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "base/text.h"
@@ -47,6 +48,14 @@ std::string_view refusal(std::string_view text, size_t at, size_t& length) {
   if (!is_allowed(rune)) return "control characters are not allowed";
   return {};
 }
+
+// Characters of a plain scalar that need no second look, wherever they stand in it.
+constexpr auto kPlainRun = [] {
+  std::array<bool, 256> safe{};
+  for (int c = 0x21; c < 0x7f; ++c) safe[static_cast<size_t>(c)] = true;
+  for (const char c : {':', '#', ',', '?', '[', ']', '{', '}'}) safe[static_cast<size_t>(c)] = false;
+  return safe;
+}();
 
 // Joins what a line break separates: one break is a space, further ones stay.
 void fold(std::string& text, std::string& leading_break, std::string& trailing_breaks) {
@@ -881,6 +890,13 @@ bool YamlScanner::fetch_plain() {
       white.clear();
       if (is_view) {
         skip();
+        if (limit_ == nullptr) {
+          const char* run = p_;
+          while (kPlainRun[static_cast<unsigned char>(*run)]) ++run;
+          mark_.index += static_cast<size_t>(run - p_);
+          mark_.column += static_cast<size_t>(run - p_);
+          p_ = run;
+        }
         view_end = p_;
       } else {
         read(text);
