@@ -107,11 +107,7 @@ class Reader {
     switch (peek()) {
       case '"':
         ++at_;
-        for (; at_ < end_ && *at_ != '"'; ++at_) {
-          if (*at_ == '\\') ++at_;
-        }
-        if (at_ >= end_) return fail("a JSON string does not end");
-        ++at_;
+        string_rest();
         return;
       case '{':
       case '[': {
@@ -157,8 +153,10 @@ class Reader {
     const char* digits = begin < at_ && *begin == '-' ? begin + 1 : begin;
     const bool starts_well = digits < at_ && *digits >= '0' && *digits <= '9' &&
                              !(*digits == '0' && digits + 1 < at_ && digits[1] >= '0' && digits[1] <= '9');
+    const char* dot = static_cast<const char*>(std::memchr(begin, '.', static_cast<size_t>(at_ - begin)));
+    const bool dot_last = dot != nullptr && (dot + 1 == at_ || dot[1] < '0' || dot[1] > '9');
     const auto result = std::from_chars(begin, at_, d);
-    if (!starts_well || result.ec != std::errc() || result.ptr != at_) {
+    if (!starts_well || dot_last || result.ec != std::errc() || result.ptr != at_) {
       at_ = begin;
       fail("a JSON value is malformed");
       return Value();

@@ -1,5 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <fstream>
+
+#include "base/base64.h"
+#include "codec/json.h"
 #include "ownership/field_set.h"
 
 namespace holdfast::ownership {
@@ -85,6 +90,28 @@ TEST(FieldsV1, RefusedWithAMessageThatNamesThePlace) {
            Row{"an empty value", R"({"v:":{}})", "error: v:: a JSON value is malformed at byte 0"},
        }) {
     EXPECT_EQ(round(row.in), row.out) << row.name;
+  }
+}
+
+// Made by generate_fields.go; FIELDS_VECTORS names another file of that form.
+TEST(FieldsV1, RandomTextsReadAndWrittenAsKubernetesDoes) {
+  const char* named = std::getenv("FIELDS_VECTORS");
+  std::ifstream in(named != nullptr ? named : HOLDFAST_SOURCE_DIR "/tests/vectors/ownership/fields_v1.jsonl");
+  ASSERT_TRUE(in.good());
+  int failures = 0;
+  for (std::string line; std::getline(in, line) && failures < 10;) {
+    Arena arena;
+    const Result<Value> row = codec::decode_json(arena, line);
+    ASSERT_TRUE(row.ok());
+    const std::string text = *base64_decode(row->text_at("in"));
+    const bool bad = row->has("bad");
+    const std::string want = bad ? "" : *base64_decode(row->text_at("out"));
+    const std::string got = round(text);
+    const bool refused = got.starts_with("error: ");
+    if (bad ? !refused : got != want) {
+      ++failures;
+      ADD_FAILURE() << text << "\n became " << got << "\n instead of " << (bad ? "an error" : want);
+    }
   }
 }
 
