@@ -362,6 +362,8 @@ FieldSet SetBuilder::close(size_t level, Twice twice) {
           first[kept].child_entries = nullptr;
           first[kept].child_count = 0;
         } else if (first[i].child_count != 0) {
+          // Of equal elements with different texts (0 and -0) the one with children is written.
+          if (first[kept].child_count == 0) first[kept].element = first[i].element;
           first[kept].child_entries = first[i].child_entries;
           first[kept].child_count = first[i].child_count;
         }
