@@ -1,0 +1,50 @@
+// 100,000 pods as a cluster would hold them, made from one exemplar: many pods of each app, alike but for what is the
+// pod's own (name, uid, IP, node, container IDs, times).
+//
+// Homogeneous: every app is the exemplar under another name. Mixed: each app has its own random environment variables,
+// annotations, labels, and two to five managers.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "ownership/pool.h"
+
+namespace holdfast::bench {
+
+class Workload {
+ public:
+  struct Options {
+    size_t pods = 100000;
+    size_t apps = 200;
+    bool mixed = false;
+  };
+  // `exemplar`: a pod as YAML or JSON.
+  static Result<Workload> make(const std::string& exemplar, const Options& options);
+  ~Workload();
+  Workload(Workload&&) noexcept;
+  Workload& operator=(Workload&&) noexcept;
+
+  size_t pods() const;
+  // "namespace/name", ascending with `i`.
+  std::string key(size_t i) const;
+  // As kube-apiserver stores it: Protobuf in its envelope, managedFields inside.
+  std::string stored(size_t i) const;
+  // Its managedFields; texts are valid until the next call on this thread.
+  std::vector<ownership::ManagedEntry> managed(size_t i) const;
+
+ private:
+  struct App;
+  explicit Workload(Options options);
+  Options options_;
+  std::vector<std::unique_ptr<App>> apps_;
+};
+
+// Resident memory of this process now, in bytes.
+uint64_t resident_bytes();
+
+}  // namespace holdfast::bench
