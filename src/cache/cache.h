@@ -34,7 +34,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/task.h"
-#include "ownership/pool.h"
+#include "ownership/ownership.h"
 #include "store/store.h"
 
 namespace holdfast::cache {
@@ -76,6 +76,16 @@ class Codec {
   // Which of them have an index (pods: spec.nodeName), as positions in field_names().
   virtual std::span<const uint16_t> indexed_fields() const { return {}; }
 };
+
+struct AtRestOptions {
+  bool fields_v2 = true;  // Gate FieldsV2AtRest. Off: FieldsV1 is written; both are read.
+};
+// The codec of the embedded store, around the one that knows Kubernetes' form: what it wrote itself enters the cache by
+// copying, and field sets lie as FieldsV2 (docs/formats/at_rest.md). Values that are not Protobuf pass as they are.
+std::shared_ptr<const Codec> embedded_codec(std::shared_ptr<const Codec> inner, AtRestOptions options);
+// A value of the embedded store as kube-apiserver would have written it, for moving to etcd. Other values come back as
+// they are. An error names what is broken.
+Result<std::string> kubernetes_value(std::string_view embedded);
 
 // --- Entries --------------------------------------------------------------------------------------------------------
 

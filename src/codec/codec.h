@@ -18,6 +18,7 @@
 #include "codec/fields.h"
 #include "codec/json.h"
 #include "codec/protobuf.h"
+#include "codec/protobuf_metadata.h"
 #include "codec/quantity.h"
 #include "codec/sink.h"
 #include "codec/text.h"

@@ -256,7 +256,7 @@ class Dictionaries {
   uint64_t bytes_ = 0, count_ = 0;
 };
 
-constexpr uint64_t kMinPacksUntilLook = 1000, kMaxPacksUntilLook = 32000;
+constexpr uint64_t kMinPacksUntilLook = 1000, kMaxPacksUntilLook = 128000;
 
 // What one kind knows about its sets.
 struct KindState {
@@ -425,6 +425,16 @@ constexpr size_t kShards = 64;
 
 }  // namespace
 
+std::optional<FieldSet> faithful_set(Arena& arena, std::string_view fields_v1, MemberOrder order) {
+  const Result<FieldSet> set = parse_fields_v1(arena, fields_v1);
+  if (!set) return std::nullopt;
+  thread_local std::string text;
+  text.clear();
+  append_fields_v1(text, *set, order);
+  const bool same = order == MemberOrder::Bytewise ? same_json_text(fields_v1, text) : fields_v1 == text;
+  return same ? std::optional(*set) : std::nullopt;
+}
+
 // --- The pool -------------------------------------------------------------------------------------------------------
 
 struct Pool::State {
@@ -494,11 +504,8 @@ struct Pool::State {
     kind.samples = {};
     kind.sample_bytes = 0;
     kind.packs = 0;
-    if (trained == nullptr || trained->expected_ratio() > 0.75 * old_ratio) {
-      kind.packs_until_look = std::min(kind.packs_until_look * 2, kMaxPacksUntilLook);
-      return;
-    }
-    kind.packs_until_look = kMinPacksUntilLook;
+    kind.packs_until_look = std::min(kind.packs_until_look * 2, kMaxPacksUntilLook);
+    if (trained == nullptr || trained->expected_ratio() > 0.75 * old_ratio) return;
     kind.dictionary.store(dictionaries.add(std::move(trained)), std::memory_order_release);
     if (old != 0) dictionaries.drop_user(old);
   }
@@ -603,20 +610,16 @@ struct Pool::State {
         }
       }
       Arena arena;
-      if (Result<FieldSet> set = parse_fields_v1(arena, fields)) {
-        thread_local std::string text, bytes;
-        text.clear();
-        append_fields_v1(text, *set, kind.order);
-        if (kind.order == MemberOrder::Bytewise ? same_json_text(fields, text) : fields == text) {
-          is_set = true;
-          bytes.clear();
-          append_fields_v2(bytes, *set);
-          FieldsBlock* block = intern_bytes(kind, bytes, FieldsBlock::kIsSet, [] { return text.size(); });
-          if (share && block->users.load(std::memory_order_relaxed) > 1) {
-            hot.insert(block, kind.order, std::make_shared<const std::string>(text), hash_bytes(text));
-          }
-          return block;
+      if (const std::optional<FieldSet> set = faithful_set(arena, fields, kind.order)) {
+        is_set = true;
+        thread_local std::string bytes;
+        bytes.clear();
+        append_fields_v2(bytes, *set);
+        FieldsBlock* block = intern_bytes(kind, bytes, FieldsBlock::kIsSet, [&] { return fields.size(); });
+        if (share && block->users.load(std::memory_order_relaxed) > 1) {
+          hot.insert(block, kind.order, std::make_shared<const std::string>(fields), text_hash);
         }
+        return block;
       }
     } else if (entry.fields_type == kFieldsV2) {
       Arena arena;

@@ -43,6 +43,9 @@ struct ManagedEntry {
 inline constexpr std::string_view kFieldsV1 = "FieldsV1";
 inline constexpr std::string_view kFieldsV2 = "FieldsV2";
 
+// The set that a stored text says, if that set gives the text back: only then may it be kept as a set.
+std::optional<FieldSet> faithful_set(Arena& arena, std::string_view fields_v1, MemberOrder order);
+
 class Pool;
 struct OwnersBlock;  // Private.
 struct FieldsBlock;  // Private. Two that come from one pool are equal sets exactly when they are one.

@@ -1,0 +1,212 @@
+// How objects of built-in kinds lie in the embedded store: kube-apiserver's bytes with two differences, which only our
+// own store ever sees (etcd holds exactly what kube-apiserver would have written).
+//
+//   * managedFields that are field sets hold FieldsV2: a quarter of the bytes.
+//   * The envelope's contentType, empty otherwise, holds a mark: "this object is in normal form" (defaults run, storage
+//     version, encoded as this version of the program encodes it), and the values of the selectable fields. What has
+//     the mark enters the cache by copying; what has not, or has another version's, is decoded and normalised as
+//     anything from etcd is.
+#include <charconv>
+
+#include "cache/cache.h"
+
+#include "codec/codec.h"
+
+namespace holdfast::cache {
+namespace {
+
+using ownership::ManagedEntry;
+
+// Another version of the program may have other defaults, so it trusts no mark but its own.
+constexpr std::string_view kMark = "holdfast/" HOLDFAST_VERSION;
+constexpr std::string_view kAnyMark = "holdfast/";
+constexpr std::string_view kEmptyContentType{"\x22\0", 2};
+
+void put_varint(uint64_t n, std::string& out) {
+  for (; n >= 0x80; n >>= 7) out += static_cast<char>(n | 0x80);
+  out += static_cast<char>(n);
+}
+bool take_varint(std::string_view& bytes, uint64_t& n) {
+  n = 0;
+  for (int shift = 0; shift < 63 && !bytes.empty(); shift += 7) {
+    const auto b = static_cast<uint8_t>(bytes.front());
+    bytes.remove_prefix(1);
+    n |= uint64_t{b & 0x7fu} << shift;
+    if (b < 0x80) return true;
+  }
+  return false;
+}
+
+std::string mark_for(std::span<const std::string_view> fields) {
+  std::string mark(kMark);
+  mark += '\0';
+  for (std::string_view field : fields) {
+    put_varint(field.size(), mark);
+    mark += field;
+  }
+  return mark;
+}
+
+// The fields behind our own mark; false when it is another one.
+bool read_mark(std::string_view mark, std::vector<std::string_view>& fields) {
+  if (!mark.starts_with(kMark) || mark.size() == kMark.size() || mark[kMark.size()] != '\0') return false;
+  mark.remove_prefix(kMark.size() + 1);
+  while (!mark.empty()) {
+    uint64_t length = 0;
+    if (!take_varint(mark, length) || length > mark.size()) return false;
+    fields.push_back(mark.substr(0, length));
+    mark.remove_prefix(length);
+  }
+  return true;
+}
+
+void enclose(const codec::TypeMeta& type, std::string_view message, std::string& out) {
+  out.reserve(message.size() + 64);
+  codec::write_envelope_head(type, message.size(), out);
+  out += message;
+  out += codec::kEnvelopeTail;
+}
+
+class EmbeddedCodec final : public Codec {
+ public:
+  EmbeddedCodec(std::shared_ptr<const Codec> inner, AtRestOptions options)
+      : inner_(std::move(inner)), options_(options) {}
+
+  Result<Decoded> decode(std::string_view key, std::string_view stored, Revision revision) const override {
+    if (!codec::is_protobuf(stored)) return inner_->decode(key, stored, revision);
+    Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(stored);
+    if (envelope && envelope->content_type.starts_with(kAnyMark)) {
+      Decoded decoded;
+      if (copy(*envelope, revision, decoded)) return decoded;
+    }
+    return decode_plain(key, stored, revision);
+  }
+
+  Result<std::string> encode(std::string_view body, std::span<const ManagedEntry> managed) const override {
+    // Whether it is in normal form is seen by what it becomes; managedFields do not matter for that.
+    Result<std::string> bare = inner_->encode(body, {});
+    if (!bare || !codec::is_protobuf(*bare)) return inner_->encode(body, managed);
+    Result<Decoded> back = inner_->decode("", *bare, Revision{1});
+    const bool normal = back && back->body == inner_->with_revision(body, Revision{1});
+
+    Arena arena;
+    std::vector<ManagedEntry> entries(managed.begin(), managed.end());
+    if (options_.fields_v2) {
+      for (ManagedEntry& entry : entries) to_fields_v2(arena, entry);
+    }
+    Result<std::string> value = inner_->encode(body, entries);
+    if (!value || !normal || !value->ends_with(kEmptyContentType)) return value;
+    const std::string mark = mark_for(back->fields);
+    value->pop_back();
+    put_varint(mark.size(), *value);
+    *value += mark;
+    return value;
+  }
+
+  std::string with_revision(std::string_view body, Revision revision) const override {
+    return inner_->with_revision(body, revision);
+  }
+  ownership::MemberOrder member_order() const override { return inner_->member_order(); }
+  std::span<const std::string_view> field_names() const override { return inner_->field_names(); }
+  std::span<const uint16_t> indexed_fields() const override { return inner_->indexed_fields(); }
+
+ private:
+  // As Kubernetes has it, for the codec that knows only that.
+  Result<Decoded> decode_plain(std::string_view key, std::string_view stored, Revision revision) const {
+    Result<std::string> plain = kubernetes_value(stored);
+    if (!plain) return internal_error("stored object " + std::string(key) + ": " + plain.error().message);
+    auto memory = std::make_shared<std::pair<std::string, std::shared_ptr<void>>>(std::move(*plain), nullptr);
+    Result<Decoded> decoded = inner_->decode(key, memory->first, revision);
+    if (!decoded) return decoded;
+    // Views may point into the bytes that were decoded.
+    memory->second = std::move(decoded->memory);
+    decoded->memory = std::move(memory);
+    return decoded;
+  }
+
+  // What is in normal form becomes an entry without being decoded. False: it is not, after all.
+  bool copy(const codec::ProtobufEnvelope& envelope, Revision revision, Decoded& decoded) const {
+    if (!read_mark(envelope.content_type, decoded.fields) || decoded.fields.size() != field_names().size())
+      return false;
+    Result<codec::ObjectMetaMessage> meta = codec::read_object_meta(envelope.message);
+    if (!meta) return false;
+    thread_local std::string message;
+    message.clear();
+    char digits[20];
+    const auto end = std::to_chars(digits, digits + sizeof(digits), revision.value).ptr;
+    const codec::MetadataChange change{.drop_managed_fields = true,
+                                       .resource_version = std::string_view(digits, static_cast<size_t>(end - digits))};
+    if (!codec::change_metadata(envelope.message, change, message)) return false;
+    enclose(envelope.type, message, decoded.body);
+    decoded.uid = meta->uid;
+    decoded.labels = std::move(meta->labels);
+    decoded.managed.reserve(meta->managed_fields.size());
+    for (const codec::ManagedFieldsMessage& entry : meta->managed_fields) {
+      decoded.managed.push_back({.manager = entry.manager,
+                                 .operation = entry.operation,
+                                 .api_version = entry.api_version,
+                                 .subresource = entry.subresource,
+                                 .time = entry.seconds ? std::optional(UnixTime{*entry.seconds, 0}) : std::nullopt,
+                                 .fields_type = entry.fields_type,
+                                 .fields = entry.fields_v2 ? entry.fields_v2 : entry.fields_v1});
+    }
+    return true;
+  }
+
+  void to_fields_v2(Arena& arena, ManagedEntry& entry) const {
+    if (entry.fields_type != ownership::kFieldsV1 || !entry.fields) return;
+    const std::optional<ownership::FieldSet> set = ownership::faithful_set(arena, *entry.fields, member_order());
+    if (!set) return;
+    entry.fields = arena.copy(ownership::to_fields_v2(*set));
+    entry.fields_type = ownership::kFieldsV2;
+  }
+
+  const std::shared_ptr<const Codec> inner_;
+  const AtRestOptions options_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Codec> embedded_codec(std::shared_ptr<const Codec> inner, AtRestOptions options) {
+  return std::make_shared<EmbeddedCodec>(std::move(inner), options);
+}
+
+Result<std::string> kubernetes_value(std::string_view embedded) {
+  if (!codec::is_protobuf(embedded)) return std::string(embedded);
+  Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(embedded);
+  if (!envelope) return envelope.take_error();
+  // Unusual metadata was not written by us, and is left alone.
+  Result<codec::ObjectMetaMessage> meta = codec::read_object_meta(envelope->message);
+  bool binary = false;
+  if (meta) {
+    for (const codec::ManagedFieldsMessage& entry : meta->managed_fields) binary |= entry.fields_v2.has_value();
+  }
+  if (!binary && !envelope->content_type.starts_with(kAnyMark)) return std::string(embedded);
+  std::string message;
+  if (binary) {
+    std::string entries;
+    for (codec::ManagedFieldsMessage entry : meta->managed_fields) {
+      std::string text;
+      if (entry.fields_v2 && entry.fields_type == ownership::kFieldsV2) {
+        Arena arena;
+        Result<ownership::FieldSet> set = ownership::parse_fields_v2(arena, *entry.fields_v2);
+        if (!set) return set.take_error();
+        text = ownership::to_fields_v1(*set);
+        entry.fields_v1 = text;
+        entry.fields_v2.reset();
+        entry.fields_type = ownership::kFieldsV1;
+      }
+      codec::append_managed_fields(entry, entries);
+    }
+    Result<Unit> changed =
+        codec::change_metadata(envelope->message, {.drop_managed_fields = true, .managed_fields = entries}, message);
+    if (!changed) return changed.take_error();
+  } else {
+    message = envelope->message;
+  }
+  std::string out;
+  enclose(envelope->type, message, out);
+  return out;
+}
+
+}  // namespace holdfast::cache

@@ -1,0 +1,36 @@
+// What the server itself needs of an object's ObjectMeta, found in the Protobuf bytes without building a tree.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+
+namespace holdfast::codec {
+
+// One metav1.ManagedFieldsEntry. Views point into the message.
+struct ManagedFieldsMessage {
+  std::string_view manager, operation, api_version, fields_type, subresource;
+  std::optional<int64_t> seconds;             // time, whole seconds.
+  std::optional<std::string_view> fields_v1;  // The JSON inside.
+  std::optional<std::string_view> fields_v2;
+};
+
+struct ObjectMetaMessage {
+  std::string_view uid;
+  std::vector<std::pair<std::string_view, std::string_view>> labels;
+  std::vector<ManagedFieldsMessage> managed_fields;
+};
+
+// Of an object's message without envelope. An error for what generated marshallers do not write (a zero time, metadata
+// in pieces): decode it as a whole then.
+Result<ObjectMetaMessage> read_object_meta(std::string_view message);
+
+// Field 17 of ObjectMeta, tag included, as generated code writes it.
+void append_managed_fields(const ManagedFieldsMessage& entry, std::string& out);
+
+}  // namespace holdfast::codec
