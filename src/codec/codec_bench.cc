@@ -32,6 +32,7 @@ double now() {
 // The pods, and their other encodings where a row reads those.
 struct Bodies {
   std::vector<std::string> json;
+  std::vector<std::string> protobuf;  // In its envelope.
   std::vector<std::string> cbor;
   std::vector<std::string> yaml;
 };
@@ -81,14 +82,23 @@ int run(const char* path) {
   Bodies bodies;
   const std::string json = encode_json(pod->root());
   for (size_t i = 0; i < kDistinct; ++i) bodies.json.push_back(distinct_pod(json, i));
+  const types::Type& type = *types::find_type("core/v1.Pod");
+  for (const std::string& body : bodies.json) {
+    Arena fresh(64 << 10);
+    const Result<Value> typed = to_typed(fresh, type, *decode_json(fresh, body), {.json_source = body});
+    bodies.protobuf.emplace_back();
+    if (!typed || !encode_enveloped(type, *typed, bodies.protobuf.back())) return 1;
+  }
   constexpr size_t kFewer = 2000;  // Of the slower formats.
   for (size_t i = 0; i < kFewer; ++i) {
     bodies.cbor.push_back(encode_cbor(parse_json(bodies.json[i])->root()));
     bodies.yaml.emplace_back();
     if (!encode_yaml(parse_json(bodies.json[i])->root(), bodies.yaml.back())) return 1;
   }
-  std::printf("%s: %zu bytes of JSON, %zu of CBOR, %zu of YAML; MB/s on one pod and over %zu (CBOR, YAML: %zu)\n", path,
-              json.size(), bodies.cbor[0].size(), bodies.yaml[0].size(), kDistinct, kFewer);
+  std::printf(
+      "%s: %zu bytes of JSON, %zu of Protobuf, %zu of CBOR, %zu of YAML; MB/s on one pod and over %zu (CBOR, YAML: "
+      "%zu)\n",
+      path, json.size(), bodies.protobuf[0].size(), bodies.cbor[0].size(), bodies.yaml[0].size(), kDistinct, kFewer);
   std::printf("%-46s %-7s %9s %9s\n", "", "MB of", "hot", "distinct");
 
   std::string out;
@@ -159,6 +169,64 @@ int run(const char* path) {
     if (!json_to_cbor(bodies.json[i], bare, out)) std::abort();
     return bodies.json[i].size();
   });
+  row("Protobuf -> tree, FieldsV1 carried", "input", [&](size_t i) {
+    Arena fresh(64 << 10);
+    const ProtobufEnvelope object = *open_envelope(bodies.protobuf[i]);
+    if (!decode_protobuf(fresh, type, object.message, object.type)) std::abort();
+    return bodies.protobuf[i].size();
+  });
+  row("Protobuf -> JSON, FieldsV1 checked and copied", "output", [&](size_t i) {
+    out.clear();
+    const ProtobufEnvelope object = *open_envelope(bodies.protobuf[i]);
+    if (!protobuf_to_json(type, object.message, object.type, {}, out)) std::abort();
+    return out.size();
+  });
+  row("Protobuf -> JSON without managedFields", "output", [&](size_t i) {
+    out.clear();
+    const ProtobufEnvelope object = *open_envelope(bodies.protobuf[i]);
+    if (!protobuf_to_json(type, object.message, object.type, bare, out)) std::abort();
+    return out.size();
+  });
+  row("Protobuf -> CBOR, FieldsV1 parsed", "output", [&](size_t i) {
+    out.clear();
+    const ProtobufEnvelope object = *open_envelope(bodies.protobuf[i]);
+    if (!protobuf_to_cbor(type, object.message, object.type, {}, out)) std::abort();
+    return out.size();
+  });
+  row("Protobuf -> CBOR without managedFields", "output", [&](size_t i) {
+    out.clear();
+    const ProtobufEnvelope object = *open_envelope(bodies.protobuf[i]);
+    if (!protobuf_to_cbor(type, object.message, object.type, bare, out)) std::abort();
+    return out.size();
+  });
+  row("Protobuf -> Protobuf without managedFields", "input", [&](size_t i) {
+    out.clear();
+    if (!change_enveloped_metadata(bodies.protobuf[i], {.drop_managed_fields = true}, out)) std::abort();
+    return bodies.protobuf[i].size();
+  });
+  row("Protobuf -> Protobuf, metadata only", "input", [&](size_t i) {
+    out.clear();
+    if (!change_enveloped_metadata(bodies.protobuf[i], {.metadata_only = true}, out)) std::abort();
+    return bodies.protobuf[i].size();
+  });
+  std::vector<Value> typed;
+  for (size_t i = 0; i < kFewer; ++i) typed.push_back(*to_typed(arena, type, trees[i].root()));
+  row(
+      "tree -> Protobuf", "output",
+      [&](size_t i) {
+        out.clear();
+        if (!encode_enveloped(type, typed[i], out)) std::abort();
+        return out.size();
+      },
+      kFewer);
+  row(
+      "tree -> typed tree", "JSON",
+      [&](size_t i) {
+        Arena fresh(64 << 10);
+        if (!to_typed(fresh, type, trees[i].root())) std::abort();
+        return bodies.json[i].size();
+      },
+      kFewer);
   row(
       "CBOR -> tree", "input",
       [&](size_t i) {
