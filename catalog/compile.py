@@ -337,6 +337,44 @@ class Unit:
             parts.append(f".item_api_version = {quote(field.items[0])}, .item_kind = {quote(field.items[1])}")
         return "{" + ", ".join(parts) + "}"
 
+    def plan(self, field, named):
+        """How the Protobuf codec reads the field, and when JSON leaves it out: see FieldPlan in types.h."""
+        text, repeated, wrapped = field.type, False, False
+        named_type = None
+        if text.startswith("[]") or text.startswith("map["):
+            repeated = True
+            element = text[2:] if text.startswith("[]") else "bytes"
+        else:
+            _, _, named_type = self.resolve(text, named.package, named.where)
+            if named_type is not None and named_type.keyword in ("list", "map") and not named_type.wrapped:
+                repeated = True
+                element = named_type.element if named_type.keyword == "list" else "bytes"
+            wrapped = named_type is not None and named_type.wrapped
+        shape = BASE[text][0] if text in BASE else named_type.shape if named_type is not None else None
+        if not field.number:
+            how = "kNone"
+        elif repeated:
+            how = {"int32": "kRepeatedVarint", "int64": "kRepeatedVarint", "bool": "kRepeatedVarint",
+                   "double": "kRepeatedFixed64"}.get(element, "kRepeated")
+        else:
+            how = {"Bool": "kVarint", "Int32": "kVarint32", "Int64": "kVarint", "Double": "kFixed64",
+                   "String": "kText", "Bytes": "kText"}.get(shape, "kMessage")
+        if field.inlined:
+            omit = "kShown"
+        elif field.omit_zero and not field.pointer:
+            omit = "kWhenEmpty"
+        elif not field.omit_empty:
+            omit = "kShown"
+        elif field.pointer or repeated or wrapped:
+            omit = "kWhenAbsent"
+        elif shape in ("Bool", "Int32", "Int64", "Double", "String", "Bytes"):
+            omit = "kWhenEmpty"
+        elif shape == "Any":
+            omit = "kWhenAbsent"
+        else:
+            omit = "kShown"  # A struct, which omitempty does not help.
+        return how, omit
+
     def define(self, named):
         openapi = f"{named.package.openapi}.{named.name}" if named.package.openapi and named.keyword == "struct" else ""
         parts = [f".shape = Shape::{named.shape}, .name = {quote(named.full)}"]
@@ -359,10 +397,24 @@ class Unit:
             self.lines.append(f"constexpr uint16_t names_{named.id}[] = {{{', '.join(map(str, order))}}};")
             parts.append(f".fields = fields_{named.id}, .members = members_{named.id}, "
                          f".members_by_name = names_{named.id}")
+            plans = [self.plan(field, named) for field in named.fields]
+            shown = sum(1 << i for i, (_, omit) in enumerate(plans) if omit == "kShown")
+            gated = sum(1 << i for i, field in enumerate(named.fields) if field.gate)
+            starts, start = [], 0
+            for field in named.fields:
+                starts.append(start)
+                start += len(flatten(self.resolve(field.type, named.package, named.where)[2], self.types)) \
+                    if field.inlined else 1
+            body = ", ".join(f"{{FieldPlan::{how}, FieldPlan::{omit}}}" for how, omit in plans)
+            self.lines.append(f"constexpr FieldPlan plan_{named.id}[] = {{{body}}};")
+            self.lines.append(f"constexpr uint8_t starts_{named.id}[] = {{{', '.join(map(str, starts))}}};")
             if numbered:
                 self.lines.append(f"constexpr uint8_t order_{named.id}[] = {{{', '.join(map(str, by_number))}}};")
                 self.lines.append(f"constexpr uint8_t numbers_{named.id}[] = {{{', '.join(map(str, at_number))}}};")
                 parts.append(f".fields_by_number = order_{named.id}, .field_at_number = numbers_{named.id}")
+            parts.append(f".plan = plan_{named.id}, .member_starts = starts_{named.id}, .shown_fields = {shown}u")
+            if gated:
+                parts.append(f".gated_fields = {gated}u")
         if named.element:
             element, _, _ = self.type_expression(named.element, named.package, named.where)
             parts.append(f".element = {element}")

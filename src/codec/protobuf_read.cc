@@ -19,8 +19,8 @@ Error ProtobufReaderBase::error() const {
 bool ProtobufReaderBase::merge(Slot& slot, std::string_view more) {
   // A message given in pieces is the concatenation of the pieces. Each piece is copied again with every further one,
   // so an input made of nothing else is bounded.
-  constexpr uint32_t kMostPieces = 64;
-  if (slot.count > kMostPieces) return fail(more.data(), "a message is given in too many pieces");
+  constexpr int kMostPieces = 64;
+  if (++pieces_ > kMostPieces) return fail(more.data(), "messages are given in too many pieces");
   const std::string_view first{slot.data, slot.size};
   auto* both = arena_.allocate_array<char>(first.size() + more.size());
   std::copy(first.begin(), first.end(), both);
@@ -30,10 +30,22 @@ bool ProtobufReaderBase::merge(Slot& slot, std::string_view more) {
   return true;
 }
 
-bool ProtobufReaderBase::index(const Type& type, std::string_view message, Slot* slots) {
+bool ProtobufReaderBase::wrong_field(const char* at, uint64_t tag, const Field& field, bool cut_off) {
+  if (cut_off) {
+    truncated(at);
+  } else {
+    fail(at, "wrong wire type " + std::to_string(tag & 7));
+  }
+  return in_field(field.name);
+}
+
+bool ProtobufReaderBase::index(const Type& type, std::string_view message, Slots& slots) {
+  using Plan = types::FieldPlan;
   assert(type.fields.size() <= kMaxFields);
-  std::memset(static_cast<void*>(slots), 0, type.fields.size() * sizeof(Slot));
-  const auto numbers = type.field_at_number;
+  const uint8_t* const numbers = type.field_at_number.data();
+  const size_t number_count = type.field_at_number.size();
+  const Plan* const plans = type.plan.data();
+  uint64_t seen = 0, shown = 0;
   const char* p = message.data();
   const char* const end = p + message.size();
   while (p != end) {
@@ -42,74 +54,84 @@ bool ProtobufReaderBase::index(const Type& type, std::string_view message, Slot*
     p = wire::read_varint(p, end, tag);
     if (p == nullptr) return truncated(tag_at);
     const uint64_t number = tag >> 3;
-    const size_t position = number < numbers.size() ? numbers[number] : 0;
-    if (position == 0) {
+    const size_t found = number < number_count ? numbers[number] : 0;
+    const uint64_t bit = found == 0 ? 0 : uint64_t{1} << (found - 1);
+    if (found == 0 || ((type.gated_fields & bit) != 0 && !is_there(type.fields[found - 1]))) {
       if (number == 0) return fail(tag_at, "illegal tag 0");
       p = wire::skip_value(p, end, tag);
       if (p == nullptr) return truncated(tag_at);
       continue;
     }
-    const Field& field = type.fields[position - 1];
-    if (field.gate != Gate::kCount && (!field.exists(gates_) || (field.root_only && !in_root_metadata_))) {
-      p = wire::skip_value(p, end, tag);
-      if (p == nullptr) return truncated(tag_at);
-      continue;
-    }
-    Slot& slot = slots[position - 1];
-    const Type& value = *field.type;
-    const auto wire_type = static_cast<wire::Type>(tag & 7);
-    if (is_repeated(value)) {
-      const wire::Type expected = value.shape == Kind::Map ? wire::kBytes : wire_of(*value.element);
-      if (wire_type != expected && wire_type != wire::kBytes) {
-        fail(tag_at, "wrong wire type " + std::to_string(wire_type));
-        return in_field(field.name);
+    const size_t position = found - 1;
+    const Plan plan = plans[position];
+    Slot& slot = slots.at[position];
+    const auto wire_type = static_cast<uint8_t>(tag & 7);
+    bool empty = false;
+    switch (plan.how) {
+      case Plan::kText:
+      case Plan::kMessage: {
+        if (wire_type != wire::kBytes) return wrong_field(tag_at, tag, type.fields[position], false);
+        std::string_view bytes;
+        p = wire::read_bytes(p, end, bytes);
+        if (p == nullptr) return wrong_field(tag_at, tag, type.fields[position], true);
+        if ((seen & bit) != 0 && plan.how == Plan::kMessage) {
+          if (!merge(slot, bytes)) return in_field(type.fields[position].name);
+        } else {
+          slot.data = bytes.data();
+          slot.size = static_cast<uint32_t>(bytes.size());
+        }
+        empty = slot.size == 0;
+        break;
       }
-      if (slot.count++ == 0) {
-        slot.data = tag_at;
-        slot.size = static_cast<uint32_t>(end - tag_at);
+      case Plan::kVarint:
+      case Plan::kVarint32: {
+        if (wire_type != wire::kVarint) return wrong_field(tag_at, tag, type.fields[position], false);
+        uint64_t bits = 0;
+        p = wire::read_varint(p, end, bits);
+        if (p == nullptr) return wrong_field(tag_at, tag, type.fields[position], true);
+        if (plan.how == Plan::kVarint32) bits = static_cast<uint32_t>(bits);
+        slot.bits = bits;
+        empty = bits == 0;
+        break;
       }
-      p = wire::skip_value(p, end, tag);
-      if (p == nullptr) {
-        truncated(tag_at);
-        return in_field(field.name);
-      }
-      continue;
-    }
-    if (wire_type != wire_of(value)) {
-      fail(tag_at, "wrong wire type " + std::to_string(wire_type));
-      return in_field(field.name);
-    }
-    if (wire_type == wire::kBytes) {
-      std::string_view bytes;
-      p = wire::read_bytes(p, end, bytes);
-      if (p == nullptr) {
-        truncated(tag_at);
-        return in_field(field.name);
-      }
-      const bool is_message = value.shape != Kind::String && value.shape != Kind::Bytes;
-      if (slot.count++ != 0 && is_message) {
-        if (!merge(slot, bytes)) return in_field(field.name);
-      } else {
-        slot.data = bytes.data();
-        slot.size = static_cast<uint32_t>(bytes.size());
-      }
-    } else {
-      slot.count = 1;
-      if (wire_type == wire::kVarint) {
-        p = wire::read_varint(p, end, slot.bits);
-      } else if (end - p >= 8) {
+      case Plan::kFixed64:
+        if (wire_type != wire::kFixed64) return wrong_field(tag_at, tag, type.fields[position], false);
+        if (end - p < 8) return wrong_field(tag_at, tag, type.fields[position], true);
         slot.bits = wire::load64(p);
+        empty = slot.bits << 1 == 0;  // Minus zero is zero, too.
         p += 8;
-      } else {
-        p = nullptr;
+        break;
+      case Plan::kRepeated:
+      case Plan::kRepeatedVarint:
+      case Plan::kRepeatedFixed64: {
+        const bool fits = wire_type == wire::kBytes ||
+                          (plan.how == Plan::kRepeatedVarint && wire_type == wire::kVarint) ||
+                          (plan.how == Plan::kRepeatedFixed64 && wire_type == wire::kFixed64);
+        if (!fits) return wrong_field(tag_at, tag, type.fields[position], false);
+        if ((seen & bit) == 0) {
+          slot.data = tag_at;
+          slot.size = static_cast<uint32_t>(end - tag_at);
+          slot.count = 0;
+        }
+        ++slot.count;
+        p = wire::skip_value(p, end, tag);
+        if (p == nullptr) return wrong_field(tag_at, tag, type.fields[position], true);
+        break;
       }
-      if (p == nullptr) {
-        truncated(tag_at);
-        return in_field(field.name);
-      }
-      if (value.shape == Kind::Int32) slot.bits = static_cast<uint64_t>(int64_t{static_cast<int32_t>(slot.bits)});
+      case Plan::kNone:
+        p = wire::skip_value(p, end, tag);
+        if (p == nullptr) return truncated(tag_at);
+        continue;
+    }
+    seen |= bit;
+    if (empty && plan.omit == Plan::kWhenEmpty) {
+      shown &= ~bit;
+    } else {
+      shown |= bit;
     }
   }
+  slots.seen = seen;
+  slots.shown = shown | type.shown_fields;
   return true;
 }
 

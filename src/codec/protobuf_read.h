@@ -15,6 +15,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -55,7 +56,15 @@ class ProtobufReaderBase {
       uint64_t bits;     // A single varint or fixed64.
     };
     uint32_t size;   // Of the single value; of a repeated field, up to the end of the message.
-    uint32_t count;  // Times the field occurs; 0: it is absent.
+    uint32_t count;  // Of a repeated field: times it occurs.
+  };
+  // The slots of one message. Only those whose bit is set in `seen` have been written.
+  struct Slots {
+    uint64_t seen;
+    uint64_t shown;  // Fields that JSON shows.
+    Slot at[kMaxFields];
+
+    bool has(size_t position) const { return (seen >> position & 1) != 0; }
   };
 
   static wire::Type wire_of(const Type& type) {
@@ -70,11 +79,8 @@ class ProtobufReaderBase {
         return wire::kBytes;
     }
   }
-  static bool is_repeated(const Type& type) {
-    return type.shape == Kind::Map || (type.shape == Kind::List && !type.wrapped);
-  }
 
-  bool index(const Type& type, std::string_view message, Slot* slots);
+  bool index(const Type& type, std::string_view message, Slots& slots);
   bool merge(Slot& slot, std::string_view more);
   bool read_time(const Type& type, std::string_view message, UnixTime& time, bool& zero);
 
@@ -92,6 +98,9 @@ class ProtobufReaderBase {
     return false;
   }
   bool truncated(const char* at) { return fail(at, "unexpected EOF"); }
+  // Says what is wrong with a field in whose middle a message ends, or whose wire type is not the field's.
+  bool wrong_field(const char* at, uint64_t tag, const Field& field, bool cut_off);
+  bool is_there(const Field& field) const { return field.exists(gates_) && (!field.root_only || in_root_metadata_); }
   bool in_field(std::string_view name) {
     path_.emplace_back(name);
     return false;
@@ -102,6 +111,7 @@ class ProtobufReaderBase {
   const Gates* gates_;
   const FieldPaths* drop_;
   int depth_ = 0;
+  int pieces_ = 0;                 // Messages that had to be put together.
   bool root_ = false;              // What is read is a whole object.
   bool in_root_metadata_ = false;  // Its metadata comes next.
 
@@ -165,15 +175,17 @@ class ProtobufReader : ProtobufReaderBase {
   }
 
   bool members(const Type& type, std::string_view message, Node node, const TypeMeta* meta) {
-    Slot slots[kMaxFields];
+    Slots slots;
     if (!index(type, message, slots)) return false;
-    for (size_t i = 0; i < type.fields.size(); ++i) {
-      if (!field(type, type.fields[i], slots[i], node, meta)) return false;
+    for (uint64_t left = slots.shown; left != 0; left &= left - 1) {
+      const auto i = static_cast<size_t>(std::countr_zero(left));
+      if (!field(type, type.fields[i], slots.has(i) ? &slots.at[i] : nullptr, node, meta)) return false;
     }
     return true;
   }
 
-  bool field(const Type& owner, const Field& field, const Slot& slot, Node node, const TypeMeta* meta);
+  // `slot` is null when the field is absent.
+  bool field(const Type& owner, const Field& field, const Slot* slot, Node node, const TypeMeta* meta);
   bool single(const Type& type, std::string_view bytes, Node node, bool pointer = false);
   void scalar(const Type& type, uint64_t bits);
   bool list(const Field& field, const Slot& slot, Node node);
@@ -196,7 +208,7 @@ class ProtobufReader : ProtobufReaderBase {
 };
 
 template <class Out>
-bool ProtobufReader<Out>::field(const Type& owner, const Field& field, const Slot& slot, Node node,
+bool ProtobufReader<Out>::field(const Type& owner, const Field& field, const Slot* slot, Node node,
                                 const TypeMeta* meta) {
   const Type& type = *field.type;
   if (field.inlined) {
@@ -206,18 +218,24 @@ bool ProtobufReader<Out>::field(const Type& owner, const Field& field, const Slo
     }
     if (depth_ == kMaxProtobufDepth) return fail(source_.data(), "messages are nested too deeply");
     ++depth_;
-    const bool ok =
-        members(type, slot.count != 0 ? std::string_view(slot.data, slot.size) : std::string_view(), node, nullptr);
+    const std::string_view bytes = slot != nullptr ? std::string_view(slot->data, slot->size) : std::string_view();
+    const bool ok = members(type, bytes, node, nullptr);
     --depth_;
     return ok;
   }
-  const Node below = step(node, field.name);
+  const Node below = node < 0 ? FieldPaths::kNone : step(node, field.name);
   if (below >= 0 && drop_->ends_at(below)) return true;
-  const bool present = slot.count != 0;
-  if (!present) {
-    if (field.pointer || type.shape == Kind::List || type.shape == Kind::Map || type.shape == Kind::Bytes) {
-      if (field.omit_empty) return true;
-      out_.key(field.name);
+  if (field.omit_zero && slot != nullptr && !field.pointer) {
+    UnixTime when;
+    bool zero = true;
+    if (!read_time(type, {slot->data, slot->size}, when, zero)) return in_field(field.name);
+    if (zero) return true;
+  }
+  out_.key(field.name);
+  if (slot == nullptr) {
+    // Not omitted, so it is shown as Go's zero value.
+    if (field.pointer || type.shape == Kind::Bytes || type.shape == Kind::Map || type.shape == Kind::List ||
+        type.shape == Kind::Any) {
       // The lists of list kinds are never null: their encoder sees to that.
       if (field.name == "items" && owner.name.ends_with("List")) {
         out_.end_list(out_.begin_list());
@@ -226,49 +244,37 @@ bool ProtobufReader<Out>::field(const Type& owner, const Field& field, const Slo
       }
       return true;
     }
+    switch (type.shape) {
+      case Kind::Bool:
+      case Kind::Int32:
+      case Kind::Int64:
+      case Kind::Double:
+        scalar(type, 0);
+        return true;
+      default:
+        return single(type, {}, below) || in_field(field.name);
+    }
   }
   switch (type.shape) {
+    case Kind::String:
+      out_.string({slot->data, slot->size});
+      return true;
     case Kind::Bool:
     case Kind::Int32:
     case Kind::Int64:
-    case Kind::Double: {
-      const uint64_t bits = present ? slot.bits : 0;
-      const bool zero = type.shape == Kind::Double ? bits << 1 == 0 : bits == 0;
-      if (zero && field.omit_empty && !field.pointer) return true;
-      out_.key(field.name);
-      scalar(type, bits);
-      return true;
-    }
-    case Kind::String:
-      if (field.omit_empty && !field.pointer && (!present || slot.size == 0)) return true;
-      out_.key(field.name);
-      out_.string(present ? std::string_view(slot.data, slot.size) : std::string_view());
-      return true;
-    case Kind::Bytes:
-      if (field.omit_empty && slot.size == 0) return true;
-      out_.key(field.name);
-      out_.base64({slot.data, slot.size});
+    case Kind::Double:
+      scalar(type, slot->bits);
       return true;
     case Kind::List:
       if (type.wrapped) break;
-      out_.key(field.name);
-      return list(field, slot, below) || in_field(field.name);
+      return list(field, *slot, below) || in_field(field.name);
     case Kind::Map:
-      out_.key(field.name);
-      return map(field, slot, below) || in_field(field.name);
+      return map(field, *slot, below) || in_field(field.name);
     default:
       break;
   }
-  const std::string_view bytes = present ? std::string_view(slot.data, slot.size) : std::string_view();
-  if (field.omit_zero && !field.pointer) {
-    UnixTime when;
-    bool zero = true;
-    if (!read_time(type, bytes, when, zero)) return in_field(field.name);
-    if (zero) return true;
-  }
-  out_.key(field.name);
   in_root_metadata_ = depth_ == 1 && root_ && field.name == "metadata";
-  return single(type, bytes, below, field.pointer) || in_field(field.name);
+  return single(type, {slot->data, slot->size}, below, field.pointer) || in_field(field.name);
 }
 
 template <class Out>
@@ -547,17 +553,17 @@ bool ProtobufReader<Out>::raw(std::string_view message, bool pointer) {
 
 template <class Out>
 bool ProtobufReader<Out>::schema_union(const Type& type, std::string_view message) {
-  Slot slots[kMaxFields];
+  Slots slots;
   if (!index(type, message, slots)) return false;
   const bool or_bool = type.shape == Kind::SchemaOrBool;
-  const Slot& schema = slots[or_bool ? 1 : 0];
-  const Slot& other = slots[or_bool ? 0 : 1];
-  if (!or_bool && other.count != 0) return list(type.fields[1], other, FieldPaths::kNone);
-  if (schema.count != 0) {
-    return structure(*type.fields[or_bool ? 1 : 0].type, {schema.data, schema.size}, FieldPaths::kNone);
+  const size_t schema = or_bool ? 1 : 0, other = or_bool ? 0 : 1;
+  if (!or_bool && slots.has(other)) return list(type.fields[other], slots.at[other], FieldPaths::kNone);
+  if (slots.has(schema)) {
+    const Slot& slot = slots.at[schema];
+    return structure(*type.fields[schema].type, {slot.data, slot.size}, FieldPaths::kNone);
   }
   if (or_bool) {
-    out_.boolean(other.count != 0 && other.bits != 0);
+    out_.boolean(slots.has(other) && slots.at[other].bits != 0);
   } else {
     out_.set_null();
   }
@@ -571,22 +577,23 @@ bool ProtobufReader<Out>::metadata_only(const Type& type) {
   if (items == nullptr || items->type->shape != Kind::List || !type.name.ends_with("List")) {
     return partial(type, source_, FieldPaths::kRoot);
   }
-  Slot slots[kMaxFields];
+  Slots slots;
   if (!index(type, source_, slots)) return false;
   ++depth_;
   const auto mark = out_.begin_map();
   type_meta({kMetaVersion, "PartialObjectMetadataList"});
   for (size_t i = 0; i < type.fields.size(); ++i) {
     const Field& field = type.fields[i];
-    const Slot& slot = slots[i];
+    const Slot* slot = slots.has(i) ? &slots.at[i] : nullptr;
     if (field.name == "metadata" && !this->field(type, field, slot, FieldPaths::kRoot, nullptr)) return false;
     if (&field != items) continue;
     const Node below = step(FieldPaths::kRoot, "items");
     out_.key("items");
     const auto list = out_.begin_list();
-    const char* p = slot.data;
-    const char* const end = p + slot.size;
-    for (uint32_t seen = 0; seen < slot.count;) {
+    const char* p = slot == nullptr ? nullptr : slot->data;
+    const char* const end = slot == nullptr ? nullptr : p + slot->size;
+    const uint32_t count = slot == nullptr ? 0 : slot->count;
+    for (uint32_t seen = 0; seen < count;) {
       uint64_t found = 0;
       p = wire::read_varint(p, end, found);
       if (found >> 3 != field.number) {
@@ -608,14 +615,15 @@ bool ProtobufReader<Out>::metadata_only(const Type& type) {
 
 template <class Out>
 bool ProtobufReader<Out>::partial(const Type& type, std::string_view message, Node node) {
-  Slot slots[kMaxFields];
+  Slots slots;
   if (!index(type, message, slots)) return false;
   ++depth_;
   const auto mark = out_.begin_map();
   type_meta({kMetaVersion, "PartialObjectMetadata"});
   bool ok = true;
   for (size_t i = 0; i < type.fields.size() && ok; ++i) {
-    if (type.fields[i].name == "metadata") ok = field(type, type.fields[i], slots[i], node, nullptr);
+    if (type.fields[i].name != "metadata") continue;
+    ok = field(type, type.fields[i], slots.has(i) ? &slots.at[i] : nullptr, node, nullptr);
   }
   out_.end_map(mark);
   --depth_;

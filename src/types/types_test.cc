@@ -113,6 +113,64 @@ TEST(Catalog, NoTypeHasMoreFieldsThanReadersKeepRoomFor) {
   }
 }
 
+FieldPlan plan_of(const Field& field) {
+  FieldPlan plan;
+  const Type& type = *field.type;
+  const bool repeated = type.shape == Shape::Map || (type.shape == Shape::List && !type.wrapped);
+  const auto scalar = [](const Type& t) {
+    switch (t.shape) {
+      case Shape::Bool:
+      case Shape::Int64:
+        return FieldPlan::kVarint;
+      case Shape::Int32:
+        return FieldPlan::kVarint32;
+      case Shape::Double:
+        return FieldPlan::kFixed64;
+      case Shape::String:
+      case Shape::Bytes:
+        return FieldPlan::kText;
+      default:
+        return FieldPlan::kMessage;
+    }
+  };
+  plan.how = scalar(type);
+  if (repeated) {
+    const FieldPlan::How element = type.shape == Shape::Map ? FieldPlan::kMessage : scalar(*type.element);
+    plan.how = element == FieldPlan::kFixed64   ? FieldPlan::kRepeatedFixed64
+               : element <= FieldPlan::kFixed64 ? FieldPlan::kRepeatedVarint
+                                                : FieldPlan::kRepeated;
+  }
+  if (field.number == 0) plan.how = FieldPlan::kNone;
+  const bool can_be_nil =
+      field.pointer || type.shape == Shape::List || type.shape == Shape::Map || type.shape == Shape::Any;
+  if (field.omit_zero && !field.pointer) {
+    plan.omit = FieldPlan::kWhenEmpty;
+  } else if (field.omit_empty && !field.inlined) {
+    if (can_be_nil) {
+      plan.omit = FieldPlan::kWhenAbsent;
+    } else if (scalar(type) != FieldPlan::kMessage) {
+      plan.omit = FieldPlan::kWhenEmpty;
+    }
+  }
+  return plan;
+}
+
+TEST(Catalog, PlansFollowFromTheFields) {
+  for (const Type* type : builtin_types()) {
+    ASSERT_EQ(type->plan.size(), type->fields.size()) << type->name;
+    for (size_t i = 0; i < type->fields.size(); ++i) {
+      const Field& field = type->fields[i];
+      const FieldPlan want = plan_of(field);
+      EXPECT_EQ(type->plan[i].how, want.how) << type->name << "." << field.name;
+      EXPECT_EQ(type->plan[i].omit, want.omit) << type->name << "." << field.name;
+      EXPECT_EQ((type->shown_fields >> i & 1) != 0, want.omit == FieldPlan::kShown) << type->name;
+      EXPECT_EQ((type->gated_fields >> i & 1) != 0, field.gate != Gate::kCount) << type->name;
+      const Field* first = field.inlined ? field.type->members[0] : &field;
+      EXPECT_EQ(type->members[type->member_starts[i]], first) << type->name;
+    }
+  }
+}
+
 TEST(Catalog, ListKindsHoldItemsOfTheirKind) {
   for (const Resource& resource : builtin_resources()) {
     if (resource.list_type == nullptr) continue;
