@@ -4,6 +4,7 @@
 #include <emmintrin.h>
 
 #include <bit>
+#include <cstdint>
 #include <cstring>
 #include <string_view>
 
@@ -15,45 +16,65 @@ namespace holdfast::codec {
 // Text that holds something to escape, from `at` on. Out of line: most texts never come here.
 void write_json_text_slow(std::string_view text, Sink& sink);
 
+// A bit for each byte that JSON cannot show as it is, or that might be part of a rune that it cannot.
+inline unsigned json_specials(__m128i bytes) {
+  // Signed comparison: what is below 0x20 and what is above 0x7f, in one.
+  __m128i special = _mm_cmplt_epi8(bytes, _mm_set1_epi8(0x20));
+  special = _mm_or_si128(special, _mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')));
+  special = _mm_or_si128(special, _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\')));
+  special = _mm_or_si128(special, _mm_cmpeq_epi8(bytes, _mm_set1_epi8('&')));
+  // '<' and '>' differ in one bit.
+  special = _mm_or_si128(special, _mm_cmpeq_epi8(_mm_or_si128(bytes, _mm_set1_epi8(2)), _mm_set1_epi8('>')));
+  return static_cast<unsigned>(_mm_movemask_epi8(special));
+}
+
 // The text with its quotes, escaped as encoding/json does it.
 inline void write_json_text(std::string_view text, Sink& sink) {
   // Room for the common case; 16 bytes of slack let whole vectors be stored.
   char* to = sink.room(text.size() + 2 + 16);
   *to++ = '"';
   const char* p = text.data();
-  const char* const end = p + text.size();
-  while (end - p >= 16) {
+  size_t left = text.size();
+  for (; left >= 16; left -= 16, p += 16, to += 16) {
     const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
     _mm_storeu_si128(reinterpret_cast<__m128i*>(to), bytes);
-    // Signed comparison: what is below 0x20 and what is above 0x7f, in one.
-    __m128i special = _mm_cmplt_epi8(bytes, _mm_set1_epi8(0x20));
-    special = _mm_or_si128(special, _mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')));
-    special = _mm_or_si128(special, _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\')));
-    special = _mm_or_si128(special, _mm_cmpeq_epi8(bytes, _mm_set1_epi8('&')));
-    // '<' and '>' differ in one bit.
-    special = _mm_or_si128(special, _mm_cmpeq_epi8(_mm_or_si128(bytes, _mm_set1_epi8(2)), _mm_set1_epi8('>')));
-    const auto stops = static_cast<unsigned>(_mm_movemask_epi8(special));
-    if (stops != 0) {
-      const auto run = std::countr_zero(stops);
-      p += run;
+    if (const unsigned stops = json_specials(bytes); stops != 0) {
+      const auto run = static_cast<size_t>(std::countr_zero(stops));
       sink.wrote(to + run);
-      write_json_text_slow({p, static_cast<size_t>(end - p)}, sink);
+      write_json_text_slow({p + run, left - run}, sink);
       return;
     }
-    p += 16;
-    to += 16;
   }
-  for (; p != end; ++p) {
-    const char c = *p;
-    if (static_cast<signed char>(c) < 0x20 || c == '"' || c == '\\' || c == '&' || (c | 2) == '>') {
-      sink.wrote(to);
-      write_json_text_slow({p, static_cast<size_t>(end - p)}, sink);
-      return;
+  // Most texts are short: their ends are looked at and copied as two overlapping words.
+  unsigned stops = 0;
+  if (left >= 8) {
+    uint64_t first, last;
+    std::memcpy(&first, p, 8);
+    std::memcpy(&last, p + left - 8, 8);
+    stops = json_specials(_mm_set_epi64x(static_cast<int64_t>(last), static_cast<int64_t>(first)));
+    std::memcpy(to, &first, 8);
+    std::memcpy(to + left - 8, &last, 8);
+  } else if (left >= 4) {
+    uint32_t first, last;
+    std::memcpy(&first, p, 4);
+    std::memcpy(&last, p + left - 4, 4);
+    stops = json_specials(_mm_set1_epi64x(static_cast<int64_t>(uint64_t{last} << 32 | first)));
+    std::memcpy(to, &first, 4);
+    std::memcpy(to + left - 4, &last, 4);
+  } else {
+    for (size_t i = 0; i < left; ++i) {
+      const char c = p[i];
+      stops |= static_cast<signed char>(c) < 0x20 || c == '"' || c == '\\' || c == '&' || (c | 2) == '>';
+      to[i] = c;
     }
-    *to++ = c;
   }
-  *to++ = '"';
-  sink.wrote(to);
+  if (stops != 0) {
+    sink.wrote(to);
+    write_json_text_slow({p, left}, sink);
+    return;
+  }
+  to[left] = '"';
+  sink.wrote(to + left + 1);
 }
 
 inline void write_json_int(int64_t number, Sink& sink) { sink.wrote(write_int(number, sink.room(kMaxNumberText))); }
