@@ -30,6 +30,7 @@ KeyValue take(pb::KeyValue& from, bool keys_only) {
   if (!keys_only) item.value = make_blob(std::move(*from.mutable_value()));
   item.created = {static_cast<uint64_t>(from.create_revision())};
   item.modified = {static_cast<uint64_t>(from.mod_revision())};
+  item.expires = from.lease() != 0;
   return item;
 }
 

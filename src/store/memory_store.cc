@@ -229,7 +229,8 @@ void MemoryStore::range(RangeRequest request, Callback<Page> done) {
       ++count;
       if (request.limit == 0 || page.items.size() < request.limit) {
         page.items.push_back(
-            {it->first, request.keys_only ? nullptr : version->value, version->created, version->modified});
+            {it->first, request.keys_only ? nullptr : version->value, version->created, version->modified,
+             state_->expiries.contains(it->first) && state_->expiries[it->first].first == version->modified});
       }
     }
     page.more = count > page.items.size();

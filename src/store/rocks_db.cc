@@ -6,12 +6,15 @@
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/slice_transform.h>
 #include <rocksdb/table.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <sstream>
 #include <utility>
 
 #include "base/hash.h"
@@ -78,17 +81,26 @@ rocksdb::Options database_options(const RocksOptions& options, rocksdb::Env* env
   return db;
 }
 
-// The process that holds the database's lock; 0 if that cannot be told.
+}  // namespace
+
 pid_t lock_holder(const std::string& directory) {
-  int file = ::open((directory + "/LOCK").c_str(), O_RDWR | O_CLOEXEC);
-  if (file < 0) return 0;
-  struct flock lock = {};
-  lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
-  pid_t holder = ::fcntl(file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK ? lock.l_pid : 0;
-  ::close(file);
-  return holder;
+  struct stat lock = {};
+  if (::stat((directory + "/LOCK").c_str(), &lock) != 0) return 0;
+  // Not asked of the file itself: opening and closing it would drop a lock that this process holds.
+  // "1: POSIX  ADVISORY  WRITE 1234 fe:00:5678 0 EOF"
+  std::ifstream locks("/proc/locks");
+  for (std::string line; std::getline(locks, line);) {
+    std::istringstream words(line);
+    std::string number, type, mode, access, file;
+    pid_t holder = 0;
+    if (!(words >> number >> type >> mode >> access >> holder >> file) || type != "POSIX" || access != "WRITE")
+      continue;
+    if (file.substr(file.rfind(':') + 1) == std::to_string(lock.st_ino)) return holder;
+  }
+  return 0;
 }
+
+namespace {
 
 bool is_lock_failure(const rocksdb::Status& status) {
   std::string text = status.ToString();
@@ -97,9 +109,10 @@ bool is_lock_failure(const rocksdb::Status& status) {
 
 StoreError in_use(const std::string& directory) {
   pid_t holder = lock_holder(directory);
-  return {ErrorKind::Unavailable, directory + " is in use by " +
-                                      (holder > 0 ? "process " + std::to_string(holder) : "another store") +
-                                      "; stop it first, or choose another directory"};
+  std::string who = holder == ::getpid() ? "another store of this process"
+                    : holder > 0         ? "process " + std::to_string(holder)
+                                         : "another process";
+  return {ErrorKind::Unavailable, directory + " is in use by " + who + "; stop it first, or choose another directory"};
 }
 
 StoreResult<std::string> read_whole(rocksdb::Env& env, const std::string& path) {
@@ -109,7 +122,8 @@ StoreResult<std::string> read_whole(rocksdb::Env& env, const std::string& path) 
   return contents;
 }
 
-// The database directory's log files, oldest first.
+}  // namespace
+
 StoreResult<std::vector<std::string>> log_files(rocksdb::Env& env, const std::string& directory) {
   std::vector<std::string> names;
   rocksdb::Status status = env.GetChildren(directory, &names);
@@ -118,6 +132,8 @@ StoreResult<std::vector<std::string>> log_files(rocksdb::Env& env, const std::st
   std::ranges::sort(names, {}, [](const std::string& name) { return std::strtoull(name.c_str(), nullptr, 10); });
   return names;
 }
+
+namespace {
 
 StoreError lost_writes(const std::string& directory, Revision acknowledged, Revision found) {
   return {ErrorKind::Corrupt, directory + ": writes up to revision " + std::to_string(acknowledged.value) +
@@ -184,20 +200,32 @@ AckMarker::~AckMarker() {
   if (file_ >= 0) ::close(file_);
 }
 
-StoreResult<AckMarker> AckMarker::open(const std::string& path) {
+Revision AckMarker::read(const std::string& directory) {
   AckMarker marker;
+  marker.file_ = ::open((directory + "/" + kFile).c_str(), O_RDONLY | O_CLOEXEC);
+  if (marker.file_ >= 0) marker.load();
+  return marker.acknowledged_;
+}
+
+StoreResult<AckMarker> AckMarker::open(const std::string& directory) {
+  AckMarker marker;
+  std::string path = directory + "/" + kFile;
   marker.file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (marker.file_ < 0) return StoreError{ErrorKind::Unavailable, path + ": " + std::strerror(errno)};
+  marker.load();
+  return marker;
+}
+
+void AckMarker::load() {
   for (bool second : {false, true}) {
     std::array<uint64_t, 2> slot = {};
-    if (::pread(marker.file_, slot.data(), sizeof slot, second ? 16 : 0) != static_cast<ssize_t>(sizeof slot)) continue;
+    if (::pread(file_, slot.data(), sizeof slot, second ? 16 : 0) != static_cast<ssize_t>(sizeof slot)) continue;
     uint64_t check = hash_bytes({reinterpret_cast<const char*>(slot.data()), sizeof slot[0]});
-    if (check == slot[1] && Revision{slot[0]} > marker.acknowledged_) {
-      marker.acknowledged_ = {slot[0]};
-      marker.second_slot_ = !second;
+    if (check == slot[1] && Revision{slot[0]} > acknowledged_) {
+      acknowledged_ = {slot[0]};
+      second_slot_ = !second;
     }
   }
-  return marker;
 }
 
 void AckMarker::set(Revision revision) {
@@ -253,7 +281,7 @@ StoreResult<Database> open_database(const RocksOptions& options, rocksdb::Env* e
   if (failed) return StoreError{ErrorKind::Unavailable, directory + ": " + failed.message()};
 
   Database database;
-  StoreResult<AckMarker> marker = AckMarker::open(directory + "/ACKNOWLEDGED");
+  StoreResult<AckMarker> marker = AckMarker::open(directory);
   if (!marker) return marker.take_error();
   database.marker = std::move(*marker);
 
@@ -304,8 +332,21 @@ StoreResult<std::unique_ptr<rocksdb::DB>> open_for_reading(const std::string& di
   rocksdb::Options db_options = database_options(options, nullptr);
   db_options.create_if_missing = false;
   db_options.max_open_files = -1;  // Files stay readable although their owner deletes them.
+  // The owner may be in the middle of a write.
+  db_options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
   rocksdb::DB* raw = nullptr;
   rocksdb::Status status = rocksdb::DB::OpenAsSecondary(db_options, directory, scratch, &raw);
+  if (!status.ok()) return from_rocks(status, directory);
+  return std::unique_ptr<rocksdb::DB>(raw);
+}
+
+StoreResult<std::unique_ptr<rocksdb::DB>> create_database(const std::string& directory) {
+  RocksOptions options;
+  options.directory = directory;
+  rocksdb::Options db_options = database_options(options, nullptr);
+  db_options.error_if_exists = true;
+  rocksdb::DB* raw = nullptr;
+  rocksdb::Status status = rocksdb::DB::Open(db_options, directory, &raw);
   if (!status.ok()) return from_rocks(status, directory);
   return std::unique_ptr<rocksdb::DB>(raw);
 }

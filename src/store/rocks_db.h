@@ -3,8 +3,11 @@
 
 #include <rocksdb/db.h>
 
+#include <sys/types.h>
+
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "store/store.h"
 
@@ -21,13 +24,18 @@ class AckMarker {
   AckMarker& operator=(AckMarker&& other) noexcept;
   ~AckMarker();
 
-  static StoreResult<AckMarker> open(const std::string& path);
+  static constexpr const char* kFile = "ACKNOWLEDGED";
+  static StoreResult<AckMarker> open(const std::string& directory);
+  // Only looks; 0 if there is none.
+  static Revision read(const std::string& directory);
 
   Revision acknowledged() const { return acknowledged_; }
   void set(Revision revision);  // Failing to write it only makes it older.
   void sync();
 
  private:
+  void load();
+
   int file_ = -1;
   Revision acknowledged_;
   bool second_slot_ = false;
@@ -47,6 +55,15 @@ StoreResult<Database> open_database(const RocksOptions& options, rocksdb::Env* e
 
 // The same store as its owner sees it, for a second process that only reads: takes no lock, changes nothing.
 StoreResult<std::unique_ptr<rocksdb::DB>> open_for_reading(const std::string& directory, const std::string& scratch);
+
+// A new one, for whoever fills it.
+StoreResult<std::unique_ptr<rocksdb::DB>> create_database(const std::string& directory);
+
+// The process that holds the database's lock, perhaps this one; 0 if nobody, or if that cannot be told.
+pid_t lock_holder(const std::string& directory);
+
+// The names of a database's log files, oldest first.
+StoreResult<std::vector<std::string>> log_files(rocksdb::Env& env, const std::string& directory);
 
 // For walks over more than one key; the default is for the versions of one.
 rocksdb::ReadOptions reading_in_order();

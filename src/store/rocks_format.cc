@@ -1,62 +1,13 @@
 #include "store/rocks_format.h"
 
+#include "store/varint.h"
+
 namespace holdfast::store::rocks {
 namespace {
 
 constexpr uint8_t kDeleted = 1;
 constexpr uint8_t kExpires = 2;
 constexpr size_t kRevisionBytes = 8;
-
-void put_u64(std::string& out, uint64_t value) {
-  for (int shift = 56; shift >= 0; shift -= 8) out.push_back(static_cast<char>(value >> shift));
-}
-
-uint64_t read_u64(std::string_view bytes) {
-  uint64_t value = 0;
-  for (size_t i = 0; i < kRevisionBytes; ++i) value = value << 8 | static_cast<uint8_t>(bytes[i]);
-  return value;
-}
-
-void put_varint(std::string& out, uint64_t value) {
-  for (; value >= 0x80; value >>= 7) out.push_back(static_cast<char>(value | 0x80));
-  out.push_back(static_cast<char>(value));
-}
-
-// Takes from the front of a record; once something was missing, everything after is refused.
-class Reader {
- public:
-  explicit Reader(std::string_view bytes) : rest_(bytes) {}
-
-  uint8_t byte() { return take(1) ? static_cast<uint8_t>(taken_[0]) : 0; }
-  uint64_t u64() { return take(kRevisionBytes) ? read_u64(taken_) : 0; }
-  uint64_t varint() {
-    uint64_t value = 0;
-    for (int shift = 0; shift < 64; shift += 7) {
-      uint8_t b = byte();
-      if (!ok_) return 0;
-      value |= static_cast<uint64_t>(b & 0x7f) << shift;
-      if (b < 0x80) return value;
-    }
-    ok_ = false;
-    return 0;
-  }
-  std::string_view bytes(uint64_t count) { return take(count) ? taken_ : std::string_view(); }
-  std::string_view rest() const { return rest_; }
-  bool ok() const { return ok_; }
-
- private:
-  bool take(uint64_t count) {
-    ok_ = ok_ && rest_.size() >= count;
-    if (!ok_) return false;
-    taken_ = rest_.substr(0, count);
-    rest_.remove_prefix(count);
-    return true;
-  }
-
-  std::string_view rest_;
-  std::string_view taken_;
-  bool ok_ = true;
-};
 
 }  // namespace
 
@@ -66,20 +17,20 @@ std::string version_key(std::string_view key, Revision revision) {
   out.push_back('d');
   out.append(key);
   out.push_back('\0');
-  put_u64(out, ~revision.value);
+  put_big_endian(out, ~revision.value);
   return out;
 }
 
 std::string log_key(Revision revision) {
   std::string out = "l";
-  put_u64(out, revision.value);
+  put_big_endian(out, revision.value);
   return out;
 }
 
 std::string expiry_key(int64_t expiry_ms, Revision revision, std::string_view key) {
   std::string out = "e";
-  put_u64(out, static_cast<uint64_t>(expiry_ms));
-  put_u64(out, revision.value);
+  put_big_endian(out, static_cast<uint64_t>(expiry_ms));
+  put_big_endian(out, revision.value);
   out.append(key);
   return out;
 }
@@ -88,16 +39,16 @@ std::optional<VersionKey> parse_version_key(std::string_view bytes) {
   if (bytes.size() < 3 + kRevisionBytes || bytes.front() != 'd') return std::nullopt;
   size_t end = bytes.size() - kRevisionBytes - 1;
   if (bytes[end] != '\0') return std::nullopt;
-  return VersionKey{bytes.substr(1, end - 1), {~read_u64(bytes.substr(end + 1))}};
+  return VersionKey{bytes.substr(1, end - 1), {~read_big_endian(bytes.substr(end + 1))}};
 }
 
 std::optional<Revision> parse_log_key(std::string_view bytes) {
   if (bytes.size() != 1 + kRevisionBytes || bytes.front() != 'l') return std::nullopt;
-  return Revision{read_u64(bytes.substr(1))};
+  return Revision{read_big_endian(bytes.substr(1))};
 }
 
 std::optional<ExpiryKey> parse_expiry_key(std::string_view bytes) {
-  Reader reader(bytes);
+  ByteReader reader(bytes);
   if (reader.byte() != 'e') return std::nullopt;
   ExpiryKey parsed;
   parsed.expiry_ms = static_cast<int64_t>(reader.u64());
@@ -111,12 +62,12 @@ std::string version_head(const Version& version) {
   std::string out;
   out.push_back(static_cast<char>((version.deleted ? kDeleted : 0) | (version.expiry_ms ? kExpires : 0)));
   put_varint(out, version.created.value);
-  if (version.expiry_ms) put_u64(out, static_cast<uint64_t>(version.expiry_ms));
+  if (version.expiry_ms) put_big_endian(out, static_cast<uint64_t>(version.expiry_ms));
   return out;
 }
 
 std::optional<Version> parse_version(std::string_view bytes) {
-  Reader reader(bytes);
+  ByteReader reader(bytes);
   uint8_t flags = reader.byte();
   Version version;
   version.deleted = flags & kDeleted;
@@ -128,7 +79,7 @@ std::optional<Version> parse_version(std::string_view bytes) {
 }
 
 void append_log_entry(std::string& out, const LogEntry& entry) {
-  put_u64(out, static_cast<uint64_t>(entry.time_ms));
+  put_big_endian(out, static_cast<uint64_t>(entry.time_ms));
   for (const Change& change : entry.changes) {
     out.push_back(static_cast<char>(change.type));
     put_varint(out, change.previous.value);
@@ -139,7 +90,7 @@ void append_log_entry(std::string& out, const LogEntry& entry) {
 }
 
 std::optional<LogEntry> parse_log_entry(std::string_view bytes) {
-  Reader reader(bytes);
+  ByteReader reader(bytes);
   LogEntry entry;
   entry.time_ms = static_cast<int64_t>(reader.u64());
   while (reader.ok() && !reader.rest().empty()) {
@@ -159,13 +110,13 @@ std::optional<LogEntry> parse_log_entry(std::string_view bytes) {
 
 std::string encode_revision(Revision revision) {
   std::string out;
-  put_u64(out, revision.value);
+  put_big_endian(out, revision.value);
   return out;
 }
 
 std::optional<Revision> parse_revision(std::string_view bytes) {
   if (bytes.size() != kRevisionBytes) return std::nullopt;
-  return Revision{read_u64(bytes)};
+  return Revision{read_big_endian(bytes)};
 }
 
 }  // namespace holdfast::store::rocks

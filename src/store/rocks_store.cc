@@ -244,7 +244,7 @@ class RocksStore final : public Store {
       if (!version->deleted) {
         if (request.limit == 0 || page.items.size() < request.limit) {
           Blob value = request.keys_only ? nullptr : make_blob(std::string(version->value));
-          page.items.push_back({seen, std::move(value), version->created, found->revision});
+          page.items.push_back({seen, std::move(value), version->created, found->revision, version->expiry_ms != 0});
         } else {
           page.more = true;
           if (!request.count) break;

@@ -148,7 +148,8 @@ TEST(RocksStore, a_second_store_on_the_same_folder_is_refused_by_name) {
   StoreResult<std::unique_ptr<Store>> second = open_rocks(options_in(folder.path()));
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().kind, ErrorKind::Unavailable);
-  EXPECT_THAT(second.error().message, HasSubstr(folder.path() + " is in use by another store"));
+  EXPECT_THAT(second.error().message, HasSubstr(folder.path() + " is in use by another store of this process"));
+  EXPECT_EQ(rocks::lock_holder(folder.path()), ::getpid()) << "and asking did not take the lock away";
 }
 
 TEST(RocksStore, a_folder_that_cannot_be_made_is_named) {

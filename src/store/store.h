@@ -77,9 +77,10 @@ Error to_api_error(StoreError error);
 
 struct KeyValue {
   std::string key;
-  Blob value;         // Null when only keys were asked for.
-  Revision created;   // When the key last came into being.
-  Revision modified;  // The resourceVersion.
+  Blob value;            // Null when only keys were asked for.
+  Revision created;      // When the key last came into being.
+  Revision modified;     // The resourceVersion.
+  bool expires = false;  // It was written with a TTL. Told by range() only.
 };
 
 struct Got {
@@ -274,6 +275,55 @@ struct EtcdOptions {
 // Loads the etcd engine (gRPC costs every start, so it is a module of its own) and connects; may wait for the network.
 // Unavailable when no endpoint answers within request_timeout.
 StoreResult<std::unique_ptr<Store>> open_etcd(EtcdOptions options);
+
+// --- Moving and checking: for the command line; these wait
+// ------------------------------------------------------------
+
+// One file that holds a store's newest state, checksummed (docs/formats/store.md).
+struct BackupFile {
+  std::string path;
+};
+using Location = std::variant<RocksOptions, EtcdOptions, BackupFile>;
+
+struct Moved {
+  uint64_t items = 0;
+  uint64_t bytes = 0;  // Keys and values.
+  Revision revision;   // The source's, to which all of it belongs.
+};
+
+struct MoveOptions {
+  std::string prefix = "/";  // What to take from an etcd that others use too.
+  // An etcd does not tell how long a key has to live: what expires lives this long again.
+  std::chrono::seconds ttl = std::chrono::hours(1);
+  std::function<void(const Moved& so_far)> progress = nullptr;  // Now and then.
+};
+
+// Copies the newest state of every key. The source may be in use meanwhile, a running embedded store too. The target
+// must be empty (Invalid, naming it). Embedded stores and backups keep every revision; an etcd numbers anew. Nothing is
+// left of a copy that fails, except in an etcd.
+StoreResult<Moved> copy_store(const Location& from, const Location& to, const MoveOptions& options = {});
+
+struct Problem {
+  std::string where;  // The key, the revision or the file.
+  std::string what;
+};
+
+struct CheckReport {
+  Moved checked;
+  uint64_t versions = 0;  // With history, on an embedded store.
+  std::vector<Problem> problems;
+  uint64_t more_problems = 0;  // Beyond those listed.
+};
+
+struct CheckOptions {
+  std::string prefix = "/";
+  // What is wrong with a value; nothing if it is right.
+  std::function<std::optional<std::string>(std::string_view key, std::string_view value)> verify = nullptr;
+  std::function<void(const Moved& so_far)> progress = nullptr;
+};
+
+// Reads everything and names what is damaged. An error only if it could not be looked at at all.
+StoreResult<CheckReport> check_store(const Location& location, const CheckOptions& options = {});
 
 }  // namespace store
 }  // namespace holdfast

@@ -1,0 +1,176 @@
+// Copying and checking, whatever lies on either side.
+#include <condition_variable>
+#include <mutex>
+
+#include "store/records.h"
+#include "store/rocks_records.h"
+#include "store/rules.h"
+
+namespace holdfast::store {
+namespace {
+
+constexpr uint64_t kPageItems = 500;
+constexpr size_t kWritesTogether = 256;
+constexpr uint64_t kProgressItems = 1000;
+
+// Calls start(callback) and waits: these functions are for the command line.
+template <class T, class Start>
+T wait_for(Start start) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::optional<T> answer;
+  start([&](T value) {
+    std::lock_guard lock(mutex);
+    answer.emplace(std::move(value));
+    changed.notify_all();
+  });
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return answer.has_value(); });
+  return std::move(*answer);
+}
+
+class EtcdSource final : public Source {
+ public:
+  EtcdSource(std::unique_ptr<Store> store, std::string prefix, Page first)
+      : store_(std::move(store)), prefix_(std::move(prefix)), first_(std::move(first)) {}
+
+  static RangeRequest request(const std::string& prefix) { return {.prefix = prefix, .limit = kPageItems}; }
+
+  Revision revision() const override { return first_.revision; }
+
+  StoreResult<Unit> walk(const std::function<StoreResult<Unit>(const Record&)>& take) override {
+    RangeRequest next = request(prefix_);
+    next.at = first_.revision;
+    while (true) {
+      StoreResult<Page> page = wait_for<StoreResult<Page>>([&](auto done) { store_->range(next, std::move(done)); });
+      if (!page) return page.take_error();
+      for (const KeyValue& item : page->items) {
+        StoreResult<Unit> taken = take({item.key, *item.value, item.created, item.modified, item.expires ? -1 : 0});
+        if (!taken) return taken;
+      }
+      if (!page->more || page->items.empty()) return Unit{};
+      next.from = page->items.back().key + '\0';
+    }
+  }
+
+ private:
+  std::unique_ptr<Store> store_;
+  const std::string prefix_;
+  const Page first_;
+};
+
+class EtcdSink final : public Sink {
+ public:
+  EtcdSink(std::unique_ptr<Store> store, const Clock& clock) : store_(std::move(store)), clock_(clock) {}
+
+  StoreResult<Unit> put(const Record& record) override {
+    std::chrono::seconds ttl{};
+    if (record.expiry_ms != 0) {
+      // What has expired meanwhile goes as soon as it is there.
+      ttl = std::chrono::seconds(std::max<int64_t>(1, record.expiry_ms / 1000 - clock_.now().seconds));
+    }
+    waiting_.push_back({create(std::string(record.key), make_blob(std::string(record.value)), ttl)});
+    return waiting_.size() < kWritesTogether ? Unit{} : write();
+  }
+
+  StoreResult<Unit> finish(Revision) override { return write(); }
+
+ private:
+  StoreResult<Unit> write() {
+    auto results = wait_for<std::vector<StoreResult<WriteResult>>>(
+        [&](auto done) { store_->write_all(std::exchange(waiting_, {}), std::move(done)); });
+    for (StoreResult<WriteResult>& result : results) {
+      if (!result) return result.take_error();
+      if (auto* conflict = std::get_if<Conflict>(&*result)) {
+        std::string key = conflict->current ? conflict->current->key : "";
+        return StoreError{ErrorKind::Invalid, key + ": somebody else writes to the target"};
+      }
+    }
+    return Unit{};
+  }
+
+  std::unique_ptr<Store> store_;
+  const Clock& clock_;
+  std::vector<Transaction> waiting_;
+};
+
+StoreResult<std::unique_ptr<Source>> open_source(const Location& location, const std::string& prefix) {
+  if (auto* rocks = std::get_if<RocksOptions>(&location)) return open_rocks_source(*rocks);
+  if (auto* backup = std::get_if<BackupFile>(&location)) return open_backup(backup->path);
+  StoreResult<std::unique_ptr<Store>> store = open_etcd(std::get<EtcdOptions>(location));
+  if (!store) return store.take_error();
+  RangeRequest request = EtcdSource::request(prefix);
+  request.limit = 1;
+  request.keys_only = true;
+  StoreResult<Page> first = wait_for<StoreResult<Page>>([&](auto done) { (*store)->range(request, std::move(done)); });
+  if (!first) return first.take_error();
+  return std::unique_ptr<Source>(std::make_unique<EtcdSource>(std::move(*store), prefix, std::move(*first)));
+}
+
+StoreResult<std::unique_ptr<Sink>> make_sink(const Location& location, const std::string& prefix) {
+  if (auto* rocks = std::get_if<RocksOptions>(&location)) return make_rocks_sink(*rocks);
+  if (auto* backup = std::get_if<BackupFile>(&location)) return make_backup(backup->path);
+  EtcdOptions options = std::get<EtcdOptions>(location);
+  options.compaction_interval = {};
+  StoreResult<std::unique_ptr<Store>> store = open_etcd(options);
+  if (!store) return store.take_error();
+  StoreResult<Page> first = wait_for<StoreResult<Page>>(
+      [&](auto done) { (*store)->range({.prefix = prefix, .limit = 1, .keys_only = true}, std::move(done)); });
+  if (!first) return first.take_error();
+  if (!first->items.empty()) {
+    return StoreError{ErrorKind::Invalid, "the etcd at " + options.endpoints.front() + " is not empty: it holds " +
+                                              first->items.front().key};
+  }
+  return std::unique_ptr<Sink>(std::make_unique<EtcdSink>(std::move(*store), system_clock()));
+}
+
+}  // namespace
+
+StoreResult<Moved> copy_store(const Location& from, const Location& to, const MoveOptions& options) {
+  StoreResult<std::unique_ptr<Source>> source = open_source(from, options.prefix);
+  if (!source) return source.take_error();
+  StoreResult<std::unique_ptr<Sink>> sink = make_sink(to, options.prefix);
+  if (!sink) return sink.take_error();
+  Moved moved;
+  moved.revision = (*source)->revision();
+  StoreResult<Unit> walked = (*source)->walk([&](const Record& record) -> StoreResult<Unit> {
+    if (!has_prefix(record.key, options.prefix)) return Unit{};
+    Record copied = record;
+    if (copied.expiry_ms < 0) copied.expiry_ms = (system_clock().now().seconds + options.ttl.count()) * 1000;
+    StoreResult<Unit> put = (*sink)->put(copied);
+    if (!put) return put;
+    ++moved.items;
+    moved.bytes += record.key.size() + record.value.size();
+    if (options.progress && moved.items % kProgressItems == 0) options.progress(moved);
+    return Unit{};
+  });
+  if (!walked) return walked.take_error();
+  StoreResult<Unit> finished = (*sink)->finish(moved.revision);
+  if (!finished) return finished.take_error();
+  return moved;
+}
+
+StoreResult<CheckReport> check_store(const Location& location, const CheckOptions& options) {
+  if (auto* rocks = std::get_if<RocksOptions>(&location)) return rocks::check_rocks(*rocks, options);
+  StoreResult<std::unique_ptr<Source>> source = open_source(location, options.prefix);
+  if (!source) return source.take_error();
+  CheckReport report;
+  report.checked.revision = (*source)->revision();
+  StoreResult<Unit> walked = (*source)->walk([&](const Record& record) -> StoreResult<Unit> {
+    if (!has_prefix(record.key, options.prefix)) return Unit{};
+    ++report.checked.items;
+    ++report.versions;
+    report.checked.bytes += record.key.size() + record.value.size();
+    if (options.verify) {
+      if (std::optional<std::string> wrong = options.verify(record.key, record.value)) {
+        report.problems.push_back({std::string(record.key), std::move(*wrong)});
+      }
+    }
+    if (options.progress && report.checked.items % kProgressItems == 0) options.progress(report.checked);
+    return Unit{};
+  });
+  if (!walked) return walked.take_error();
+  return report;
+}
+
+}  // namespace holdfast::store
