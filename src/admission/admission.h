@@ -1,0 +1,80 @@
+// The admission plugins of Kubernetes that are about one object: those a server has on by default, in Kubernetes'
+// order. They complete or refuse what is written, and look at other objects to do so.
+//
+//   Chain chain;
+//   if (Result<Unit> ok = chain.admit(attributes, draft.root()); !ok) ...      // before the kind's own preparation
+//   if (Result<Unit> ok = chain.validate(attributes, object); !ok) ...         // after the kind's own validation
+//
+// Refusals are the API's own: 403 `pods "p" is forbidden: ...`, 404 for a namespace that is not there, 422 for labels
+// of a namespace that say nothing.
+//
+// Threading: a Chain is constant after construction; Lookup is called on the thread that asks.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "types/types.h"
+#include "value/value.h"
+
+namespace holdfast::admission {
+
+enum class Operation : uint8_t { Create, Update, Delete, Connect };
+
+// Other objects, as the server holds them, and what the caller may do. Namespace "" for cluster-scoped resources.
+class Lookup {
+ public:
+  virtual ~Lookup() = default;
+  // In the v1 of its group; nothing when it is not there. The value lies in `arena`.
+  virtual std::optional<Value> get(Arena& arena, std::string_view group, std::string_view plural, std::string_view ns,
+                                   std::string_view name) const = 0;
+  virtual std::vector<Value> list(Arena& arena, std::string_view group, std::string_view plural,
+                                  std::string_view ns) const = 0;
+  // Whether whoever makes the request may do this, by name.
+  virtual bool authorized(std::string_view verb, std::string_view group, std::string_view resource,
+                          std::string_view name) const = 0;
+};
+
+// One request. Views live as long as it does.
+struct Attributes {
+  Operation operation = Operation::Create;
+  const types::Resource& resource;
+  std::string_view subresource = {};
+  std::string_view ns = {};
+  std::string_view name = {};  // Empty for a create under generateName, until the name is made.
+  const Value* old = nullptr;  // Null for a create.
+  bool dry_run = false;
+  Arena& arena;
+  const Lookup& lookup;
+  std::vector<std::string>& warnings;  // Texts of Warning headers; added to.
+};
+
+struct Plugin;  // One plugin's functions; private to the room.
+
+class Chain {
+ public:
+  // Every plugin here, by the names that --disable-admission-plugins takes.
+  static std::span<const std::string_view> plugin_names();
+
+  // All plugins but those named. Names that are no plugin of this room are passed over.
+  explicit Chain(std::span<const std::string_view> disabled = {});
+
+  // Whether any plugin would look at such a request; false spares preparing it.
+  bool handles(const types::Resource& resource, std::string_view subresource, Operation operation) const;
+  // The mutating parts, in order. For a delete there is no object: pass a node of null.
+  Result<Unit> admit(Attributes& attributes, Draft::Node object) const;
+  // The validating parts, in order. `object` is null for a delete.
+  Result<Unit> validate(Attributes& attributes, const Value& object) const;
+
+ private:
+  std::vector<const Plugin*> plugins_;
+};
+
+}  // namespace holdfast::admission

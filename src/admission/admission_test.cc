@@ -1,0 +1,335 @@
+#include "admission/admission.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <list>
+
+#include "codec/json.h"
+
+namespace holdfast::admission {
+namespace {
+
+// Objects under "group/plural/namespace/name", and what the caller may do.
+class Objects : public Lookup {
+ public:
+  void add(std::string_view group, std::string_view plural, std::string_view ns, std::string json) {
+    const std::string& text = texts_.emplace_back(std::move(json));
+    const Value object = *codec::decode_json(arena_, text);
+    objects_.push_back({std::string(group), std::string(plural), std::string(ns), object});
+  }
+  void allow(std::string what) { allowed_.push_back(std::move(what)); }
+
+  std::optional<Value> get(Arena&, std::string_view group, std::string_view plural, std::string_view ns,
+                           std::string_view name) const override {
+    for (const Entry& entry : objects_) {
+      if (entry.group == group && entry.plural == plural && entry.ns == ns &&
+          entry.object.text_at("metadata", "name") == name) {
+        return entry.object;
+      }
+    }
+    return std::nullopt;
+  }
+  std::vector<Value> list(Arena&, std::string_view group, std::string_view plural, std::string_view ns) const override {
+    std::vector<Value> found;
+    for (const Entry& entry : objects_) {
+      if (entry.group == group && entry.plural == plural && entry.ns == ns) found.push_back(entry.object);
+    }
+    return found;
+  }
+  bool authorized(std::string_view verb, std::string_view, std::string_view resource,
+                  std::string_view name) const override {
+    const std::string asked = std::string(verb) + " " + std::string(resource) + " " + std::string(name);
+    return std::find(allowed_.begin(), allowed_.end(), asked) != allowed_.end();
+  }
+
+ private:
+  struct Entry {
+    std::string group, plural, ns;
+    Value object;
+  };
+  Arena arena_;
+  std::list<std::string> texts_;
+  std::vector<Entry> objects_;
+  std::vector<std::string> allowed_;
+};
+
+Objects cluster() {
+  Objects objects;
+  objects.add("", "namespaces", "", R"({"metadata":{"name":"plain"},"status":{"phase":"Active"}})");
+  objects.add("", "namespaces", "", R"({"metadata":{"name":"term"},"status":{"phase":"Terminating"}})");
+  objects.add("", "namespaces", "",
+              R"({"metadata":{"name":"base","labels":{"pod-security.kubernetes.io/enforce":"baseline"}}})");
+  objects.add("", "namespaces", "",
+              R"({"metadata":{"name":"strict","labels":{"pod-security.kubernetes.io/enforce":"restricted"}}})");
+  objects.add("", "namespaces", "",
+              R"({"metadata":{"name":"warned","labels":{"pod-security.kubernetes.io/warn":"restricted",)"
+              R"("pod-security.kubernetes.io/warn-version":"v1.30"}}})");
+  objects.add("", "namespaces", "", R"({"metadata":{"name":"limited"}})");
+  objects.add("", "limitranges", "limited",
+              R"({"metadata":{"name":"l"},"spec":{"limits":[{"type":"Container","default":{"cpu":"1"},)"
+              R"("defaultRequest":{"cpu":"500m"},"min":{"cpu":"100m"},"max":{"cpu":"2"},)"
+              R"("maxLimitRequestRatio":{"cpu":"4"}},{"type":"Pod","max":{"cpu":"1500m"}},)"
+              R"({"type":"PersistentVolumeClaim","min":{"storage":"1Gi"}}]}})");
+  objects.add("scheduling.k8s.io", "priorityclasses", "",
+              R"({"metadata":{"name":"hi"},"value":100,"preemptionPolicy":"Never"})");
+  objects.add("storage.k8s.io", "storageclasses", "",
+              R"({"metadata":{"name":"old","creationTimestamp":"2026-01-01T00:00:00Z",)"
+              R"("annotations":{"storageclass.kubernetes.io/is-default-class":"true"}},"allowVolumeExpansion":false})");
+  objects.add("storage.k8s.io", "storageclasses", "",
+              R"({"metadata":{"name":"new","creationTimestamp":"2026-02-01T00:00:00Z",)"
+              R"("annotations":{"storageclass.kubernetes.io/is-default-class":"true"}},"allowVolumeExpansion":true})");
+  objects.add("networking.k8s.io", "ingressclasses", "",
+              R"({"metadata":{"name":"web","annotations":{"ingressclass.kubernetes.io/is-default-class":"true"}}})");
+  objects.add("node.k8s.io", "runtimeclasses", "",
+              R"({"metadata":{"name":"box"},"overhead":{"podFixed":{"cpu":"100m"}},)"
+              R"("scheduling":{"nodeSelector":{"box":"yes"},"tolerations":[{"key":"box","operator":"Exists"}]}})");
+  objects.add("", "nodes", "", R"({"metadata":{"name":"n","labels":{"topology.kubernetes.io/zone":"z","other":"o"}}})");
+  return objects;
+}
+
+struct Case {
+  const char* name;
+  const char* group = "";
+  const char* plural = "pods";
+  const char* ns = "plain";
+  const char* object = "";
+  const char* old = nullptr;
+  const char* subresource = "";
+  const char* want = "";     // Members that must be in the result, as JSON; or nothing.
+  const char* error = "";    // The message of the refusal.
+  const char* warning = "";  // The first warning.
+  Operation operation = Operation::Create;
+};
+
+void PrintTo(const Case& c, std::ostream* os) { *os << c.name; }
+
+// Every member of `want` is in `got`, lists compared whole.
+bool includes(const Value& got, const Value& want) {
+  if (!want.is_map()) return equal(got, want);
+  for (const Member& member : want.members()) {
+    const Value* found = got.find(member.key);
+    if (found == nullptr || !includes(*found, member.value)) return false;
+  }
+  return true;
+}
+
+class AdmissionTest : public testing::TestWithParam<Case> {};
+
+TEST_P(AdmissionTest, DoesWhatKubernetesDoes) {
+  const Case& c = GetParam();
+  Arena arena;
+  const Objects objects = cluster();
+  std::string plural = c.plural;
+  const types::Resource* resource = types::find_resource(c.group, "v1", plural);
+  ASSERT_NE(resource, nullptr);
+  const Value object = *c.object == 0 ? Value::null() : *codec::decode_json(arena, c.object);
+  const Value old = c.old == nullptr ? Value::null() : *codec::decode_json(arena, c.old);
+  std::vector<std::string> warnings;
+  Attributes attributes{.operation = c.operation,
+                        .resource = *resource,
+                        .subresource = c.subresource,
+                        .ns = resource->namespaced ? c.ns : "",
+                        .name = object.is_null() ? "default" : object.text_at("metadata", "name"),
+                        .old = c.old == nullptr ? nullptr : &old,
+                        .arena = arena,
+                        .lookup = objects,
+                        .warnings = warnings};
+  const Chain chain;
+  EXPECT_TRUE(chain.handles(*resource, c.subresource, c.operation));
+  Draft draft(arena, object);
+  Result<Unit> done = chain.admit(attributes, draft.root());
+  const Value result = draft.value();
+  if (done) done = chain.validate(attributes, result);
+  if (*c.error != 0) {
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().message, c.error);
+    return;
+  }
+  ASSERT_TRUE(done) << done.error().message;
+  if (*c.want != 0) {
+    EXPECT_TRUE(includes(result, *codec::decode_json(arena, c.want))) << codec::encode_json(result);
+  }
+  EXPECT_EQ(warnings.empty() ? "" : warnings[0], c.warning);
+}
+
+constexpr Case kCases[] = {
+    {.name = "a namespace that is not there",
+     .plural = "configmaps",
+     .ns = "nosuch",
+     .object = R"({"metadata":{"name":"c"}})",
+     .error = R"(namespaces "nosuch" not found)"},
+    {.name = "a namespace on its way out",
+     .plural = "configmaps",
+     .ns = "term",
+     .object = R"({"metadata":{"name":"y"}})",
+     .error =
+         R"(configmaps "y" is forbidden: unable to create new content in namespace term because it is being terminated)"},
+    {.name = "the default namespace stays",
+     .plural = "namespaces",
+     .error = R"(namespaces "default" is forbidden: this namespace may not be deleted)",
+     .operation = Operation::Delete},
+    {.name = "a pod tolerates a node that is gone for five minutes",
+     .object = R"({"metadata":{"name":"p"},"spec":{"containers":[]}})",
+     .want =
+         R"({"spec":{"tolerations":[{"key":"node.kubernetes.io/not-ready","operator":"Exists","effect":"NoExecute",)"
+         R"("tolerationSeconds":300},{"key":"node.kubernetes.io/unreachable","operator":"Exists",)"
+         R"("effect":"NoExecute","tolerationSeconds":300}],"priority":0,"preemptionPolicy":"PreemptLowerPriority"}})"},
+    {.name = "a pod gets the priority of its class",
+     .object = R"({"metadata":{"name":"p"},"spec":{"priorityClassName":"hi"}})",
+     .want = R"({"spec":{"priority":100,"preemptionPolicy":"Never"}})"},
+    {.name = "a priority class that is not there",
+     .object = R"({"metadata":{"name":"p"},"spec":{"priorityClassName":"zz"}})",
+     .error = R"(pods "p" is forbidden: no PriorityClass with name zz was found)"},
+    {.name = "a priority that is not that of the class",
+     .object = R"({"metadata":{"name":"p"},"spec":{"priority":5}})",
+     .error = R"(pods "p" is forbidden: the integer value of priority (5) must not be provided in pod spec; priority )"
+              R"(admission controller computed 0 from the given PriorityClass name)"},
+    {.name = "under generateName the prefix is shown",
+     .object = R"({"metadata":{"generateName":"y-"},"spec":{"priorityClassName":"zz"}})",
+     .error = R"(pods "y-" is forbidden: no PriorityClass with name zz was found)"},
+    {.name = "a new node is not ready",
+     .plural = "nodes",
+     .object = R"({"metadata":{"name":"n"}})",
+     .want = R"({"spec":{"taints":[{"key":"node.kubernetes.io/not-ready","effect":"NoSchedule"}]}})"},
+    {.name = "a claim is protected and gets the newest default class",
+     .plural = "persistentvolumeclaims",
+     .object = R"({"metadata":{"name":"c"},"spec":{}})",
+     .want = R"({"metadata":{"finalizers":["kubernetes.io/pvc-protection"]},"spec":{"storageClassName":"new"}})"},
+    {.name = "a class that is set to nothing stays so",
+     .plural = "persistentvolumeclaims",
+     .object = R"({"metadata":{"name":"c"},"spec":{"storageClassName":""}})",
+     .want = R"({"spec":{"storageClassName":""}})"},
+    {.name = "an ingress gets the default class",
+     .group = "networking.k8s.io",
+     .plural = "ingresses",
+     .object = R"({"metadata":{"name":"i"},"spec":{}})",
+     .want = R"({"spec":{"ingressClassName":"web"}})"},
+    {.name = "a claim grows only where its class lets it",
+     .plural = "persistentvolumeclaims",
+     .object =
+         R"({"metadata":{"name":"c"},"spec":{"storageClassName":"old","resources":{"requests":{"storage":"2Gi"}}}})",
+     .old = R"({"spec":{"resources":{"requests":{"storage":"1Gi"}}},"status":{"phase":"Bound"}})",
+     .error = R"(persistentvolumeclaims "c" is forbidden: only dynamically provisioned pvc can be resized and the )"
+              R"(storageclass that provisions the pvc must support resize)",
+     .operation = Operation::Update},
+    {.name = "a runtime class brings overhead, labels and tolerations",
+     .object = R"({"metadata":{"name":"p"},"spec":{"runtimeClassName":"box","tolerations":[{"operator":"Exists"}]}})",
+     .want = R"({"spec":{"overhead":{"cpu":"100m"},"nodeSelector":{"box":"yes"},)"
+             R"("tolerations":[{"operator":"Exists"},{"key":"box","operator":"Exists"}]}})"},
+    {.name = "a runtime class that is not there",
+     .object = R"({"metadata":{"name":"p"},"spec":{"runtimeClassName":"zz"}})",
+     .error = R"(pods "p" is forbidden: pod rejected: RuntimeClass "zz" not found)"},
+    {.name = "overhead without a runtime class",
+     .object = R"({"metadata":{"name":"p"},"spec":{"overhead":{"cpu":"1"}}})",
+     .error =
+         R"(pods "p" is forbidden: pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead)"},
+    {.name = "defaults of a limit range, noted on the pod",
+     .ns = "limited",
+     .object = R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c"}],"initContainers":[{"name":"i"}]}})",
+     .want =
+         R"({"metadata":{"annotations":{"kubernetes.io/limit-ranger":"LimitRanger plugin set: cpu request for )"
+         R"(container c; cpu limit for container c; cpu request for init container i; cpu limit for init container i"}},)"
+         R"("spec":{"containers":[{"name":"c","resources":{"limits":{"cpu":"1"},"requests":{"cpu":"500m"}}}]}})"},
+    {.name = "too little, and too little for the limit",
+     .ns = "limited",
+     .object = R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"50m"},)"
+               R"("limits":{"cpu":"450m"}}}]}})",
+     .error =
+         R"(pods "p" is forbidden: [minimum cpu usage per Container is 100m, but request is 50m, cpu max limit to )"
+         R"(request ratio per Container is 4, but provided ratio is 9.000000])"},
+    {.name = "containers together ask for too much",
+     .ns = "limited",
+     .object =
+         R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"a","resources":{"requests":{"cpu":"900m"},)"
+         R"("limits":{"cpu":"900m"}}},{"name":"b","resources":{"requests":{"cpu":"900m"},"limits":{"cpu":"900m"}}}]}})",
+     .error = R"(pods "p" is forbidden: maximum cpu usage per Pod is 1500m, but limit is 1800m)"},
+    {.name = "a claim that is too small",
+     .plural = "persistentvolumeclaims",
+     .ns = "limited",
+     .object = R"({"metadata":{"name":"c"},"spec":{"storageClassName":"","resources":{"requests":{"storage":"1Mi"}}}})",
+     .error =
+         R"(persistentvolumeclaims "c" is forbidden: minimum storage usage per PersistentVolumeClaim is 1Gi, but request is 1Mi)"},
+    {.name = "a privileged pod under baseline",
+     .ns = "base",
+     .object = R"({"metadata":{"name":"b"},"spec":{"hostNetwork":true,"containers":[{"name":"a","securityContext":)"
+               R"({"privileged":true,"capabilities":{"add":["NET_ADMIN"]}}},{"name":"b","ports":[{"hostPort":80}]}],)"
+               R"("volumes":[{"name":"h","hostPath":{"path":"/"}}]}})",
+     .error =
+         R"(pods "b" is forbidden: violates PodSecurity "baseline:latest": non-default capabilities (container "a" )"
+         R"(must not include "NET_ADMIN" in securityContext.capabilities.add), host namespaces (hostNetwork=true), )"
+         R"(hostPath volumes (volume "h"), hostPort (container "b" uses hostPort 80), privileged (container "a" must )"
+         R"(not set securityContext.privileged=true))"},
+    {.name = "a plain pod under restricted",
+     .ns = "strict",
+     .object = R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c"}]}})",
+     .error =
+         R"(pods "p" is forbidden: violates PodSecurity "restricted:latest": allowPrivilegeEscalation != false )"
+         R"((container "c" must set securityContext.allowPrivilegeEscalation=false), unrestricted capabilities )"
+         R"((container "c" must set securityContext.capabilities.drop=["ALL"]), runAsNonRoot != true (pod or )"
+         R"(container "c" must set securityContext.runAsNonRoot=true), seccompProfile (pod or container "c" must set )"
+         R"(securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"))"},
+    {.name = "warned, not refused",
+     .ns = "warned",
+     .object = R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","securityContext":)"
+               R"({"allowPrivilegeEscalation":false,"capabilities":{"drop":["ALL"]},"runAsNonRoot":true}}]}})",
+     .warning = R"(would violate PodSecurity "restricted:v1.30": seccompProfile (pod or container "c" must set )"
+                R"(securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"))"},
+    {.name = "a controller is warned about what its pods would be refused for",
+     .group = "apps",
+     .plural = "deployments",
+     .ns = "base",
+     .object = R"({"metadata":{"name":"d"},"spec":{"template":{"spec":{"hostPID":true,"containers":[{"name":"c"}]}}}})",
+     .warning = R"(would violate PodSecurity "baseline:latest": host namespaces (hostPID=true))"},
+    {.name = "a level that is none",
+     .plural = "namespaces",
+     .object = R"({"metadata":{"name":"x","labels":{"pod-security.kubernetes.io/enforce":"foo"}}})",
+     .error =
+         R"(Namespace "x" is invalid: metadata.labels[pod-security.kubernetes.io/enforce]: Invalid value: "foo": must )"
+         R"(be one of privileged, baseline, restricted)"},
+    {.name = "a version that is none",
+     .plural = "namespaces",
+     .object = R"({"metadata":{"name":"x","labels":{"pod-security.kubernetes.io/warn-version":"v2"}}})",
+     .error =
+         R"(Namespace "x" is invalid: metadata.labels[pod-security.kubernetes.io/warn-version]: Invalid value: "v2": )"
+         R"(must be "latest" or "v1.x")"},
+    {.name = "who may not approve",
+     .group = "certificates.k8s.io",
+     .plural = "certificatesigningrequests",
+     .object = R"({"metadata":{"name":"r"},"spec":{"signerName":"example.com/s"}})",
+     .old = R"({"metadata":{"name":"r"},"spec":{"signerName":"example.com/s"}})",
+     .subresource = "approval",
+     .error =
+         R"(certificatesigningrequests.certificates.k8s.io "r" is forbidden: user not permitted to approve requests )"
+         R"(with signerName "example.com/s")",
+     .operation = Operation::Update},
+    {.name = "a bound pod has the labels of its node's place",
+     .object = R"({"metadata":{"name":"p"},"spec":{"nodeName":"n"}})",
+     .want = R"({"metadata":{"labels":{"topology.kubernetes.io/zone":"z"}}})"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Plugins, AdmissionTest, testing::ValuesIn(kCases), [](const auto& info) {
+  std::string name = info.param.name;
+  for (char& c : name) {
+    if (!isalnum(static_cast<unsigned char>(c))) c = '_';
+  }
+  return name;
+});
+
+TEST(ChainTest, DisabledPluginsDoNothing) {
+  Arena arena;
+  const Objects objects = cluster();
+  const std::string_view off[] = {"DefaultTolerationSeconds", "Priority", "NoSuchPlugin"};
+  const Chain chain(off);
+  std::vector<std::string> warnings;
+  const types::Resource& pods = *types::find_resource("", "v1", "pods");
+  Attributes attributes{
+      .resource = pods, .ns = "plain", .name = "p", .arena = arena, .lookup = objects, .warnings = warnings};
+  const Value pod = *codec::decode_json(arena, R"({"metadata":{"name":"p"},"spec":{}})");
+  Draft draft(arena, pod);
+  ASSERT_TRUE(chain.admit(attributes, draft.root()));
+  EXPECT_TRUE(equal(draft.value(), pod));
+}
+
+}  // namespace
+}  // namespace holdfast::admission

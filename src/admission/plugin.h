@@ -1,0 +1,31 @@
+// How a plugin states itself. Private to the room.
+#pragma once
+
+#include "admission/admission.h"
+
+namespace holdfast::admission {
+
+struct Plugin {
+  std::string_view name;
+  bool (*handles)(const types::Resource& resource, std::string_view subresource, Operation operation);
+  Result<Unit> (*admit)(Attributes& attributes, Draft::Node object) = nullptr;
+  Result<Unit> (*validate)(Attributes& attributes, const Value& object) = nullptr;
+};
+
+extern const Plugin kNamespaceLifecycle, kLimitRanger, kTaintNodesByCondition, kPodSecurity, kPriority,
+    kDefaultTolerationSeconds, kDefaultStorageClass, kStorageObjectInUseProtection, kPersistentVolumeClaimResize,
+    kRuntimeClass, kCertificateApproval, kCertificateSigning, kCertificateSubjectRestriction, kDefaultIngressClass,
+    kPodTopologyLabels;
+
+// <resource> "<name>" is forbidden: <why>. Without a name the object's own, its prefix, or "Unknown".
+Error refuse(const Attributes& attributes, const Value& object, std::string_view why);
+
+inline bool is_core(const types::Resource& resource, std::string_view plural) {
+  return resource.group.empty() && resource.plural == plural;
+}
+bool is_true(const Value& object, std::string_view key);
+bool has_text(std::span<const Value> items, std::string_view text);
+// "a", "b"
+std::string quoted(std::span<const std::string> texts);
+
+}  // namespace holdfast::admission

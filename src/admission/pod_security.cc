@@ -1,0 +1,233 @@
+// PodSecurity: the namespace's labels say which standard its pods must keep, and which they are warned about.
+
+#include "admission/pod_security.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include "admission/plugin.h"
+#include "base/api_error.h"
+#include "base/text.h"
+
+namespace holdfast::admission {
+
+std::string LevelVersion::text() const {
+  const char* name = level == Level::Privileged ? "privileged" : level == Level::Baseline ? "baseline" : "restricted";
+  return std::string(name) + ":" + (minor < 0 ? "latest" : "v1." + std::to_string(minor));
+}
+
+namespace {
+
+constexpr std::string_view kPrefix = "pod-security.kubernetes.io/";
+
+struct Policy {
+  LevelVersion enforce, warn;
+  std::vector<Cause> errors;
+};
+
+std::optional<Level> parse_level(std::string_view text) {
+  if (text == "privileged") return Level::Privileged;
+  if (text == "baseline") return Level::Baseline;
+  if (text == "restricted") return Level::Restricted;
+  return std::nullopt;
+}
+
+std::optional<int32_t> parse_version(std::string_view text) {
+  if (text == "latest") return -1;
+  if (!text.starts_with("v1.") || text.size() < 4) return std::nullopt;
+  int32_t minor = 0;
+  const std::string_view digits = text.substr(3);
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), minor);
+  const bool plain = digits.size() == 1 || digits[0] != '0';
+  if (error != std::errc() || end != digits.data() + digits.size() || minor < 0 || !plain) return std::nullopt;
+  return minor;
+}
+
+Policy policy_of(const Value& space) {
+  Policy policy;
+  bool enforce_set = false, warn_set = false, warn_version_set = false;
+  for (const std::string_view mode : {"enforce", "audit", "warn"}) {
+    LevelVersion parsed;
+    const std::string level_label = std::string(kPrefix) + std::string(mode), version_label = level_label + "-version";
+    const auto complain = [&](const std::string& label, std::string_view text, std::string_view why) {
+      policy.errors.push_back(field_invalid_text("metadata.labels[" + label + "]", text, why));
+    };
+    bool level_set = false, version_set = false;
+    if (const Value* text = space.get("metadata", "labels", std::string_view(level_label)); text != nullptr) {
+      level_set = true;
+      const std::optional<Level> level = parse_level(text->as_string());
+      if (!level) complain(level_label, text->as_string(), "must be one of privileged, baseline, restricted");
+      // What cannot be read is enforced strictly, and not warned about.
+      parsed.level = level.value_or(mode == "enforce" ? Level::Restricted : Level::Privileged);
+      if (mode == "enforce") enforce_set = level.has_value();
+    }
+    if (const Value* text = space.get("metadata", "labels", std::string_view(version_label)); text != nullptr) {
+      version_set = true;
+      const std::optional<int32_t> minor = parse_version(text->as_string());
+      if (!minor) complain(version_label, text->as_string(), "must be \"latest\" or \"v1.x\"");
+      parsed.minor = minor.value_or(-1);
+    }
+    if (mode == "enforce") policy.enforce = parsed;
+    if (mode == "warn") {
+      policy.warn = parsed;
+      warn_set = level_set;
+      warn_version_set = version_set;
+    }
+  }
+  if (!warn_set && enforce_set && policy.enforce.level > policy.warn.level) {
+    policy.warn.level = policy.enforce.level;
+    if (!warn_version_set) policy.warn.minor = policy.enforce.minor;
+  }
+  return policy;
+}
+
+std::string details(const std::vector<Violation>& found) {
+  std::string text;
+  for (const Violation& one : found) {
+    text += (text.empty() ? "" : ", ") + one.reason + (one.detail.empty() ? "" : " (" + one.detail + ")");
+  }
+  return text;
+}
+
+std::string reasons(const std::vector<Violation>& found) {
+  std::string text;
+  for (const Violation& one : found) text += (text.empty() ? "" : ", ") + one.reason;
+  return text;
+}
+
+// --- Pods and what makes them ---
+
+// Only a change of images, or of which containers there are, can bring in something new.
+bool is_significant(const Value& pod, const Value& old) {
+  for (const std::string_view list : {"containers", "initContainers"}) {
+    const std::span<const Value> now = pod.items_at("spec", list), was = old.items_at("spec", list);
+    if (now.size() != was.size()) return true;
+    for (size_t i = 0; i < now.size(); ++i) {
+      if (now[i].text_at("image") != was[i].text_at("image")) return true;
+    }
+  }
+  const std::span<const Value> was = old.items_at("spec", "ephemeralContainers");
+  for (const Value& container : pod.items_at("spec", "ephemeralContainers")) {
+    const auto known = std::find_if(was.begin(), was.end(),
+                                    [&](const Value& one) { return one.text_at("name") == container.text_at("name"); });
+    if (known == was.end() || known->text_at("image") != container.text_at("image")) return true;
+  }
+  return false;
+}
+
+// The template that a controller's pods come from; null when the kind has none.
+const Value* pod_template(const types::Resource& resource, const Value& object) {
+  const std::string_view plural = resource.plural;
+  if (resource.group == "apps" &&
+      (plural == "deployments" || plural == "replicasets" || plural == "statefulsets" || plural == "daemonsets")) {
+    return object.get("spec", "template");
+  }
+  if (is_core(resource, "replicationcontrollers")) return object.get("spec", "template");
+  if (is_core(resource, "podtemplates")) return object.find("template");
+  if (resource.group == "batch" && plural == "jobs") return object.get("spec", "template");
+  if (resource.group == "batch" && plural == "cronjobs") return object.get("spec", "jobTemplate", "spec", "template");
+  return nullptr;
+}
+
+bool makes_pods(const types::Resource& resource) {
+  return resource.group == "apps" || resource.group == "batch" || is_core(resource, "replicationcontrollers") ||
+         is_core(resource, "podtemplates");
+}
+
+Result<Unit> check_pod(Attributes& attributes, const Value& metadata_holder, const Value& spec, bool enforced,
+                       const Value& object) {
+  const std::optional<Value> space = attributes.lookup.get(attributes.arena, "", "namespaces", "", attributes.ns);
+  if (!space) {
+    if (!enforced) return Unit{};
+    return internal("failed to lookup namespace " + go_quote(attributes.ns));
+  }
+  const Policy policy = policy_of(*space);
+  const Value* metadata = metadata_holder.find("metadata");
+  if (enforced) {
+    const std::vector<Violation> found = violations(policy.enforce, metadata, spec);
+    if (!found.empty()) {
+      return refuse(attributes, object,
+                    "violates PodSecurity " + go_quote(policy.enforce.text()) + ": " + details(found));
+    }
+  }
+  const std::vector<Violation> found = violations(policy.warn, metadata, spec);
+  if (!found.empty()) {
+    attributes.warnings.push_back("would violate PodSecurity " + go_quote(policy.warn.text()) + ": " + details(found));
+  }
+  return Unit{};
+}
+
+// --- Namespaces ---
+
+void warn_about_pods(Attributes& attributes, std::string_view name, const LevelVersion& enforce) {
+  struct Count {
+    std::string first;
+    size_t pods = 0;
+  };
+  std::map<std::string, Count> by_reason;
+  for (const Value& pod : attributes.lookup.list(attributes.arena, "", "pods", name)) {
+    const Value* spec = pod.find("spec");
+    if (spec == nullptr) continue;
+    const std::vector<Violation> found = violations(enforce, pod.find("metadata"), *spec);
+    if (found.empty()) continue;
+    Count& count = by_reason[reasons(found)];
+    const std::string pod_name(pod.text_at("metadata", "name"));
+    if (count.pods++ == 0 || pod_name < count.first) count.first = pod_name;
+  }
+  if (by_reason.empty()) return;
+  attributes.warnings.push_back("existing pods in namespace " + go_quote(name) +
+                                " violate the new PodSecurity enforce level " + go_quote(enforce.text()));
+  std::vector<std::string> texts;
+  for (const auto& [reason, count] : by_reason) {
+    std::string who = count.first;
+    if (count.pods == 2) who += " (and 1 other pod)";
+    if (count.pods > 2) who += " (and " + std::to_string(count.pods - 1) + " other pods)";
+    texts.push_back(who + ": " + reason);
+  }
+  std::sort(texts.begin(), texts.end());
+  for (std::string& text : texts) attributes.warnings.push_back(std::move(text));
+}
+
+Result<Unit> check_namespace(Attributes& attributes, const Value& space) {
+  const Policy policy = policy_of(space);
+  const std::string_view name = space.text_at("metadata", "name");
+  if (attributes.old == nullptr) {
+    if (!policy.errors.empty()) return invalid(GroupKind{"", "Namespace"}, name, policy.errors);
+    return Unit{};
+  }
+  const Policy before = policy_of(*attributes.old);
+  if (!policy.errors.empty() && policy.errors != before.errors) {
+    return invalid(GroupKind{"", "Namespace"}, name, policy.errors);
+  }
+  const bool looser = policy.enforce.minor == before.enforce.minor && policy.enforce.level <= before.enforce.level;
+  if (policy.enforce == before.enforce || policy.enforce.level == Level::Privileged || looser) return Unit{};
+  warn_about_pods(attributes, name, policy.enforce);
+  return Unit{};
+}
+
+bool handles(const types::Resource& resource, std::string_view subresource, Operation operation) {
+  if (operation != Operation::Create && operation != Operation::Update) return false;
+  if (is_core(resource, "pods")) return subresource.empty() || subresource == "ephemeralcontainers";
+  return subresource.empty() && (is_core(resource, "namespaces") || makes_pods(resource));
+}
+
+Result<Unit> check(Attributes& attributes, const Value& object) {
+  if (is_core(attributes.resource, "namespaces")) return check_namespace(attributes, object);
+  if (is_core(attributes.resource, "pods")) {
+    const Value* spec = object.find("spec");
+    if (spec == nullptr) return Unit{};
+    const bool update = attributes.operation == Operation::Update && attributes.old != nullptr;
+    if (update && !is_significant(object, *attributes.old)) return Unit{};
+    return check_pod(attributes, object, *spec, true, object);
+  }
+  const Value* found = pod_template(attributes.resource, object);
+  if (found == nullptr || found->find("spec") == nullptr) return Unit{};
+  return check_pod(attributes, *found, *found->find("spec"), false, object);
+}
+
+}  // namespace
+
+const Plugin kPodSecurity = {.name = "PodSecurity", .handles = handles, .validate = check};
+
+}  // namespace holdfast::admission
