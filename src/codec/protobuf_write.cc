@@ -157,23 +157,14 @@ bool Encoder::structure(const Type& type, const Value& value) {
   return ok;
 }
 
-// Members one message takes of its parent's flattened ones.
-size_t flat_size(const Field& field) { return field.inlined ? field.type->members.size() : 1; }
-
 bool Encoder::message(const Type& type, std::span<const Value* const> members) {
-  size_t start_of[kMaxMembers];
-  size_t at = 0;
-  for (size_t i = 0; i < type.fields.size(); ++i) {
-    start_of[i] = at;
-    at += flat_size(type.fields[i]);
-  }
   const auto order = type.fields_by_number;
   for (size_t i = order.size(); i-- > 0;) {
     const Field& field = type.fields[order[i]];
-    const size_t start = start_of[order[i]];
+    const size_t start = type.member_starts[order[i]];
     if (field.inlined) {
       const size_t before = out_.size();
-      if (!message(*field.type, members.subspan(start, flat_size(field)))) return false;
+      if (!message(*field.type, members.subspan(start, field.type->members.size()))) return false;
       close(field, before);
     } else if (!this->field(field, members[start])) {
       return in_field(field.name);
