@@ -1,0 +1,370 @@
+#include <gtest/gtest.h>
+
+#include "base/base64.h"
+#include "codec/codec.h"
+#include "ownership/ownership.h"
+#include "schema/schema.h"
+
+namespace holdfast::ownership {
+namespace {
+
+class Fields : public testing::Test {
+ protected:
+  Value yaml(std::string_view text) {
+    Result<Value> value = codec::decode_yaml(arena_, arena_.copy(text));
+    EXPECT_TRUE(value.ok()) << text;
+    return *value;
+  }
+  Managed managed(std::string_view text) {
+    Result<Managed> decoded = decode_managed(arena_, yaml(text));
+    EXPECT_TRUE(decoded.ok()) << decoded.error().message;
+    return decoded.ok() ? *decoded : Managed();
+  }
+  std::string error(std::string_view text) {
+    const Result<Managed> decoded = decode_managed(arena_, yaml(text));
+    return decoded.ok() ? "no error" : decoded.error().message;
+  }
+  std::string text(const Managed& managed, MemberOrder order = MemberOrder::Canonical) {
+    const Value list = encode_managed(arena_, managed, order);
+    return list.is_null() ? "nothing" : codec::encode_json(list);
+  }
+
+  // A kind with one of everything that these tests need.
+  FieldManager widgets(std::string_view subresource = {}) {
+    schema_ = schema::Schema::build(yaml(R"({type: object, properties: {spec: {type: object, properties: {
+        size: {type: integer}, replicas: {type: integer}, opts: {type: object, additionalProperties: {type: string}},
+        l: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [k], items: {type: object,
+            properties: {k: {type: string}, v: {type: string}, w: {type: string}}}}}}}})"),
+                                    false);
+    FieldManagerOptions options;
+    options.api_version = "e.com/v1";
+    options.kind = "W";
+    options.subresource = subresource;
+    options.versions.push_back({"e.com/v1", &types_.of(schema_->root())});
+    options.unset_markers = true;
+    return FieldManager(std::move(options));
+  }
+  Value widget(std::string_view rest) { return yaml("{apiVersion: e.com/v1, kind: W, " + std::string(rest) + "}"); }
+
+  Arena arena_;
+  std::shared_ptr<const schema::Schema> schema_;
+  MergeTypes types_;
+};
+
+// --- Entries ---
+
+TEST_F(Fields, EntriesComeBackAsKubernetesWritesThem) {
+  EXPECT_EQ(text(managed(R"([{manager: bob, operation: Update, apiVersion: e.com/v1, time: "2026-01-02T03:04:05Z",
+                              fieldsType: FieldsV1, fieldsV1: {"f:status": {"f:ready": {}}}, subresource: status}])")),
+            R"([{"manager":"bob","operation":"Update","apiVersion":"e.com/v1","time":"2026-01-02T03:04:05Z",)"
+            R"("fieldsType":"FieldsV1","fieldsV1":{"f:status":{"f:ready":{}}},"subresource":"status"}])");
+}
+
+TEST_F(Fields, NoEntriesAreNoList) {
+  EXPECT_EQ(text({}), "nothing");
+  EXPECT_TRUE(managed("null").empty());
+  EXPECT_TRUE(managed("[]").empty());
+}
+
+TEST_F(Fields, EntriesAreSortedByOperationTimeManagerVersionAndSubresource) {
+  std::string order;
+  Managed all = managed(R"([
+    {manager: b, operation: Update, apiVersion: v1, fieldsType: FieldsV1, time: "2026-01-01T00:00:02Z"},
+    {manager: z, operation: Update, apiVersion: v1, fieldsType: FieldsV1, time: "2026-01-01T00:00:01Z"},
+    {manager: a, operation: Update, apiVersion: v2, fieldsType: FieldsV1, time: "2026-01-01T00:00:02Z"},
+    {manager: a, operation: Update, apiVersion: v1, fieldsType: FieldsV1, time: "2026-01-01T00:00:02Z", subresource: s},
+    {manager: a, operation: Update, apiVersion: v1, fieldsType: FieldsV1, time: "2026-01-01T00:00:02Z"},
+    {manager: q, operation: Apply, apiVersion: v1, fieldsType: FieldsV1, time: "2026-01-01T00:00:09Z"},
+    {manager: t, operation: Update, apiVersion: v1, fieldsType: FieldsV1}])");
+  sort_managed(all);
+  for (const ManagerEntry& entry : all) {
+    order += std::string(entry.manager) + std::string(entry.api_version) + std::string(entry.subresource) + " ";
+  }
+  EXPECT_EQ(order, "qv1 tv1 zv1 av1 av1s av2 bv1 ");
+}
+
+TEST_F(Fields, EntriesThatCannotBeReadAreRefusedInKubernetesWords) {
+  EXPECT_EQ(error("[{manager: a, operation: Both, apiVersion: v1, fieldsType: FieldsV1}]"),
+            "operation must be `Apply` or `Update`");
+  EXPECT_EQ(error("[{manager: a, operation: Apply, fieldsType: FieldsV1}]"), "apiVersion must not be empty");
+  EXPECT_EQ(error("[{manager: a, operation: Apply, apiVersion: v1}]"), "missing fieldsType in managed fields entry 0");
+  EXPECT_EQ(error("[{manager: a, operation: Apply, apiVersion: v1, fieldsType: FieldsV9}]"),
+            "invalid fieldsType \"FieldsV9\" in managed fields entry 0");
+  EXPECT_EQ(error("[{manager: a, operation: Apply, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {x: {}}}]"),
+            "error decoding set: \"x\" is no path element: it needs at least 2 characters");
+}
+
+TEST_F(Fields, BinaryFieldsAreReadOnlyWhereTheGateIsOn) {
+  const FieldSet set = *parse_fields_v1(arena_, R"({"f:spec":{"f:a":{}}})");
+  const std::string bytes = to_fields_v2(set);
+  std::string encoded(base64_size(bytes.size()), '\0');
+  base64_encode(bytes, encoded.data());
+  const Value list =
+      yaml("[{manager: a, operation: Apply, apiVersion: v1, fieldsType: FieldsV2, fieldsV2: '" + encoded + "'}]");
+  EXPECT_FALSE(decode_managed(arena_, list).ok());
+  const Result<Managed> read = decode_managed(arena_, list, {.fields_v2 = true});
+  ASSERT_TRUE(read.ok());
+  EXPECT_TRUE((*read)[0].fields == set);
+}
+
+TEST_F(Fields, ThePoolGivesBackWhatItWasGiven) {
+  const Managed before = managed(R"([
+    {manager: a, operation: Apply, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {"f:spec": {"f:a": {}}}},
+    {manager: b, operation: Update, apiVersion: v1, fieldsType: FieldsV1, time: "2026-01-01T00:00:02Z", subresource: s, fieldsV1: {"f:x": {}}}])");
+  Pool pool{Gates()};
+  const OwnersRef owners = pool.intern(pool.kind("widgets", MemberOrder::Canonical), entries_of(arena_, before));
+  const Result<Managed> after = decode_managed(arena_, owners.view());
+  ASSERT_TRUE(after.ok()) << after.error().message;
+  EXPECT_TRUE(ownership::equal(*after, before));
+}
+
+TEST_F(Fields, AnEmptyListAndAnEmptyEntryReset) {
+  EXPECT_TRUE(resets_managed(yaml("[]")));
+  EXPECT_TRUE(resets_managed(yaml("[{}]")));
+  EXPECT_TRUE(resets_managed(yaml("[{manager: '', time: null}]")));
+  EXPECT_FALSE(resets_managed(yaml("null")));
+  EXPECT_FALSE(resets_managed(yaml("[{}, {}]")));
+  EXPECT_FALSE(resets_managed(yaml("[{fieldsV1: {}}]")));
+}
+
+TEST_F(Fields, ManagersAreKnownByTheirIdentity) {
+  ManagerEntry entry;
+  entry.manager = "m<";
+  entry.api_version = "v1";
+  EXPECT_EQ(identity_text(entry), R"({"manager":"m\u003c","operation":"Update","apiVersion":"v1"})");
+  EXPECT_EQ(manager_text(entry), "\"m<\" using v1");
+  entry.operation = Operation::Apply;
+  entry.subresource = "status";
+  EXPECT_EQ(identity_text(entry), R"({"manager":"m\u003c","operation":"Apply","subresource":"status"})");
+  EXPECT_EQ(manager_text(entry), "\"m<\" with subresource \"status\"");
+}
+
+TEST_F(Fields, AManagerIsNamedAfterTheParameterOrTheUserAgent) {
+  EXPECT_EQ(manager_name("given", "kubectl/v1"), "given");
+  EXPECT_EQ(manager_name("", "kubectl/v1.36 (linux)"), "kubectl");
+  EXPECT_EQ(manager_name("", "my tool\x01 x"), "my tool x");
+  EXPECT_EQ(manager_name("", ""), "unknown");
+  EXPECT_EQ(manager_name("", "/1"), "unknown");
+  EXPECT_EQ(manager_name("", std::string(200, 'a')), std::string(128, 'a'));
+  // Not cut inside a letter.
+  EXPECT_EQ(manager_name("", std::string(127, 'a') + "ä"), std::string(127, 'a'));
+}
+
+TEST_F(Fields, DifferencesInTimesAloneAreSeen) {
+  const Managed a = managed(
+      R"([{manager: a, operation: Apply, apiVersion: v1, fieldsType: FieldsV1, time: "2026-01-01T00:00:02Z", fieldsV1: {"f:x": {}}}])");
+  Managed b = a;
+  EXPECT_FALSE(differ_only_in_times(a, b));
+  EXPECT_TRUE(ownership::equal(a, b));
+  b[0].time = 7;
+  EXPECT_TRUE(differ_only_in_times(a, b));
+  EXPECT_FALSE(ownership::equal(a, b));
+  b[0].fields = {};
+  EXPECT_FALSE(differ_only_in_times(a, b));
+  EXPECT_FALSE(differ_only_in_times({}, {}));
+}
+
+// --- Reset fields ---
+
+TEST_F(Fields, ResetFieldsGoWithAllBelowThem) {
+  const FieldSet set = *parse_fields_v1(
+      arena_, R"({"f:metadata":{"f:labels":{"f:a":{}},"f:name":{}},"f:spec":{".":{},"f:x":{}},"f:status":{}})");
+  const std::string_view reset[] = {"spec", "metadata.labels"};
+  EXPECT_EQ(to_fields_v1(ResetFilter(reset, {}).apply(arena_, set)), R"({"f:metadata":{"f:name":{}},"f:status":{}})");
+  EXPECT_TRUE(ResetFilter().apply(arena_, set).same(set));
+}
+
+TEST_F(Fields, WhereOnlySomePathsAreKeptEverythingElseGoes) {
+  const FieldSet set =
+      *parse_fields_v1(arena_, R"({"f:metadata":{"f:labels":{}},"f:spec":{".":{},"f:containers":{".":{},
+      "k:{\"name\":\"a\"}":{".":{},"f:image":{},"f:resources":{".":{},"f:limits":{}}}},"f:x":{}}})");
+  const std::string_view keep[] = {"spec.containers[].resources", "spec.containers[].resizePolicy"};
+  EXPECT_EQ(
+      to_fields_v1(ResetFilter({}, keep).apply(arena_, set)),
+      R"({"f:spec":{".":{},"f:containers":{".":{},"k:{\"name\":\"a\"}":{".":{},"f:resources":{".":{},"f:limits":{}}}}}})");
+}
+
+// --- Apply ---
+
+TEST_F(Fields, AConfigurationOfAnotherKindOrVersionIsRefused) {
+  const FieldManager manager = widgets();
+  auto message = [&](const Value& config) {
+    const Result<ApplyResult> result = manager.apply(arena_, {.config = config, .manager = "m", .now = {1, 0}});
+    EXPECT_EQ(result.ok() ? Reason::Unknown : result.error().reason, Reason::BadRequest);
+    return result.ok() ? "fine" : result.error().message;
+  };
+  EXPECT_EQ(message(yaml("{apiVersion: e.com/v2, kind: W}")), "invalid object type: e.com/v2, Kind=W");
+  EXPECT_EQ(message(yaml("{apiVersion: v1, kind: Pod}")), "invalid object type: /v1, Kind=Pod");
+  EXPECT_EQ(message(yaml("{}")), "invalid object type: /, Kind=");
+  EXPECT_EQ(message(widget("metadata: {managedFields: []}")), "metadata.managedFields must be nil");
+}
+
+TEST_F(Fields, SeveralConflictsAreListedByManager) {
+  const FieldManager manager = widgets();
+  const Value live = widget("metadata: {name: w, uid: '1'}, spec: {size: 1, opts: {a: x}, l: [{k: p, v: q}]}");
+  const Managed owners = managed(R"([
+    {manager: carol, operation: Apply, apiVersion: e.com/v1, fieldsType: FieldsV1, fieldsV1: {"f:spec": {"f:opts": {"f:a": {}}}}},
+    {manager: bob, operation: Update, apiVersion: e.com/v1, fieldsType: FieldsV1,
+     fieldsV1: {"f:spec": {"f:size": {}, "f:l": {'k:{"k":"p"}': {"f:v": {}}}}}}])");
+  const Value config = widget("metadata: {name: w}, spec: {size: 2, opts: {a: z}, l: [{k: p, v: other}]}");
+  const Result<ApplyResult> result =
+      manager.apply(arena_, {.live = &live, .live_managed = &owners, .config = config, .manager = "m", .now = {1, 0}});
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().message,
+            "Apply failed with 3 conflicts: conflicts with \"bob\" using e.com/v1:\n"
+            "- .spec.size\n"
+            "- .spec.l[k=\"p\"].v\n"
+            "conflicts with \"carol\":\n"
+            "- .spec.opts.a");
+  ASSERT_EQ(result.error().causes.size(), 3u);
+  EXPECT_EQ(result.error().causes[0],
+            (Cause{"FieldManagerConflict", "conflict with \"bob\" using e.com/v1", ".spec.size"}));
+}
+
+TEST_F(Fields, KubectlKeepsItsAnnotationInStep) {
+  const FieldManager manager = widgets();
+  const Value live = widget(
+      "metadata: {name: w, uid: '1', annotations: {kubectl.kubernetes.io/last-applied-configuration: '{}', a: b}}, "
+      "spec: {size: 1}");
+  const Value config = widget("metadata: {name: w, annotations: {a: b}}, spec: {size: 1, opts: {z: <x>}}");
+  auto apply = [&](std::string_view who, const Value& object) {
+    Result<ApplyResult> result =
+        manager.apply(arena_, {.live = &object, .config = config, .manager = who, .now = {1, 0}});
+    EXPECT_TRUE(result.ok());
+    return std::string(
+        result->object.text_at("metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration"));
+  };
+  EXPECT_EQ(apply("kubectl", live),
+            "{\"apiVersion\":\"e.com/v1\",\"kind\":\"W\",\"metadata\":{\"annotations\":{\"a\":\"b\"},\"name\":\"w\"},"
+            "\"spec\":{\"opts\":{\"z\":\"\\u003cx\\u003e\"},\"size\":1}}\n");
+  EXPECT_EQ(apply("other", live), "{}");
+  // Too large for annotations: it goes.
+  const std::string_view path[] = {"metadata", "annotations", "big"};
+  EXPECT_EQ(apply("kubectl", with_path(arena_, live, path, Value::string(arena_, std::string(262100, 'x')))), "");
+}
+
+TEST_F(Fields, MarkersRemoveFieldsWithoutOwnershipInAPolicysConfiguration) {
+  const FieldManager manager = widgets();
+  const Value object = widget("metadata: {name: w}, spec: {size: 1, opts: {a: x, b: z}, l: [{k: p, v: q}, {k: r}]}");
+  const Result<Value> result =
+      manager.apply_unowned(arena_, object,
+                            widget("spec: {size: {k8s_io__value: unset}, opts: {a: {k8s_io__value: unset}, c: d}, l: "
+                                   "[{k: p, k8s_io__value: unset}]}"));
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  EXPECT_EQ(
+      codec::encode_json_sorted(*result),
+      R"({"apiVersion":"e.com/v1","kind":"W","metadata":{"name":"w"},"spec":{"l":[{"k":"r"}],"opts":{"b":"z","c":"d"}}})");
+  EXPECT_FALSE(manager.apply_unowned(arena_, object, widget("spec: {l: [{k: p, v: x, k8s_io__value: unset}]}")).ok());
+  EXPECT_FALSE(manager.apply_unowned(arena_, object, widget("spec: {nope: 1}")).ok());
+}
+
+// --- Extract ---
+
+TEST_F(Fields, ExtractGivesBackWhatAManagerApplied) {
+  const FieldManager manager = widgets();
+  const Value mine = widget("metadata: {name: w, labels: {a: b}}, spec: {size: 1, opts: {a: x}, l: [{k: p, v: q}]}");
+  Result<ApplyResult> first = manager.apply(arena_, {.config = mine, .manager = "me", .now = {1, 0}});
+  ASSERT_TRUE(first.ok());
+  const Value theirs = widget("metadata: {name: w}, spec: {replicas: 3, opts: {c: d}, l: [{k: p, w: x}, {k: r}]}");
+  Result<ApplyResult> second = manager.apply(
+      arena_,
+      {.live = &first->object, .live_managed = &first->managed, .config = theirs, .manager = "them", .now = {2, 0}});
+  ASSERT_TRUE(second.ok());
+  const Result<Value> found = manager.extract(arena_, second->object, second->managed, "me");
+  ASSERT_TRUE(found.ok());
+  EXPECT_EQ(
+      codec::encode_json_sorted(*found),
+      R"({"apiVersion":"e.com/v1","kind":"W","metadata":{"labels":{"a":"b"}},"spec":{"l":[{"k":"p","v":"q"}],"opts":{"a":"x"},"size":1}})");
+  EXPECT_TRUE(manager.extract(arena_, second->object, second->managed, "nobody")->is_null());
+  EXPECT_TRUE(manager.extract(arena_, second->object, {}, "me")->is_null());
+  EXPECT_TRUE(manager.extract(arena_, second->object, second->managed, "me", "status")->is_null());
+}
+
+// --- Scale ---
+
+constexpr ReplicasPath kPaths[] = {{"apps/v1", "spec.replicas"}};
+
+TEST_F(Fields, ScaleSeesWhoOwnsTheReplicas) {
+  const Managed parent = managed(R"([
+    {manager: a, operation: Apply, apiVersion: apps/v1, fieldsType: FieldsV1, time: "2026-01-01T00:00:02Z", fieldsV1: {"f:spec": {"f:replicas": {}, "f:x": {}}}},
+    {manager: b, operation: Update, apiVersion: apps/v1, fieldsType: FieldsV1, fieldsV1: {"f:spec": {"f:x": {}}}},
+    {manager: c, operation: Update, apiVersion: apps/v0, fieldsType: FieldsV1, fieldsV1: {"f:spec": {"f:replicas": {}}}}])");
+  EXPECT_EQ(text(scale_entries(arena_, parent, kPaths)),
+            R"([{"manager":"a","operation":"Apply","apiVersion":"autoscaling/v1","time":"2026-01-01T00:00:02Z",)"
+            R"("fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:replicas":{}}}}])");
+}
+
+TEST_F(Fields, WhoScalesTakesTheReplicasFromTheParentsOwner) {
+  const Managed parent = managed(R"([
+    {manager: a, operation: Apply, apiVersion: apps/v1, fieldsType: FieldsV1, time: "2026-01-01T00:00:02Z", fieldsV1: {"f:spec": {"f:replicas": {}, "f:x": {}}}},
+    {manager: old, operation: Update, apiVersion: apps/v0, fieldsType: FieldsV1, fieldsV1: {"f:spec": {"f:x": {}}}}])");
+  const Managed scale = managed(R"([
+    {manager: hpa, operation: Update, apiVersion: autoscaling/v1, fieldsType: FieldsV1, time: "2026-01-01T00:00:09Z", subresource: scale, fieldsV1: {"f:spec": {"f:replicas": {}}}}])");
+  // The new entry has no time, and the entry of a version that is gone goes, as in Kubernetes.
+  EXPECT_EQ(
+      text(parent_entries(arena_, parent, scale, "apps/v1", kPaths)),
+      R"([{"manager":"a","operation":"Apply","apiVersion":"apps/v1","time":"2026-01-01T00:00:02Z","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:x":{}}}},)"
+      R"({"manager":"hpa","operation":"Update","apiVersion":"apps/v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:replicas":{}}},"subresource":"scale"}])");
+}
+
+TEST_F(Fields, AScaleThatChangesNothingLeavesAnAppliersEntryWhole) {
+  const Managed parent = managed(R"([
+    {manager: a, operation: Apply, apiVersion: apps/v1, fieldsType: FieldsV1, time: "2026-01-01T00:00:02Z", fieldsV1: {"f:spec": {"f:replicas": {}, "f:x": {}}}}])");
+  EXPECT_TRUE(ownership::equal(parent_entries(arena_, parent, scale_entries(arena_, parent, kPaths), "apps/v1", kPaths),
+                               parent));
+}
+
+// --- Built-in kinds ---
+
+TEST_F(Fields, BuiltInTypesAreSeenAsTheServerPublishesThem) {
+  const types::Resource* pods = types::find_resource("", "v1", "pods");
+  ASSERT_NE(pods, nullptr);
+  FieldManagerOptions options;
+  options.api_version = "v1";
+  options.kind = "Pod";
+  options.versions.push_back({"v1", &builtin_merge_types().of(*pods->type)});
+  const FieldManager manager(std::move(options));
+  auto owned = [&](std::string_view spec) {
+    const Value config = yaml("{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: " + std::string(spec) + "}");
+    const Result<ApplyResult> result = manager.apply(arena_, {.config = config, .manager = "m", .now = {1, 0}});
+    return !result                   ? result.error().message
+           : result->managed.empty() ? "nothing"
+                                     : to_fields_v1(result->managed[0].fields);
+  };
+  // Keys that Go always writes have their zero as default; the protocol's is TCP.
+  EXPECT_EQ(owned("{containers: [{image: x, ports: [{containerPort: 80}, {protocol: UDP}]}]}"),
+            R"({"f:spec":{"f:containers":{"k:{\"name\":\"\"}":{".":{},"f:image":{},"f:ports":{)"
+            R"("k:{\"containerPort\":0,\"protocol\":\"UDP\"}":{".":{},"f:protocol":{}},)"
+            R"("k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{}}}}}}})");
+  // Quantities and ports by name or number are scalars; tolerations are atomic.
+  EXPECT_EQ(
+      owned("{containers: [{name: a, resources: {limits: {cpu: 1}}}], tolerations: [{key: x}], nodeSelector: {a: b}}"),
+      R"({"f:spec":{"f:containers":{"k:{\"name\":\"a\"}":{".":{},"f:name":{},"f:resources":{"f:limits":{"f:cpu":{}}}}},"f:nodeSelector":{},"f:tolerations":{}}})");
+  EXPECT_EQ(owned("{nope: 1}"),
+            "failed to create typed patch object (/p; /v1, Kind=Pod): .spec.nope: field not declared in schema");
+}
+
+TEST_F(Fields, RawJsonIsOneValue) {
+  const types::Resource* revisions = types::find_resource("apps", "v1", "controllerrevisions");
+  ASSERT_NE(revisions, nullptr);
+  FieldManagerOptions options;
+  options.api_version = "apps/v1";
+  options.kind = "ControllerRevision";
+  options.versions.push_back({"apps/v1", &builtin_merge_types().of(*revisions->type)});
+  const FieldManager manager(std::move(options));
+  const Value config =
+      yaml("{apiVersion: apps/v1, kind: ControllerRevision, metadata: {name: r}, data: {a: {b: 1}}, revision: 1}");
+  Value live = with_member(arena_, config, "data", Value::raw(R"({ "a": {"b":1} })"));
+  const std::string_view uid[] = {"metadata", "uid"};
+  live = with_path(arena_, live, uid, Value::string("1"));
+  const Managed owners = managed(
+      R"([{manager: m, operation: Apply, apiVersion: apps/v1, fieldsType: FieldsV1, fieldsV1: {"f:data": {}, "f:revision": {}}}])");
+  const Result<ApplyResult> result =
+      manager.apply(arena_, {.live = &live, .live_managed = &owners, .config = config, .manager = "m", .now = {1, 0}});
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  EXPECT_FALSE(result->changed);
+  EXPECT_EQ(to_fields_v1(result->managed[0].fields), R"({"f:data":{},"f:revision":{}})");
+}
+
+}  // namespace
+}  // namespace holdfast::ownership
