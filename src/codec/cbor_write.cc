@@ -41,11 +41,39 @@ bool to_half(float number, uint16_t& half) {
   return false;
 }
 
+// Does not recurse: a tree may be ten thousand levels deep.
 class Writer {
  public:
   Writer(Sink& sink, CborOrder order) : sink_(sink), order_(order) {}
 
-  void write(const Value& value) {
+  void write(const Value& root) {
+    begin(root);
+    while (!open_.empty()) {
+      Open& top = open_.back();
+      if (top.at == top.count) {
+        open_.pop_back();
+        continue;
+      }
+      const size_t at = top.at++;
+      if (top.members != nullptr) {
+        const Member& member = top.members[at];
+        write_cbor_text(member.key, sink_);
+        begin(member.value);
+      } else {
+        begin(top.items[at]);
+      }
+    }
+  }
+
+ private:
+  struct Open {
+    const Member* members;  // Null: a list.
+    const Value* items;
+    size_t count;
+    size_t at = 0;
+  };
+
+  void begin(const Value& value) {
     switch (value.kind()) {
       case Value::Kind::Null:
         return write_cbor_null(sink_);
@@ -61,35 +89,28 @@ class Writer {
         return write_json_as_cbor(value.raw_json(), sink_);
       case Value::Kind::List:
         write_cbor_head(CborMajor::List, value.count(), sink_);
-        for (const Value& item : value.items()) write(item);
+        if (value.count() > 0) open_.push_back({nullptr, value.items().data(), value.count()});
         return;
       case Value::Kind::Map:
-        return write_map(value.members());
+        write_cbor_head(CborMajor::Map, value.count(), sink_);
+        if (value.count() > 0) open_.push_back({in_order(value.members()), nullptr, value.count()});
+        return;
     }
   }
 
- private:
-  void write_map(std::span<const Member> members) {
-    write_cbor_head(CborMajor::Map, members.size(), sink_);
-    if (order_ == CborOrder::AsIs) {
-      for (const Member& member : members) write_member(member);
-      return;
-    }
-    std::vector<const Member*> sorted;
-    sorted.reserve(members.size());
-    for (const Member& member : members) sorted.push_back(&member);
-    std::sort(sorted.begin(), sorted.end(), [](const Member* a, const Member* b) {
-      return a->key.size() != b->key.size() ? a->key.size() < b->key.size() : a->key < b->key;
+  const Member* in_order(std::span<const Member> members) {
+    if (order_ == CborOrder::AsIs) return members.data();
+    const std::span<Member> sorted = arena_.copy(members);
+    std::sort(sorted.begin(), sorted.end(), [](const Member& a, const Member& b) {
+      return a.key.size() != b.key.size() ? a.key.size() < b.key.size() : a.key < b.key;
     });
-    for (const Member* member : sorted) write_member(*member);
-  }
-  void write_member(const Member& member) {
-    write_cbor_text(member.key, sink_);
-    write(member.value);
+    return sorted.data();
   }
 
   Sink& sink_;
   CborOrder order_;
+  std::vector<Open> open_;
+  Arena arena_;  // Of sorted members.
 };
 
 }  // namespace

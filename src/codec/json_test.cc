@@ -114,6 +114,23 @@ TEST(Json, NestsTenThousandDeepAndNoDeeper) {
   EXPECT_EQ(reread("[" + deep + "]"), "error@10001: invalid character '[' exceeded max depth");
 }
 
+TEST(Json, DeepMapsAreWrittenInEveryFormat) {
+  std::string deep;
+  for (int i = 0; i < 9999; ++i) deep += "{\"a\":";
+  deep += "{}" + std::string(9999, '}');
+  const auto document = parse_json(deep);
+  ASSERT_TRUE(document);
+  EXPECT_EQ(encode_json(document->root()), deep);
+  EXPECT_EQ(encode_json_sorted(document->root()), deep);
+  const auto cbor = parse_cbor(encode_cbor(document->root(), CborOrder::Sorted));
+  ASSERT_TRUE(cbor);
+  EXPECT_TRUE(equal(cbor->root(), document->root()));
+  // Indentation makes the text grow with the square of the depth.
+  std::string yaml;
+  ASSERT_TRUE(encode_yaml(document->root(), yaml));
+  EXPECT_GT(yaml.size(), size_t{9999} * 9998);
+}
+
 TEST(Json, NamesKeysGivenTwiceInTheOrderTheyAreMet) {
   std::vector<std::string> found;
   const auto document = parse_json(

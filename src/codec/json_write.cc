@@ -124,91 +124,90 @@ class Compactor : public JsonIgnore {
   bool first_ = true;
 };
 
+// Does not recurse: a tree may be ten thousand levels deep, and a thread's stack is small.
 template <Layout layout>
 class Writer {
  public:
   explicit Writer(Sink& sink) : sink_(sink) {}
 
-  void write(const Value& value) {
-    switch (value.kind()) {
-      case Value::Kind::Null:
-        sink_.put("null");
-        return;
-      case Value::Kind::Bool:
-        sink_.put(value.as_bool() ? "true" : "false");
-        return;
-      case Value::Kind::Int:
-        write_json_int(value.as_int(), sink_);
-        return;
-      case Value::Kind::Double:
-        write_json_double(value.as_double(), sink_);
-        return;
-      case Value::Kind::String:
-        write_json_text(value.as_string(), sink_);
-        return;
-      case Value::Kind::Raw:
-        write_raw(value.raw_json());
-        return;
-      case Value::Kind::List:
-        write_list(value.items());
-        return;
-      case Value::Kind::Map:
-        write_map(value.members());
-        return;
+  void write(const Value& root) {
+    begin(root);
+    while (!open_.empty()) {
+      Open& top = open_.back();
+      if (top.at == top.count) {
+        const char bracket = top.members != nullptr ? '}' : ']';
+        open_.pop_back();
+        if (layout == Layout::Pretty) write_json_indent(open_.size(), sink_);
+        sink_.put(bracket);
+        continue;
+      }
+      if (top.at > 0) sink_.put(',');
+      if (layout == Layout::Pretty) write_json_indent(open_.size(), sink_);
+      const size_t at = top.at++;
+      if (top.members != nullptr) {
+        const Member& member = top.members[at];
+        write_json_text(member.key, sink_);
+        sink_.put(layout == Layout::Pretty ? std::string_view(": ") : std::string_view(":"));
+        begin(member.value);
+      } else {
+        begin(top.items[at]);
+      }
     }
   }
 
  private:
-  void write_list(std::span<const Value> items) {
-    sink_.put('[');
-    ++depth_;
-    bool first = true;
-    for (const Value& item : items) {
-      if (!first) sink_.put(',');
-      first = false;
-      if (layout == Layout::Pretty) write_json_indent(depth_, sink_);
-      write(item);
+  // A container with something in it, and how much of that is written.
+  struct Open {
+    const Member* members;  // Null: a list.
+    const Value* items;
+    size_t count;
+    size_t at = 0;
+  };
+
+  void begin(const Value& value) {
+    switch (value.kind()) {
+      case Value::Kind::Null:
+        return sink_.put("null");
+      case Value::Kind::Bool:
+        return sink_.put(value.as_bool() ? "true" : "false");
+      case Value::Kind::Int:
+        return write_json_int(value.as_int(), sink_);
+      case Value::Kind::Double:
+        return write_json_double(value.as_double(), sink_);
+      case Value::Kind::String:
+        return write_json_text(value.as_string(), sink_);
+      case Value::Kind::Raw:
+        return write_raw(value.raw_json());
+      case Value::Kind::List:
+        if (value.count() == 0) return sink_.put("[]");
+        sink_.put('[');
+        open_.push_back({nullptr, value.items().data(), value.count()});
+        return;
+      case Value::Kind::Map:
+        if (value.count() == 0) return sink_.put("{}");
+        sink_.put('{');
+        open_.push_back({in_order(value.members()), nullptr, value.count()});
+        return;
     }
-    --depth_;
-    if (layout == Layout::Pretty && !items.empty()) write_json_indent(depth_, sink_);
-    sink_.put(']');
   }
 
-  void write_map(std::span<const Member> members) {
-    sink_.put('{');
-    ++depth_;
+  const Member* in_order(std::span<const Member> members) {
     if constexpr (layout == Layout::Sorted) {
       const auto by_key = [](const Member& a, const Member& b) { return a.key < b.key; };
       if (!std::is_sorted(members.begin(), members.end(), by_key)) {
-        std::vector<Member> sorted(members.begin(), members.end());
+        const std::span<Member> sorted = arena_.copy(members);
         std::sort(sorted.begin(), sorted.end(), by_key);
-        write_members(sorted);
-        return;
+        return sorted.data();
       }
     }
-    write_members(members);
-  }
-
-  void write_members(std::span<const Member> members) {
-    bool first = true;
-    for (const Member& member : members) {
-      if (!first) sink_.put(',');
-      first = false;
-      if (layout == Layout::Pretty) write_json_indent(depth_, sink_);
-      write_json_text(member.key, sink_);
-      sink_.put(layout == Layout::Pretty ? std::string_view(": ") : std::string_view(":"));
-      write(member.value);
-    }
-    --depth_;
-    if (layout == Layout::Pretty && !members.empty()) write_json_indent(depth_, sink_);
-    sink_.put('}');
+    return members.data();
   }
 
   void write_raw(std::string_view json) {
     if constexpr (layout == Layout::Pretty) {
+      // Number texts of the sender would not survive a tree.
       std::string compact;
       compact_json(json, compact);
-      // Number texts of the sender would not survive a tree.
       write_pretty_raw(compact);
     } else {
       write_json_raw(json, sink_);
@@ -218,13 +217,14 @@ class Writer {
   void write_pretty_raw(std::string_view compact);
 
   Sink& sink_;
-  size_t depth_ = 0;
+  std::vector<Open> open_;
+  Arena arena_;  // Of sorted members.
 };
 
 // Compact JSON, indented: only brackets, commas and colons outside of texts matter.
 template <Layout layout>
 void Writer<layout>::write_pretty_raw(std::string_view compact) {
-  size_t depth = depth_;
+  size_t depth = open_.size();
   for (size_t i = 0; i < compact.size(); ++i) {
     const char c = compact[i];
     switch (c) {

@@ -518,13 +518,14 @@ bool has_plain_runes(std::string_view text) {
 bool is_plain_json(std::string_view source) {
   if (source.empty() || source[0] != '{') return false;
   // DEL is refused; tabs do not indent.
-  bool odd = false;
-  bool ascii = true;
+  unsigned odd = 0;
+  unsigned bits = 0;
   for (const char c : source) {
-    odd |= c == 0x7f || c == '\t' || c == '\r';
-    ascii &= static_cast<signed char>(c) >= 0;
+    odd |= static_cast<unsigned>(c == 0x7f) | static_cast<unsigned>(c == '\t') | static_cast<unsigned>(c == '\r');
+    bits |= static_cast<unsigned char>(c);
   }
-  if (odd || (!ascii && !has_plain_runes(source))) return false;
+  const bool ascii = bits < 0x80;
+  if (odd != 0 || (!ascii && !has_plain_runes(source))) return false;
   for (size_t at = source.find('"'); at != std::string_view::npos; at = source.find('"', at)) {
     const size_t start = at++;
     for (; at < source.size() && source[at] != '"'; ++at) {

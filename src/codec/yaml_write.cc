@@ -188,6 +188,7 @@ class Writer {
 
   bool document(const Value& root) {
     node(root, false);
+    while (!open_.empty()) step();
     indent_ = 0;
     write_indent();
     return problem_.empty();
@@ -195,9 +196,19 @@ class Writer {
   const std::string& problem() const { return problem_; }
 
  private:
+  // A map or list that has something in it, and how much of that is written. There is no recursion: a tree may be ten
+  // thousand levels deep.
+  struct Open {
+    std::span<const Member* const> members;
+    std::span<const Value> items;
+    int outer_indent;
+    size_t at = 0;
+  };
+
   void node(const Value& value, bool in_map);
-  void map(std::span<const Member> members);
-  void list(std::span<const Value> items, bool in_map);
+  void step();
+  void open_map(std::span<const Member> members);
+  void open_list(std::span<const Value> items, bool in_map);
   void key(std::string_view text);
   void text(std::string_view text, bool simple_key);
   void word(std::string_view text);
@@ -220,7 +231,10 @@ class Writer {
   void write_indent() {
     const size_t indent = indent_ < 0 ? 0 : static_cast<size_t>(indent_);
     if (!indention_ || column_ > indent || (column_ == indent && !white_)) put_break();
-    while (column_ < indent) put(' ');
+    if (column_ < indent) {
+      out_.append(indent - column_, ' ');
+      column_ = indent;
+    }
     white_ = true;
     indention_ = true;
   }
@@ -248,6 +262,8 @@ class Writer {
   }
 
   std::string& out_;
+  Arena arena_;  // Of sorted members and of raw leaves read.
+  std::vector<Open> open_;
   int indent_ = -1;
   size_t column_ = 0;
   bool white_ = true;      // What was written last counts as white space.
@@ -271,18 +287,36 @@ void Writer::node(const Value& value, bool in_map) {
     }
     case Value::Kind::Raw: {
       // The raw text is part of the JSON answer, and read as YAML with it.
-      Arena arena;
-      Result<Value> read = decode_yaml(arena, value.raw_json());
-      if (!read) {
-        fail(read.error().message.substr(read.error().message.starts_with("yaml: ") ? 6 : 0));
-        return word("null");
-      }
-      return node(*read, in_map);
+      Result<Value> read = decode_yaml(arena_, value.raw_json());
+      if (read) return node(*read, in_map);
+      fail(read.error().message.substr(read.error().message.starts_with("yaml: ") ? 6 : 0));
+      return word("null");
     }
     case Value::Kind::List:
-      return list(value.items(), in_map);
+      return open_list(value.items(), in_map);
     case Value::Kind::Map:
-      return map(value.members());
+      return open_map(value.members());
+  }
+}
+
+// The next member or item of what was opened last.
+void Writer::step() {
+  Open& top = open_.back();
+  if (top.at == top.members.size() + top.items.size()) {
+    indent_ = top.outer_indent;
+    open_.pop_back();
+    return;
+  }
+  const size_t at = top.at++;
+  write_indent();
+  if (top.items.empty()) {
+    const Member* member = top.members[at];
+    key(member->key);
+    node(member->value, true);
+  } else {
+    const Value& item = top.items[at];
+    indicator("-", true, false, true);
+    node(item, false);
   }
 }
 
@@ -304,24 +338,17 @@ std::string_view Writer::checked(std::string_view text, std::string& changed) {
   return text;
 }
 
-void Writer::map(std::span<const Member> members) {
+void Writer::open_map(std::span<const Member> members) {
   if (members.empty()) return indicator("{}", true, false, false);
-  std::vector<const Member*> sorted;
-  sorted.reserve(members.size());
-  for (const Member& member : members) sorted.push_back(&member);
+  const Member** const sorted = arena_.allocate_array<const Member*>(members.size());
+  for (size_t i = 0; i < members.size(); ++i) sorted[i] = &members[i];
   // The order is not transitive for mixes of letters and digits. A merge sort stays within bounds whatever it is told.
-  std::stable_sort(sorted.begin(), sorted.end(), [](const Member* a, const Member* b) {
+  std::stable_sort(sorted, sorted + members.size(), [](const Member* a, const Member* b) {
     if (is_ascii(a->key) && is_ascii(b->key)) return natural_less(a->key, b->key);
     return natural_less(runes_of(a->key), runes_of(b->key));
   });
-  const int outer = indent_;
+  open_.push_back({.members = {sorted, members.size()}, .items = {}, .outer_indent = indent_});
   indent_ = indent_ < 0 ? 0 : indent_ + kIndent;
-  for (const Member* member : sorted) {
-    write_indent();
-    key(member->key);
-    node(member->value, true);
-  }
-  indent_ = outer;
 }
 
 void Writer::key(std::string_view key_text) {
@@ -342,9 +369,9 @@ void Writer::key(std::string_view key_text) {
   indicator(":", true, false, true);
 }
 
-void Writer::list(std::span<const Value> items, bool in_map) {
+void Writer::open_list(std::span<const Value> items, bool in_map) {
   if (items.empty()) return indicator("[]", true, false, false);
-  const int outer = indent_;
+  open_.push_back({.members = {}, .items = items, .outer_indent = indent_});
   // A list that is a member's value stands as deep as the member's key.
   const bool flush = in_map && !indention_;
   if (indent_ < 0) {
@@ -352,12 +379,6 @@ void Writer::list(std::span<const Value> items, bool in_map) {
   } else if (!flush) {
     indent_ += kIndent;
   }
-  for (const Value& item : items) {
-    write_indent();
-    indicator("-", true, false, true);
-    node(item, false);
-  }
-  indent_ = outer;
 }
 
 void Writer::word(std::string_view text) {
