@@ -273,8 +273,10 @@ Result<Engine::Applied> Engine::apply(const Value& live, const Value& config, co
   // Defaults come before the comparison where something is unset, so that unsetting what has a default is no removal,
   // and doing it twice is no change.
   Value seen = out.object;
-  if (!options.unset.empty() && options.defaults != nullptr && *options.defaults) {
-    seen = out.object = (*options.defaults)(arena_, out.object);
+  if (!options.unset.empty()) {
+    seen = with_declared_defaults(arena_, *version_.type, out.object, options.unset);
+    if (options.defaults != nullptr && *options.defaults) seen = (*options.defaults)(arena_, seen);
+    out.object = seen;
   }
 
   // 5. Against every other entry.

@@ -344,6 +344,35 @@ TEST_F(Fields, BuiltInTypesAreSeenAsTheServerPublishesThem) {
             "failed to create typed patch object (/p; /v1, Kind=Pod): .spec.nope: field not declared in schema");
 }
 
+TEST_F(Fields, AnUnsetFieldOfABuiltInKindGetsTheDefaultThatItsTypeDeclares) {
+  const types::Resource* controllers = types::find_resource("", "v1", "replicationcontrollers");
+  ASSERT_NE(controllers, nullptr);
+  FieldManagerOptions options;
+  options.api_version = "v1";
+  options.kind = "ReplicationController";
+  options.versions.push_back({"v1", &builtin_merge_types().of(*controllers->type)});
+  options.unset_markers = true;
+  const FieldManager manager(std::move(options));
+  Value live =
+      yaml("{apiVersion: v1, kind: ReplicationController, metadata: {name: r, uid: '1'}, spec: {replicas: 3}}");
+  Managed owners;
+  const Value config = yaml(
+      "{apiVersion: v1, kind: ReplicationController, metadata: {name: r}, spec: {replicas: {k8s_io__value: unset}}}");
+  auto apply = [&](std::string_view who) {
+    Result<ApplyResult> result = manager.apply(
+        arena_,
+        {.live = &live, .live_managed = &owners, .config = config, .manager = who, .force = true, .now = {1, 0}});
+    EXPECT_TRUE(result.ok());
+    live = result->object;
+    owners = result->managed;
+    return result->changed;
+  };
+  EXPECT_TRUE(apply("a"));
+  EXPECT_EQ(live.int_at_or(0, "spec", "replicas"), 1);
+  EXPECT_FALSE(apply("a"));
+  EXPECT_FALSE(apply("b"));
+}
+
 TEST_F(Fields, RawJsonIsOneValue) {
   const types::Resource* revisions = types::find_resource("apps", "v1", "controllerrevisions");
   ASSERT_NE(revisions, nullptr);

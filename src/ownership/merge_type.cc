@@ -50,6 +50,15 @@ const Value* implied_default(const types::Field& field) {
   }
 }
 
+// A field without a pointer that Go leaves out when it is zero cannot show a default of zero.
+const Value* visible_default(const types::Field& field) {
+  const Value* value = field.default_value;
+  if (value == nullptr || !value->is_scalar()) return nullptr;
+  const bool zero = (value->is_string() && value->as_string().empty()) || (value->is_bool() && !value->as_bool()) ||
+                    (value->is_number() && value->number_value() == 0);
+  return zero && field.omit_empty && !field.pointer ? nullptr : value;
+}
+
 }  // namespace
 
 bool MergeType::is_deduced_map() const {
@@ -184,7 +193,7 @@ struct MergeTypes::State {
       if (!member->exists(nullptr)) continue;
       const int override = member->overrides_map_kind ? static_cast<int>(member->map_kind) : kNoOverride;
       const MergeType* field_type = member->type == nullptr ? &untyped().deduced : reference(*member->type, override);
-      fields.push_back({member->name, field_type, default_of(type, *member)});
+      fields.push_back({member->name, field_type, default_of(type, *member), visible_default(*member)});
     }
     if (type.element != nullptr) {
       out.element = reference(*type.element);

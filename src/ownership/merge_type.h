@@ -25,7 +25,9 @@ struct MergeType;
 struct MergeField {
   std::string_view name;
   const MergeType* type;
-  const Value* default_value;  // Only looked at when the field is a key of a list.
+  const Value* default_value;  // For a key of a list that is left out.
+  // What the schema makes of the field when it is absent, if that is a scalar; null where there is no such default.
+  const Value* declared_default;
 };
 
 struct MergeType {

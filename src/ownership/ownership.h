@@ -56,8 +56,9 @@ struct FieldManagerOptions {
   // it, as for custom resources: apiVersion and kind alone.
   std::function<Value(Arena&)> zero_object;
 
-  // The object with the defaults that its schema declares. Asked only when an apply unsets something; defaults that
-  // code or admission sets come later and are not seen here.
+  // The object with all defaults that its schema declares (schema::apply_defaults of custom resources). Asked only when
+  // an apply unsets something. Without it, unset fields alone get the scalar defaults of their types, as built-in kinds
+  // declare a few; defaults that code or admission sets come later and are not seen here.
   std::function<Value(Arena&, const Value&)> declared_defaults;
 
   bool fields_v2 = false;            // Gate FieldsV2: updates may carry managedFields in the binary form.

@@ -134,6 +134,42 @@ Value remove(Arena& arena, const MergeType& type, const Value& value, FieldSet s
   return set.empty() ? value : RemoveWalk(arena, emptied).node(type, value, set);
 }
 
+Value with_declared_defaults(Arena& arena, const MergeType& type, const Value& value, FieldSet set) {
+  if (value.is_map() && (type.offers & MergeType::kMap) != 0) {
+    Value out = value;
+    for (const SetEntry& entry : set.entries()) {
+      if (!entry.element.is_field()) continue;
+      const std::string_view name = entry.element.name();
+      const Value* child = value.find(name);
+      if (child == nullptr) {
+        const MergeField* field = type.find(name);
+        if (entry.member && field != nullptr && field->declared_default != nullptr) {
+          out = with_member(arena, out, name, *field->declared_default);
+        }
+      } else if (entry.child_count != 0) {
+        const Value filled = with_declared_defaults(arena, member_type(type, name), *child, entry.children());
+        if (!filled.same(*child)) out = with_member(arena, out, name, filled);
+      }
+    }
+    return out;
+  }
+  if (value.is_list() && (type.offers & MergeType::kList) != 0 && !type.atomic_list) {
+    Value* items = nullptr;
+    for (size_t i = 0; i < value.count(); ++i) {
+      const Value& item = value.items()[i];
+      PathElement element = PathElement::index(0);
+      const SetEntry* entry = item_element(arena, type, item, element) ? set.find(element) : nullptr;
+      if (entry == nullptr || entry->child_count == 0) continue;
+      const Value filled = with_declared_defaults(arena, *type.item, item, entry->children());
+      if (filled.same(item)) continue;
+      if (items == nullptr) items = arena.copy(value.items()).data();
+      items[i] = filled;
+    }
+    if (items != nullptr) return Value::list(std::span<const Value>(items, value.count()));
+  }
+  return value;
+}
+
 Value extract(Arena& arena, const MergeType& type, const Value& value, FieldSet set) {
   return ExtractWalk(arena).node(type, value, set);
 }

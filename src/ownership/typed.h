@@ -39,6 +39,8 @@ Value merge(Arena& arena, const MergeType& type, const Value& live, const Value&
 enum class Emptied : uint8_t { Null, Stays };
 // Without the items and members of `set`.
 Value remove(Arena& arena, const MergeType& type, const Value& value, FieldSet set, Emptied emptied = Emptied::Null);
+// The declared scalar defaults of the fields in `set` that are absent, where what they belong to is there.
+Value with_declared_defaults(Arena& arena, const MergeType& type, const Value& value, FieldSet set);
 // Only what is in `set`, which should hold leaves alone.
 Value extract(Arena& arena, const MergeType& type, const Value& value, FieldSet set);
 
