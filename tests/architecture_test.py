@@ -54,7 +54,7 @@ def main():
         for file in sorted((ROOT / "src" / room).rglob("*")):
             if file.suffix not in (".h", ".cc"):
                 continue
-            test_code = re.search(r"_(test|fuzz|bench)\.cc$", file.name) or "testing" in file.stem
+            test_code = re.search(r"_(test|fuzz|bench)\.cc$", file.name) or re.search(r"testing|^test_", file.stem)
             for header in re.findall(r'^#include "([^"]+)"', file.read_text(), re.M):
                 owner = header.split("/")[0]
                 if owner == room or owner not in rooms:

@@ -163,7 +163,7 @@ class RocksStore final : public Store {
   }
 
   // Nothing if the answer is not in the tier asked for.
-  std::optional<StoreResult<Got>> try_get(const std::string& key, rocksdb::ReadOptions options) {
+  std::optional<StoreResult<Got>> try_get(const std::string& key, const rocksdb::ReadOptions& options) {
     while (true) {
       Revision at = feed_->current();
       std::optional<StoreResult<Got>> result = get_at(key, at, options);
@@ -172,7 +172,7 @@ class RocksStore final : public Store {
     }
   }
 
-  std::optional<StoreResult<Got>> get_at(const std::string& key, Revision at, rocksdb::ReadOptions options) {
+  std::optional<StoreResult<Got>> get_at(const std::string& key, Revision at, const rocksdb::ReadOptions& options) {
     std::shared_lock lock(database_mutex_);
     if (!database_.db) return not_open();
     std::unique_ptr<rocksdb::Iterator> it(database_.db->NewIterator(options));
@@ -332,20 +332,15 @@ class RocksStore final : public Store {
 
   // Any thread.
   void submit(Submission submission) {
-    bool wake = false;
-    bool closing = false;
-    {
-      std::lock_guard lock(queue_mutex_);
-      closing = stopping_;
-      if (!closing) {
-        wake = queue_.empty();
-        queue_.push_back(std::move(submission));
-      }
-    }
-    if (closing) {
+    std::unique_lock lock(queue_mutex_);
+    if (stopping_) {
+      lock.unlock();
       std::vector<StoreResult<WriteResult>> results(submission.transactions.size(), closed_error());
       return submission.done(std::move(results));
     }
+    bool wake = queue_.empty();
+    queue_.push_back(std::move(submission));
+    lock.unlock();
     if (wake) queue_wake_.notify_one();
   }
 
@@ -543,7 +538,8 @@ class RocksStore final : public Store {
     rocksdb::Status status = database_.db->Write(sync, &batch);
     if (!status.ok()) return from_rocks(status, options_.directory);
     database_.is_new = false;
-    if ((written_bytes_ += batch.GetDataSize()) >= kDiskCheckBytes) check_disk();
+    written_bytes_ += batch.GetDataSize();
+    if (written_bytes_ >= kDiskCheckBytes) check_disk();
     return std::nullopt;
   }
 

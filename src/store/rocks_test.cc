@@ -429,8 +429,8 @@ TEST(RocksPowerLoss, nothing_acknowledged_is_lost_when_unsynced_data_is_forgotte
     std::this_thread::sleep_for(std::chrono::milliseconds(random() % 60));
     faults->freeze();
     load.stop();
-    store->reset();
     load.join();
+    store->reset();
     faults->lose_power();
     // The marker is not synced: after a power loss it may be an older one.
     if (random() % 2) write_file(folder.path() + "/ACKNOWLEDGED", older_marker);
