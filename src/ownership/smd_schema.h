@@ -51,8 +51,11 @@ class SchemaLoader {
   void fill(types::Type& type, const Value& atom, std::string_view name) {
     const Value *list = atom.find("list"), *map = atom.find("map");
     if (list != nullptr && map != nullptr) {
-      type.shape = types::Shape::Any;
-      type.any_kind = name == "__untyped_atomic_" ? types::AnyKind::Atomic : types::AnyKind::Deduced;
+      const bool atomic = map->text_at("elementRelationship") == "atomic";
+      // Named types of this form are not the deduced type itself, which matters where they are a map's elements.
+      const bool other = !name.empty() && !name.starts_with("__");
+      type.shape = other && !atomic ? types::Shape::IntOrString : types::Shape::Any;
+      type.any_kind = atomic ? types::AnyKind::Atomic : types::AnyKind::Deduced;
       return;
     }
     if (const std::string_view scalar = atom.text_at("scalar"); !scalar.empty()) {
