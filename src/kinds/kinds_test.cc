@@ -1,0 +1,645 @@
+#include "kinds/kinds.h"
+
+#include <gtest/gtest.h>
+
+#include "codec/json.h"
+#include "codec/typed.h"
+
+namespace holdfast::kinds {
+namespace {
+
+struct Case {
+  const char* name;
+  const char* group = "";
+  const char* plural = "";
+  const char* object = "{}";     // Completed with apiVersion, kind, a name and a namespace where they are missing.
+  const char* update = nullptr;  // A merge patch of the created object: what is written next.
+  Endpoint endpoint = Endpoint::Main;
+  const char* want = nullptr;   // Members that the result has.
+  const char* error = nullptr;  // The message of the refusal, behind `Kind "x" is invalid: `.
+};
+
+void PrintTo(const Case& c, std::ostream* os) { *os << c.name; }
+
+Value merged(Arena& arena, const Value& to, const Value& patch) {
+  if (!patch.is_map()) return patch;
+  Value result = to.is_map() ? to : Value::empty_map();
+  for (const Member& member : patch.members()) {
+    const Value* before = result.find(member.key);
+    result = member.value.is_null()
+                 ? without_member(arena, result, member.key)
+                 : with_member(arena, result, member.key,
+                               merged(arena, before == nullptr ? Value::null() : *before, member.value));
+  }
+  return result;
+}
+
+bool includes(const Value& got, const Value& want) {
+  if (!want.is_map()) return equal(got, want);
+  for (const Member& member : want.members()) {
+    const Value* found = got.find(member.key);
+    if (member.value.is_null() ? found != nullptr : found == nullptr || !includes(*found, member.value)) return false;
+  }
+  return true;
+}
+
+Value defaulted(Arena& arena, const types::Resource& resource, const Value& object) {
+  Result<Value> typed = codec::to_typed(arena, *resource.type, object);
+  EXPECT_TRUE(typed) << typed.error().message;
+  Draft draft(arena, *typed);
+  set_defaults(arena, resource, draft.root());
+  return draft.value();
+}
+
+class KindTest : public testing::TestWithParam<Case> {};
+
+TEST_P(KindTest, DoesWhatKubernetesDoes) {
+  const Case& c = GetParam();
+  Arena arena;
+  const types::Resource* resource = types::find_resource(c.group, "v1", c.plural);
+  if (resource == nullptr) resource = types::find_resource(c.group, "v2", c.plural);
+  ASSERT_NE(resource, nullptr);
+  const std::string frame = R"({"kind":")" + std::string(resource->kind) + R"(","apiVersion":")" +
+                            (*c.group == 0 ? "" : std::string(c.group) + "/") + std::string(resource->version) +
+                            R"(","metadata":{"name":"x","uid":"u-1","resourceVersion":"7",)"
+                            R"("creationTimestamp":"2026-01-01T00:00:00Z")" +
+                            (resource->namespaced ? R"(,"namespace":"ns")" : "") + "}}";
+  const Value sent = merged(arena, *codec::decode_json(arena, frame), *codec::decode_json(arena, c.object));
+  const std::string_view families[] = {"IPv4"};
+  const Caller caller{.name = "alice", .uid = "", .groups = {}, .extra = {}};
+  Context context{.arena = arena,
+                  .resource = *resource,
+                  .now = {1767225600, 0},
+                  .caller = &caller,
+                  .service_ip_families = families};
+  Draft draft(arena, defaulted(arena, *resource, sent));
+  Result<Unit> valid = Unit{};
+  if (resource->plural == "services") {
+    Result<ServiceClaims> claims = claims_of_create(context, draft.root());
+    if (claims) {
+      const std::vector<std::string> ips(claims->ips.size(), "10.0.0.9");
+      std::vector<int32_t> ports;
+      for (size_t i = 0; i < claims->ports.size(); ++i) ports.push_back(30100 + static_cast<int32_t>(i));
+      fill_claims(arena, draft.root(), *claims, ips, ports);
+    } else {
+      valid = claims.take_error();
+    }
+  }
+  prepare_for_create(context, draft.root());
+  Value result = draft.value();
+  if (valid) valid = validate_create(context, result);
+  if (c.update != nullptr) {
+    ASSERT_TRUE(valid) << valid.error().message;
+    const Value old = result;
+    Draft next(arena, defaulted(arena, *resource, merged(arena, old, *codec::decode_json(arena, c.update))));
+    if (resource->plural == "services" && c.endpoint == Endpoint::Main) {
+      ASSERT_TRUE(claims_of_update(context, next.root(), old));
+    }
+    prepare_for_update(context, c.endpoint, next.root(), old);
+    result = next.value();
+    valid = validate_update(context, c.endpoint, result, old);
+  }
+  if (c.error != nullptr) {
+    ASSERT_FALSE(valid);
+    const std::string& message = valid.error().message;
+    const size_t at = message.find(" is invalid: ");
+    ASSERT_NE(at, std::string::npos) << message;
+    EXPECT_EQ(message.substr(at + 13), c.error);
+    return;
+  }
+  ASSERT_TRUE(valid) << valid.error().message;
+  if (c.want != nullptr) {
+    EXPECT_TRUE(includes(result, *codec::decode_json(arena, c.want))) << codec::encode_json(result);
+  }
+}
+
+#define POD_SPEC R"("spec":{"containers":[{"name":"c","image":"i:1"}]})"
+#define TEMPLATE R"("template":{"metadata":{"labels":{"a":"b"}},)" POD_SPEC "}"
+#define SELECTED R"("selector":{"matchLabels":{"a":"b"}},)" TEMPLATE
+
+constexpr Case kPods[] = {
+    {.name = "a pod starts pending with its class of service",
+     .plural = "pods",
+     .object = "{" POD_SPEC "}",
+     .want = R"({"metadata":{"generation":1},"status":{"phase":"Pending","qosClass":"BestEffort"}})"},
+    {.name = "limits are requests too",
+     .plural = "pods",
+     .object =
+         R"({"spec":{"containers":[{"name":"c","image":"i","resources":{"limits":{"cpu":"1","memory":"1Gi"}}}]}})",
+     .want = R"({"status":{"qosClass":"Guaranteed"}})"},
+    {.name = "a gated pod says so",
+     .plural = "pods",
+     .object = R"({"spec":{"schedulingGates":[{"name":"a/b"}],"containers":[{"name":"c","image":"i"}]}})",
+     .want = R"({"status":{"conditions":[{"type":"PodScheduled","status":"False","lastProbeTime":null,)"
+             R"("lastTransitionTime":"2026-01-01T00:00:00Z","reason":"SchedulingGated",)"
+             R"("message":"Scheduling is blocked due to non-empty scheduling gates"}]}})"},
+    {.name = "an image may change and counts",
+     .plural = "pods",
+     .object = "{" POD_SPEC "}",
+     .update = R"({"spec":{"containers":[{"name":"c","image":"i:2"}]}})",
+     .want = R"({"metadata":{"generation":2}})"},
+    {.name = "containers cannot be added",
+     .plural = "pods",
+     .object = "{" POD_SPEC "}",
+     .update = R"({"spec":{"containers":[{"name":"c","image":"i:1"},{"name":"d","image":"i"}]}})",
+     .error = "spec.containers: Forbidden: pod updates may not add or remove containers"},
+    {.name = "a deadline only shrinks",
+     .plural = "pods",
+     .object = R"({"spec":{"activeDeadlineSeconds":5,"containers":[{"name":"c","image":"i"}]}})",
+     .update = R"({"spec":{"activeDeadlineSeconds":9}})",
+     .error = "spec.activeDeadlineSeconds: Invalid value: 9: must be less than or equal to previous value"},
+    {.name = "tolerations stay",
+     .plural = "pods",
+     .object = R"({"spec":{"tolerations":[{"key":"a","operator":"Exists"}],"containers":[{"name":"c","image":"i"}]}})",
+     .update = R"({"spec":{"tolerations":null}})",
+     .error = "spec.tolerations: Forbidden: existing toleration can not be modified except its tolerationSeconds"},
+    {.name = "status on the main endpoint is dropped",
+     .plural = "pods",
+     .object = "{" POD_SPEC "}",
+     .update = R"({"status":{"phase":"Running"}})",
+     .want = R"({"status":{"phase":"Pending"}})"},
+    {.name = "status has its endpoint, which keeps the spec",
+     .plural = "pods",
+     .object = "{" POD_SPEC "}",
+     .update = R"({"spec":{"nodeName":"n"},"status":{"phase":"Running"}})",
+     .endpoint = Endpoint::Status,
+     .want =
+         R"({"spec":{"nodeName":null},"status":{"phase":"Running","qosClass":"BestEffort"},"metadata":{"generation":1}})"},
+    {.name = "the class of service is for ever",
+     .plural = "pods",
+     .object = "{" POD_SPEC "}",
+     .update = R"({"status":{"qosClass":"Guaranteed"}})",
+     .endpoint = Endpoint::Status,
+     .error = R"(status.qosClass: Invalid value: "Guaranteed": field is immutable)"},
+    {.name = "a resize may not change the class of service",
+     .plural = "pods",
+     .object = R"({"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"1","memory":"1Gi"},)"
+               R"("limits":{"cpu":"1","memory":"1Gi"}}}]}})",
+     .update =
+         R"({"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"500m","memory":"1Gi"},)"
+         R"("limits":{"cpu":"1","memory":"1Gi"}}}]}})",
+     .endpoint = Endpoint::Resize,
+     .error = R"(spec: Invalid value: "Guaranteed": Pod QOS Class may not change as a result of resizing)"},
+    {.name = "ephemeral containers come later",
+     .plural = "pods",
+     .object = R"({"spec":{"containers":[{"name":"c","image":"i"}],"ephemeralContainers":[{"name":"e","image":"i"}]}})",
+     .error = "spec.ephemeralContainers: Forbidden: cannot be set on create"},
+    {.name = "environment from nowhere",
+     .plural = "pods",
+     .object = R"({"spec":{"containers":[{"name":"c","image":"i","env":[{"name":"A","valueFrom":{}}]}]}})",
+     .error = R"(spec.containers[0].env[0].valueFrom: Invalid value: "": must specify one of: `fieldRef`, )"
+              R"(`resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`)"},
+    {.name = "a field that no pod has",
+     .plural = "pods",
+     .object = R"({"spec":{"containers":[{"name":"c","image":"i","env":[{"name":"A","valueFrom":{"fieldRef":)"
+               R"({"fieldPath":"spec.nope"}}}]}]}})",
+     .error = R"(spec.containers[0].env[0].valueFrom.fieldRef.fieldPath: Invalid value: "spec.nope": error converting )"
+              R"(fieldPath: field label not supported: spec.nope)"},
+    {.name = "a mount of a volume that is not there",
+     .plural = "pods",
+     .object = R"({"spec":{"containers":[{"name":"c","image":"i","volumeMounts":[{"name":"v","mountPath":"/m"}]}]}})",
+     .error = R"(spec.containers[0].volumeMounts[0].name: Not found: "v")"},
+    {.name = "two sources for one volume",
+     .plural = "pods",
+     .object = R"({"spec":{"containers":[{"name":"c","image":"i"}],"volumes":[{"name":"v","emptyDir":{},)"
+               R"("configMap":{"name":"m"}}]}})",
+     .error = "spec.volumes[0].configMap: Forbidden: may not specify more than 1 volume type"},
+    {.name = "requests above limits",
+     .plural = "pods",
+     .object =
+         R"({"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"2"},"limits":{"cpu":"1"}}}]}})",
+     .error =
+         R"(spec.containers[0].resources.requests: Invalid value: "2": must be less than or equal to cpu limit of 1)"},
+    {.name = "a resource that is none",
+     .plural = "pods",
+     .object = R"({"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"gpu":"1"}}}]}})",
+     .error =
+         R"([spec.containers[0].resources.requests[gpu]: Invalid value: "gpu": must be a standard resource type or )"
+         R"(fully qualified, spec.containers[0].resources.requests[gpu]: Invalid value: "gpu": must be a standard )"
+         R"(resource for containers])"},
+    {.name = "a probe without a handler",
+     .plural = "pods",
+     .object = R"({"spec":{"containers":[{"name":"c","image":"i","livenessProbe":{"successThreshold":2}}]}})",
+     .error = R"([spec.containers[0].livenessProbe: Required value: must specify a handler type, )"
+              R"(spec.containers[0].livenessProbe.successThreshold: Invalid value: 2: must be 1])"},
+    {.name = "an init container has no lifecycle",
+     .plural = "pods",
+     .object = R"({"spec":{"containers":[{"name":"c","image":"i"}],"initContainers":[{"name":"i","image":"i",)"
+               R"("lifecycle":{"preStop":{"exec":{"command":["x"]}}}}]}})",
+     .error = "spec.initContainers[0].lifecycle: Forbidden: may not be set for init containers without "
+              "restartPolicy=Always"},
+    {.name = "host ports on the host network",
+     .plural = "pods",
+     .object =
+         R"({"spec":{"hostNetwork":true,"containers":[{"name":"c","image":"i","ports":[{"containerPort":80,"hostPort":81}]}]}})",
+     .error = "spec.containers[0].ports[0].hostPort: Invalid value: 81: must match `containerPort` when `hostNetwork` "
+              "is true"},
+    {.name = "tolerating everything needs Exists",
+     .plural = "pods",
+     .object = R"({"spec":{"tolerations":[{"tolerationSeconds":5}],"containers":[{"name":"c","image":"i"}]}})",
+     .error = R"([spec.tolerations[0].operator: Invalid value: "": operator must be Exists when `key` is empty, which )"
+              R"(means "match all values and all keys", spec.tolerations[0].effect: Invalid value: "": effect must be )"
+              R"('NoExecute' when `tolerationSeconds` is set])"},
+    {.name = "spreading over nothing",
+     .plural = "pods",
+     .object = R"({"spec":{"topologySpreadConstraints":[{"maxSkew":0,"topologyKey":"","whenUnsatisfiable":"x",)"
+               R"("labelSelector":{}}],"containers":[{"name":"c","image":"i"}]}})",
+     .error = R"([spec.topologySpreadConstraints[0].maxSkew: Invalid value: 0: must be greater than zero, )"
+              R"(spec.topologySpreadConstraints[0].topologyKey: Required value: can not be empty, )"
+              R"(spec.topologySpreadConstraints[0].whenUnsatisfiable: Unsupported value: "x": supported values: )"
+              R"("DoNotSchedule", "ScheduleAnyway"])"},
+};
+
+constexpr Case kWorkloads[] = {
+    {.name = "a deployment without a selector",
+     .group = "apps",
+     .plural = "deployments",
+     .object = R"({"spec":{)" TEMPLATE "}}",
+     .error =
+         R"([spec.selector: Required value, spec.template.metadata.labels: Invalid value: {"a":"b"}: `selector` does )"
+         R"(not match template `labels`])"},
+    {.name = "a strategy nobody knows",
+     .group = "apps",
+     .plural = "deployments",
+     .object = R"({"spec":{"strategy":{"type":"Foo"},)" SELECTED "}}",
+     .error = R"(spec.strategy: Unsupported value: {"Type":"Foo","RollingUpdate":null}: supported values: "Recreate", )"
+              R"("RollingUpdate")"},
+    {.name = "a rollout that cannot move",
+     .group = "apps",
+     .plural = "deployments",
+     .object = R"({"spec":{"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":0}},)" SELECTED "}}",
+     .error = "spec.strategy.rollingUpdate.maxUnavailable: Invalid value: 0: may not be 0 when `maxSurge` is 0"},
+    {.name = "a deployment's pods restart always",
+     .group = "apps",
+     .plural = "deployments",
+     .object =
+         R"({"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},)"
+         R"("spec":{"restartPolicy":"Never","activeDeadlineSeconds":1,"containers":[{"name":"c","image":"i"}]}}}})",
+     .error =
+         R"([spec.template.spec.restartPolicy: Unsupported value: "Never": supported values: "Always", )"
+         R"(spec.template.spec.activeDeadlineSeconds: Forbidden: activeDeadlineSeconds in ReplicaSet is not Supported])"},
+    {.name = "annotations count for a deployment",
+     .group = "apps",
+     .plural = "deployments",
+     .object = R"({"spec":{)" SELECTED "}}",
+     .update = R"({"metadata":{"annotations":{"a":"b"}}})",
+     .want = R"({"metadata":{"generation":2},"spec":{"replicas":1}})"},
+    {.name = "labels do not",
+     .group = "apps",
+     .plural = "deployments",
+     .object = R"({"spec":{)" SELECTED "}}",
+     .update = R"({"metadata":{"labels":{"a":"b"}}})",
+     .want = R"({"metadata":{"generation":1}})"},
+    {.name = "a deployment's status endpoint keeps labels",
+     .group = "apps",
+     .plural = "deployments",
+     .object = R"({"spec":{)" SELECTED "}}",
+     .update = R"({"metadata":{"labels":{"a":"b"},"annotations":{"c":"d"}},"status":{"replicas":2}})",
+     .endpoint = Endpoint::Status,
+     .want = R"({"metadata":{"labels":null,"annotations":{"c":"d"}},"status":{"replicas":2}})"},
+    {.name = "ready replicas above replicas",
+     .group = "apps",
+     .plural = "deployments",
+     .object = R"({"spec":{)" SELECTED "}}",
+     .update = R"({"status":{"readyReplicas":2,"replicas":1}})",
+     .endpoint = Endpoint::Status,
+     .error = "status.readyReplicas: Invalid value: 2: cannot be greater than status.replicas"},
+    {.name = "most of a stateful set's spec is fixed",
+     .group = "apps",
+     .plural = "statefulsets",
+     .object = R"({"spec":{"serviceName":"s",)" SELECTED "}}",
+     .update = R"({"spec":{"serviceName":"t"}})",
+     .error = "spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', "
+              "'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' "
+              "are forbidden"},
+    {.name = "a daemon set counts template changes",
+     .group = "apps",
+     .plural = "daemonsets",
+     .object = R"({"spec":{)" SELECTED "}}",
+     .update = R"({"spec":{"template":{"spec":{"containers":[{"name":"c","image":"i:2"}]}}}})",
+     .want = R"({"metadata":{"generation":2,"annotations":{"deprecated.daemonset.template.generation":"2"}}})"},
+    {.name = "a daemon set surges or is unavailable",
+     .group = "apps",
+     .plural = "daemonsets",
+     .object = R"({"spec":{"updateStrategy":{"rollingUpdate":{"maxSurge":1}},)" SELECTED "}}",
+     .error = "spec.updateStrategy.rollingUpdate.maxSurge: Invalid value: 1: may not be set when maxUnavailable is "
+              "non-zero"},
+    {.name = "a job makes its own selector",
+     .group = "batch",
+     .plural = "jobs",
+     .object = R"({"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}})",
+     .want =
+         R"({"spec":{"selector":{"matchLabels":{"batch.kubernetes.io/controller-uid":"u-1"}},"template":{"metadata":)"
+         R"({"labels":{"job-name":"x","batch.kubernetes.io/job-name":"x","controller-uid":"u-1"}}}}})"},
+    {.name = "a job ends",
+     .group = "batch",
+     .plural = "jobs",
+     .object = R"({"spec":{"template":{)" POD_SPEC "}}}",
+     .error = R"(spec.template.spec.restartPolicy: Required value: valid values: "OnFailure", "Never")"},
+    {.name = "a finished job has begun and ended",
+     .group = "batch",
+     .plural = "jobs",
+     .object = R"({"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}})",
+     .update = R"({"status":{"conditions":[{"type":"Complete","status":"True"}]}})",
+     .endpoint = Endpoint::Status,
+     .error =
+         R"([status.completionTime: Required value: completionTime is required for Complete jobs, status.conditions: )"
+         R"(Invalid value: cannot set Complete=True condition without the SuccessCriteriaMet=true condition, )"
+         R"(status.startTime: Required value: startTime is required for finished job])"},
+    {.name = "a schedule of one field",
+     .group = "batch",
+     .plural = "cronjobs",
+     .object = R"({"spec":{"schedule":"x","jobTemplate":{"spec":{"template":{"spec":{"restartPolicy":"Never",)"
+               R"("containers":[{"name":"c","image":"i"}]}}}}}})",
+     .error = R"(spec.schedule: Invalid value: "x": expected exactly 5 fields, found 1: [x])"},
+    {.name = "a schedule out of range",
+     .group = "batch",
+     .plural = "cronjobs",
+     .object =
+         R"({"spec":{"schedule":"61 * * * *","concurrencyPolicy":"Maybe","jobTemplate":{"spec":{"template":{"spec":)"
+         R"({"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}}}})",
+     .error = R"([spec.schedule: Invalid value: "61 * * * *": end of range (61) above maximum (59): 61, )"
+              R"(spec.concurrencyPolicy: Unsupported value: "Maybe": supported values: "Allow", "Forbid", "Replace"])"},
+    {.name = "an autoscaler of nothing",
+     .group = "autoscaling",
+     .plural = "horizontalpodautoscalers",
+     .object = R"({"spec":{"maxReplicas":0,"minReplicas":0,"scaleTargetRef":{"kind":"","name":"d","apiVersion":""}}})",
+     .error = R"([spec.minReplicas: Invalid value: 0: must be greater than or equal to 1, spec.maxReplicas: Required )"
+              R"(value: must be set and greater than 0, spec.scaleTargetRef.kind: Required value, )"
+              R"(spec.scaleTargetRef.apiVersion: Invalid value: "": apiVersion must specify API group])"},
+    {.name = "a budget with both bounds",
+     .group = "policy",
+     .plural = "poddisruptionbudgets",
+     .object = R"({"spec":{"minAvailable":1,"maxUnavailable":"50%"}})",
+     .error = R"(spec: Invalid value: {"MinAvailable":1,"Selector":null,"MaxUnavailable":"50%",)"
+              R"("UnhealthyPodEvictionPolicy":null}: minAvailable and maxUnavailable cannot be both set)"},
+};
+
+constexpr Case kServices[] = {
+    {.name = "a service is single stack",
+     .plural = "services",
+     .object = R"({"spec":{"ports":[{"port":80}]}})",
+     .want =
+         R"({"spec":{"clusterIP":"10.0.0.9","clusterIPs":["10.0.0.9"],"ipFamilies":["IPv4"],)"
+         R"("ipFamilyPolicy":"SingleStack","type":"ClusterIP","internalTrafficPolicy":"Cluster","sessionAffinity":"None",)"
+         R"("ports":[{"protocol":"TCP","port":80,"targetPort":80}]}})"},
+    {.name = "headless without a selector wants both stacks",
+     .plural = "services",
+     .object = R"({"spec":{"clusterIP":"None"}})",
+     .want = R"({"spec":{"clusterIPs":["None"],"ipFamilies":["IPv4","IPv6"],"ipFamilyPolicy":"RequireDualStack"}})"},
+    {.name = "two protocols of one port share a node port",
+     .plural = "services",
+     .object =
+         R"({"spec":{"type":"NodePort","ports":[{"name":"a","port":53},{"name":"b","port":53,"protocol":"UDP"}]}})",
+     .want =
+         R"({"spec":{"externalTrafficPolicy":"Cluster","ports":[{"name":"a","protocol":"TCP","port":53,"targetPort":53,)"
+         R"("nodePort":30100},{"name":"b","protocol":"UDP","port":53,"targetPort":53,"nodePort":30100}]}})"},
+    {.name = "no second stack here",
+     .plural = "services",
+     .object = R"({"spec":{"ipFamilyPolicy":"RequireDualStack","ports":[{"port":80}]}})",
+     .error =
+         R"(spec.ipFamilyPolicy: Invalid value: "RequireDualStack": this cluster is not configured for dual-stack services)"},
+    {.name = "a family that is not there",
+     .plural = "services",
+     .object = R"({"spec":{"ipFamilies":["IPv6"],"ports":[{"port":80}]}})",
+     .error = R"(spec.ipFamilies[0]: Invalid value: "IPv6": not configured on this cluster)"},
+    {.name = "ports that repeat",
+     .plural = "services",
+     .object = R"({"spec":{"ports":[{"name":"a","port":1},{"name":"b","port":1}]}})",
+     .error =
+         R"(spec.ports[1]: Duplicate value: {"Name":"","Protocol":"TCP","AppProtocol":null,"Port":1,"TargetPort":0,"NodePort":0})"},
+    {.name = "node ports of a cluster service",
+     .plural = "services",
+     .object = R"({"spec":{"ports":[{"port":1,"nodePort":30001}]}})",
+     .error = "spec.ports[0].nodePort: Forbidden: may not be used when `type` is 'ClusterIP'"},
+    {.name = "an external name is a name",
+     .plural = "services",
+     .object = R"({"spec":{"type":"ExternalName"}})",
+     .error = "spec.externalName: Required value"},
+    {.name = "an update that leaves allocated values out keeps them",
+     .plural = "services",
+     .object = R"({"spec":{"type":"NodePort","ports":[{"port":80}]}})",
+     .update = R"({"spec":{"clusterIP":null,"clusterIPs":null,"ports":[{"port":81,"targetPort":81}]}})",
+     .want =
+         R"({"spec":{"clusterIP":"10.0.0.9","ports":[{"protocol":"TCP","port":81,"targetPort":81,"nodePort":30100}]}})"},
+    {.name = "becoming an external name gives the address up",
+     .plural = "services",
+     .object = R"({"spec":{"ports":[{"port":80}]}})",
+     .update = R"({"spec":{"type":"ExternalName","externalName":"example.com"}})",
+     .want = R"({"spec":{"clusterIP":null,"clusterIPs":null,"ipFamilies":null,"ipFamilyPolicy":null}})"},
+    {.name = "an address is for ever",
+     .plural = "services",
+     .object = R"({"spec":{"ports":[{"port":80}]}})",
+     .update = R"({"spec":{"clusterIP":"10.0.0.8","clusterIPs":["10.0.0.8"]}})",
+     .error = R"(spec.clusterIPs[0]: Invalid value: ["10.0.0.8"]: may not change once set)"},
+};
+
+constexpr Case kOthers[] = {
+    {.name = "a secret's texts become data",
+     .plural = "secrets",
+     .object = R"({"stringData":{"a":"hello"}})",
+     .want = R"({"type":"Opaque","data":{"a":"aGVsbG8="},"stringData":null})"},
+    {.name = "a certificate needs both halves",
+     .plural = "secrets",
+     .object = R"({"type":"kubernetes.io/tls"})",
+     .error = "[data[tls.crt]: Required value, data[tls.key]: Required value]"},
+    {.name = "docker's settings are JSON",
+     .plural = "secrets",
+     .object = R"({"type":"kubernetes.io/dockerconfigjson","stringData":{".dockerconfigjson":"[]"}})",
+     .error =
+         R"(data[.dockerconfigjson]: Invalid value: "<secret contents redacted>": json: cannot unmarshal array into )"
+         R"(Go value of type map[string]interface {})"},
+    {.name = "a namespace starts active and named",
+     .plural = "namespaces",
+     .want = R"({"metadata":{"labels":{"kubernetes.io/metadata.name":"x"}},"spec":{"finalizers":["kubernetes"]},)"
+             R"("status":{"phase":"Active"}})"},
+    {.name = "its finalizers have an endpoint of their own",
+     .plural = "namespaces",
+     .update = R"({"spec":{"finalizers":null}})",
+     .want = R"({"spec":{"finalizers":["kubernetes"]}})"},
+    {.name = "finalize takes them off",
+     .plural = "namespaces",
+     .update = R"({"spec":{"finalizers":null}})",
+     .endpoint = Endpoint::Finalize,
+     .want = R"({"spec":{"finalizers":null},"status":{"phase":"Active"}})"},
+    {.name = "a namespace does not terminate by itself",
+     .plural = "namespaces",
+     .update = R"({"status":{"phase":"Terminating"}})",
+     .endpoint = Endpoint::Status,
+     .error = R"(status.Phase: Invalid value: "Terminating": may only be 'Active' if `deletionTimestamp` is empty)"},
+    {.name = "taints of a node repeat",
+     .plural = "nodes",
+     .object = R"({"spec":{"taints":[{"key":"a","effect":"NoSchedule"},{"key":"a","effect":"NoSchedule"}]}})",
+     .error =
+         R"(metadata.taints[1]: Duplicate value: {"Key":"a","Value":"","Effect":"NoSchedule","TimeAdded":null}: taints )"
+         R"(must be unique by key and effect pair)"},
+    {.name = "a claim asks for something",
+     .plural = "persistentvolumeclaims",
+     .error = "[spec.accessModes: Required value: at least 1 access mode is required, spec.resources[storage]: "
+              "Required value]"},
+    {.name = "a volume has a source",
+     .plural = "persistentvolumes",
+     .object = R"({"spec":{"capacity":{"storage":"1Gi"},"accessModes":["ReadWriteOnce"]}})",
+     .error = "spec: Required value: must specify a volume type"},
+    {.name = "limits of a range in order",
+     .plural = "limitranges",
+     .object = R"({"spec":{"limits":[{"type":"Container","min":{"cpu":"2"},"max":{"cpu":"1"}}]}})",
+     .error =
+         R"([spec.limits[0].min[cpu]: Invalid value: "2": min value 2 is greater than max value 1, )"
+         R"(spec.limits[0].defaultRequest[cpu]: Invalid value: "1": min value 2 is greater than default request value 1, )"
+         R"(spec.limits[0].default[cpu]: Invalid value: "2": min value 2 is greater than default value 1])"},
+    {.name = "a quota of scopes that exclude each other",
+     .plural = "resourcequotas",
+     .object = R"({"spec":{"hard":{"pods":"1"},"scopes":["BestEffort","NotBestEffort"]}})",
+     .error = R"(spec.scopes: Invalid value: ["BestEffort","NotBestEffort"]: conflicting scopes)"},
+    {.name = "an event of another namespace",
+     .plural = "events",
+     .object = R"({"involvedObject":{"namespace":"other"}})",
+     .error = R"(involvedObject.namespace: Invalid value: "other": does not match event.namespace)"},
+    {.name = "endpoints without addresses",
+     .plural = "endpoints",
+     .object = R"({"subsets":[{}]})",
+     .error = "subsets[0]: Required value: must specify `addresses` or `notReadyAddresses`"},
+    {.name = "an address type for ever",
+     .group = "discovery.k8s.io",
+     .plural = "endpointslices",
+     .object = R"({"addressType":"IPv4","endpoints":[]})",
+     .update = R"({"addressType":"IPv6"})",
+     .error = R"(addressType: Invalid value: "IPv6": field is immutable)"},
+    {.name = "an ingress leads somewhere",
+     .group = "networking.k8s.io",
+     .plural = "ingresses",
+     .error = "spec: Invalid value: null: either `defaultBackend` or `rules` must be specified"},
+    {.name = "an ingress path without a type",
+     .group = "networking.k8s.io",
+     .plural = "ingresses",
+     .object = R"({"spec":{"rules":[{"host":"1.2.3.4","http":{"paths":[{"path":"/"}]}}]}})",
+     .error = R"([spec.rules[0].host: Invalid value: "1.2.3.4": must be a DNS name, not an IP address, )"
+              R"(spec.rules[0].http.paths[0].pathType: Required value: pathType must be specified])"},
+    {.name = "a policy of egress rules",
+     .group = "networking.k8s.io",
+     .plural = "networkpolicies",
+     .object = R"({"spec":{"podSelector":{},"egress":[{}]}})",
+     .want = R"({"spec":{"policyTypes":["Ingress","Egress"]}})"},
+    {.name = "a peer that is nobody",
+     .group = "networking.k8s.io",
+     .plural = "networkpolicies",
+     .object = R"({"spec":{"podSelector":{},"ingress":[{"from":[{}]}]}})",
+     .error = "spec.ingress[0].from[0]: Required value: must specify a peer"},
+    {.name = "a rule without verbs",
+     .group = "rbac.authorization.k8s.io",
+     .plural = "roles",
+     .object = R"({"rules":[{"nonResourceURLs":["/x"]}]})",
+     .error =
+         R"([rules[0].verbs: Required value: verbs must contain at least one value, rules[0].nonResourceURLs: Invalid )"
+         R"(value: ["/x"]: namespaced rules cannot apply to non-resource URLs])"},
+    {.name = "a binding's role is for ever",
+     .group = "rbac.authorization.k8s.io",
+     .plural = "clusterrolebindings",
+     .object = R"({"roleRef":{"kind":"ClusterRole","name":"view"}})",
+     .update = R"({"roleRef":{"name":"edit"}})",
+     .error =
+         R"(roleRef: Invalid value: {"APIGroup":"rbac.authorization.k8s.io","Kind":"ClusterRole","Name":"edit"}: cannot change roleRef)"},
+    {.name = "a storage class is for ever",
+     .group = "storage.k8s.io",
+     .plural = "storageclasses",
+     .object = R"({"provisioner":"a/b"})",
+     .update = R"({"provisioner":"a/c"})",
+     .error = R"(provisioner: Invalid value: "a/c": field is immutable)"},
+    {.name = "names of the system's priority classes",
+     .group = "scheduling.k8s.io",
+     .plural = "priorityclasses",
+     .object = R"({"metadata":{"name":"system-foo"},"value":1})",
+     .error = "metadata.name: Forbidden: priority class names with 'system-' prefix are reserved for system use only. "
+              "error: system-foo is not a known system priority class"},
+    {.name = "a lease of no time",
+     .group = "coordination.k8s.io",
+     .plural = "leases",
+     .object = R"({"spec":{"leaseDurationSeconds":0}})",
+     .error = "spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0"},
+    {.name = "a webhook of a short name",
+     .group = "admissionregistration.k8s.io",
+     .plural = "validatingwebhookconfigurations",
+     .object = R"({"webhooks":[{"name":"a.b","clientConfig":{},"admissionReviewVersions":[]}]})",
+     .error =
+         R"([webhooks[0].name: Invalid value: "a.b": should be a domain with at least three segments separated by )"
+         R"(dots, webhooks[0].sideEffects: Required value: must specify one of None, NoneOnDryRun, )"
+         R"(webhooks[0].clientConfig: Required value: exactly one of url or service is required, )"
+         R"(webhooks[0].admissionReviewVersions: Required value: must specify one of v1, v1beta1])"},
+    {.name = "a certificate request is from who sent it",
+     .group = "certificates.k8s.io",
+     .plural = "certificatesigningrequests",
+     .object = R"({"spec":{"request":"eA==","username":"root","usages":["client auth"],"signerName":"example.com/s"}})",
+     .error = R"(spec.request: Invalid value: "eA==": PEM block type must be CERTIFICATE REQUEST)"},
+    {.name = "a definition is named after what it defines",
+     .group = "apiextensions.k8s.io",
+     .plural = "customresourcedefinitions",
+     .object =
+         R"({"spec":{"group":"example.com","scope":"Namespaced","names":{"plural":"widgets","kind":"Widget"},)"
+         R"("versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}})",
+     .error = R"(metadata.name: Invalid value: "x": must be spec.names.plural+"."+spec.group)"},
+    {.name = "a device request asks for one",
+     .group = "resource.k8s.io",
+     .plural = "resourceclaims",
+     .object = R"({"spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"c"}}]}}})",
+     .want =
+         R"({"spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"c","allocationMode":"ExactCount","count":1}}]}}})"},
+};
+
+std::string test_name(const testing::TestParamInfo<Case>& info) {
+  std::string name = info.param.name;
+  for (char& c : name) {
+    if (!isalnum(static_cast<unsigned char>(c))) c = '_';
+  }
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Pods, KindTest, testing::ValuesIn(kPods), test_name);
+INSTANTIATE_TEST_SUITE_P(Workloads, KindTest, testing::ValuesIn(kWorkloads), test_name);
+INSTANTIATE_TEST_SUITE_P(Services, KindTest, testing::ValuesIn(kServices), test_name);
+INSTANTIATE_TEST_SUITE_P(Others, KindTest, testing::ValuesIn(kOthers), test_name);
+
+TEST(KindsTest, NamesAreCutAndGetFiveLetters) {
+  EXPECT_EQ(generate_name("web-", 0), "web-bbbbb");
+  EXPECT_EQ(generate_name(std::string(70, 'a'), 1).size(), 63u);
+}
+
+TEST(KindsTest, AnUnscheduledPodGoesAtOnceAScheduledOneTakesItsTime) {
+  Arena arena;
+  const Rules& pods = rules_of("", "pods");
+  const Value waiting = *codec::decode_json(arena, R"({"spec":{"terminationGracePeriodSeconds":30}})");
+  const Value running = *codec::decode_json(
+      arena, R"({"spec":{"nodeName":"n","terminationGracePeriodSeconds":30},"status":{"phase":"Running"}})");
+  EXPECT_EQ(grace_period(pods, waiting, std::nullopt), 0);
+  EXPECT_EQ(grace_period(pods, running, std::nullopt), 30);
+  EXPECT_EQ(grace_period(pods, running, 5), 5);
+  EXPECT_EQ(grace_period(pods, running, -1), 1);
+}
+
+TEST(KindsTest, BindingAssignsOnce) {
+  Arena arena;
+  const types::Resource& pods = *types::find_resource("", "v1", "pods");
+  Context context{.arena = arena, .resource = pods, .now = {1767225600, 0}};
+  Draft draft(arena, *codec::decode_json(arena, R"({"metadata":{"name":"p"},"spec":{},"status":{"phase":"Pending"}})"));
+  const Value binding =
+      *codec::decode_json(arena, R"({"metadata":{"name":"p","annotations":{"a":"b"}},"target":{"name":"n"}})");
+  ASSERT_TRUE(bind_pod(context, draft.root(), binding));
+  EXPECT_EQ(draft.value().text_at("spec", "nodeName"), "n");
+  EXPECT_EQ(draft.value().text_at("metadata", "annotations", "a"), "b");
+  EXPECT_EQ(draft.value().items_at("status", "conditions")[0].text_at("type"), "PodScheduled");
+  const Result<Unit> again = bind_pod(context, draft.root(), binding);
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().message,
+            R"(Operation cannot be fulfilled on pods/binding "p": pod p is already assigned to node "n")");
+}
+
+TEST(KindsTest, ResetFieldsFollowTheEndpoint) {
+  const types::Resource& deployments = *types::find_resource("apps", "v1", "deployments");
+  EXPECT_EQ(reset_fields(deployments, Endpoint::Main).reset[0], "status");
+  EXPECT_EQ(reset_fields(deployments, Endpoint::Status).reset.size(), 2u);
+  const types::Resource& pods = *types::find_resource("", "v1", "pods");
+  EXPECT_EQ(reset_fields(pods, Endpoint::EphemeralContainers).keep_only[0], "spec.ephemeralContainers");
+}
+
+}  // namespace
+}  // namespace holdfast::kinds
