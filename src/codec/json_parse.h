@@ -334,7 +334,9 @@ bool JsonParser<Handler>::skip_value() {
         break;
       default:
         // A number or a literal: runs to the next byte that ends one.
-        while (p_ != end_ && !std::strchr(",}] \t\r\n", *p_)) ++p_;
+        do {
+          ++p_;
+        } while (p_ != end_ && *p_ != ',' && *p_ != '}' && *p_ != ']' && !is_json_space(*p_));
         if (depth == 0) return true;
         continue;
     }

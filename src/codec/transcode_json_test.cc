@@ -86,6 +86,14 @@ TEST(TranscodeJson, RefusesWhatIsNoJsonAndLeavesTheOutputAlone) {
   EXPECT_EQ(out, "before");
 }
 
+TEST(TranscodeJson, ComesToAnEndWhateverIsLeftOut) {
+  using namespace std::string_literals;
+  for (const std::string& value : {"[\0]"s, "\0"s, "[x"s, "{\"a\":]"s, "}"s, "tru"s, ""s}) {
+    std::string out;
+    static_cast<void>(json_to_json("{\"spec\":" + value + "}", {.drop = &kSpecOnly}, out));
+  }
+}
+
 TEST(TranscodeJson, CountsLargeContainersInCbor) {
   std::string json = "[[";
   for (int i = 0; i < 300; ++i) json += std::to_string(i) + ",";
