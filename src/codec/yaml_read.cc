@@ -98,7 +98,8 @@ class Decoder {
   struct Frame {
     const YamlNode* node;
     Step step;
-    bool merged = false;            // Its entries go to the map below.
+    bool merged = false;            // Its entries go to another map,
+    size_t owner = 0;               // whose frame this is; otherwise its own.
     const YamlNode* via = nullptr;  // The alias that led here.
     size_t next = 0;                // Child to read next; of a merge list, how many are left.
     size_t start = 0;               // Of its items or entries.
@@ -117,7 +118,6 @@ class Decoder {
   void deliver(Value value);
   void set_entry(Frame& owner, const Key& key, Value value, uint32_t line);
   Value close_map(const Frame& frame);
-  Frame& owner_of_entries();
   bool count();
   bool follow(const YamlNode*& node, const YamlNode*& via);
   std::string key_text(const Entry& entry);
@@ -229,6 +229,7 @@ bool Decoder::enter(const YamlNode* node, bool merged) {
   frames_.push_back({.node = node,
                      .step = list ? Step::List : Step::Map,
                      .merged = merged,
+                     .owner = merged ? frames_.back().owner : frames_.size(),
                      .via = via,
                      .start = list ? items_.size() : entries_.size()});
   return true;
@@ -243,14 +244,8 @@ void Decoder::deliver(Value value) {
   if (frame.step == Step::List) {
     items_.push_back(value);
   } else {
-    set_entry(owner_of_entries(), frame.key, value, frame.node->children[frame.next - 1]->line);
+    set_entry(frames_[frame.owner], frame.key, value, frame.node->children[frame.next - 1]->line);
   }
-}
-
-Decoder::Frame& Decoder::owner_of_entries() {
-  size_t at = frames_.size() - 1;
-  while (frames_[at].merged || frames_[at].step == Step::MergeList) --at;
-  return frames_[at];
 }
 
 bool Decoder::step_list(Frame& frame) {
@@ -293,7 +288,11 @@ bool Decoder::merge(const YamlNode* node) {
   if (is_map(node)) return enter(node, true);
   if (node->kind != YamlNode::Kind::List) return fail("map merge requires map or sequence of maps as the value");
   // From the last to the first, so that earlier ones win.
-  frames_.push_back({.node = node, .step = Step::MergeList, .merged = true, .next = node->children.size()});
+  frames_.push_back({.node = node,
+                     .step = Step::MergeList,
+                     .merged = true,
+                     .owner = frames_.back().owner,
+                     .next = node->children.size()});
   return true;
 }
 
