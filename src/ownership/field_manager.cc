@@ -4,6 +4,7 @@
 #include <array>
 
 #include "codec/json.h"
+#include "ownership/deep.h"
 #include "ownership/engine.h"
 #include "ownership/ownership.h"
 #include "ownership/unset.h"
@@ -282,6 +283,12 @@ struct FieldManager::State final : Versions {
     return with_path(arena, object, kPath, Value::string(arena, text));
   }
 
+  UpdateResult update(Arena& arena, const UpdateRequest& request) const;
+  Result<ApplyResult> apply(Arena& arena, const ApplyRequest& request) const;
+  Result<Value> apply_unowned(Arena& arena, const Value& object, const Value& config) const;
+  Result<Value> extract(Arena& arena, const Value& object, const Managed& managed, std::string_view manager,
+                        std::string_view subresource) const;
+
   const FieldManagerOptions options;
   std::vector<VersionView> views;
   const VersionView* own = nullptr;
@@ -293,8 +300,49 @@ FieldManager::FieldManager(FieldManager&&) noexcept = default;
 FieldManager& FieldManager::operator=(FieldManager&&) noexcept = default;
 const FieldManagerOptions& FieldManager::options() const { return state_->options; }
 
+namespace {
+
+constexpr std::string_view kTooDeep = "the object is nested too deeply";
+
+// `work` here, or where there is room for it if one of the objects needs that. False: there was none.
+bool run(std::initializer_list<const Value*> objects, const std::function<void()>& work) {
+  const bool deep =
+      std::any_of(objects.begin(), objects.end(), [](const Value* v) { return v != nullptr && is_deep(*v); });
+  if (deep) return run_with_room(work);
+  work();
+  return true;
+}
+
+}  // namespace
+
 UpdateResult FieldManager::update(Arena& arena, const UpdateRequest& request) const {
-  const State& s = *state_;
+  UpdateResult out;
+  out.object = request.object;
+  if (!run({request.live, &request.object}, [&] { out = state_->update(arena, request); })) out.problem = kTooDeep;
+  return out;
+}
+
+Result<ApplyResult> FieldManager::apply(Arena& arena, const ApplyRequest& request) const {
+  Result<ApplyResult> out = unknown_error(std::string(kTooDeep));
+  run({request.live, &request.config}, [&] { out = state_->apply(arena, request); });
+  return out;
+}
+
+Result<Value> FieldManager::apply_unowned(Arena& arena, const Value& object, const Value& config) const {
+  Result<Value> out = unknown_error(std::string(kTooDeep));
+  run({&object, &config}, [&] { out = state_->apply_unowned(arena, object, config); });
+  return out;
+}
+
+Result<Value> FieldManager::extract(Arena& arena, const Value& object, const Managed& managed, std::string_view manager,
+                                    std::string_view subresource) const {
+  Result<Value> out = unknown_error(std::string(kTooDeep));
+  run({&object}, [&] { out = state_->extract(arena, object, managed, manager, subresource); });
+  return out;
+}
+
+UpdateResult FieldManager::State::update(Arena& arena, const UpdateRequest& request) const {
+  const State& s = *this;
   static const Managed kNobody;
   const Managed& stored = request.live_managed == nullptr ? kNobody : *request.live_managed;
   UpdateResult out;
@@ -330,8 +378,8 @@ UpdateResult FieldManager::update(Arena& arena, const UpdateRequest& request) co
   return out;
 }
 
-Result<ApplyResult> FieldManager::apply(Arena& arena, const ApplyRequest& request) const {
-  const State& s = *state_;
+Result<ApplyResult> FieldManager::State::apply(Arena& arena, const ApplyRequest& request) const {
+  const State& s = *this;
   const std::string_view config_version = request.config.text_at("apiVersion");
   const std::string_view config_kind = request.config.text_at("kind");
   if (config_version != s.options.api_version || config_kind != s.options.kind) {
@@ -409,8 +457,8 @@ Result<ApplyResult> FieldManager::apply(Arena& arena, const ApplyRequest& reques
   return out;
 }
 
-Result<Value> FieldManager::apply_unowned(Arena& arena, const Value& object, const Value& config) const {
-  const MergeType& type = *state_->own->type;
+Result<Value> FieldManager::State::apply_unowned(Arena& arena, const Value& object, const Value& config) const {
+  const MergeType& type = *own->type;
   FieldSet unset;
   Value wanted = config;
   if (has_marker(config)) {
@@ -426,9 +474,9 @@ Result<Value> FieldManager::apply_unowned(Arena& arena, const Value& object, con
   return remove(arena, type, merged, unset, Emptied::Stays);
 }
 
-Result<Value> FieldManager::extract(Arena& arena, const Value& object, const Managed& managed, std::string_view manager,
-                                    std::string_view subresource) const {
-  const State& s = *state_;
+Result<Value> FieldManager::State::extract(Arena& arena, const Value& object, const Managed& managed,
+                                           std::string_view manager, std::string_view subresource) const {
+  const State& s = *this;
   const auto entry = std::find_if(managed.begin(), managed.end(), [&](const ManagerEntry& e) {
     return e.operation == Operation::Apply && e.manager == manager && e.subresource == subresource;
   });

@@ -258,6 +258,38 @@ TEST_F(Fields, MarkersRemoveFieldsWithoutOwnershipInAPolicysConfiguration) {
   EXPECT_FALSE(manager.apply_unowned(arena_, object, widget("spec: {nope: 1}")).ok());
 }
 
+TEST_F(Fields, ObjectsAsDeepAsADecoderLetsThemBeAreTracked) {
+  FieldManagerOptions options;
+  options.api_version = "e.com/v1";
+  options.kind = "W";
+  options.versions.push_back({"e.com/v1", &MergeTypes::deduced()});
+  options.unset_markers = true;
+  const FieldManager manager(std::move(options));
+  auto nested = [&](std::string_view inner) {
+    std::string text = R"({"apiVersion":"e.com/v1","kind":"W","spec":)";
+    const int depth = 9900;
+    for (int i = 0; i < depth; ++i) text += "{\"a\":";
+    text += inner;
+    for (int i = 0; i < depth; ++i) text += "}";
+    Result<Value> value = codec::decode_json(arena_, arena_.copy(std::string_view(text + "}")));
+    EXPECT_TRUE(value.ok());
+    return *value;
+  };
+  const Value first = nested("1"), second = nested("2");
+  Result<ApplyResult> created = manager.apply(arena_, {.config = first, .manager = "a", .now = {1, 0}});
+  ASSERT_TRUE(created.ok());
+  const Result<ApplyResult> conflict = manager.apply(
+      arena_,
+      {.live = &created->object, .live_managed = &created->managed, .config = second, .manager = "b", .now = {2, 0}});
+  ASSERT_FALSE(conflict.ok());
+  EXPECT_EQ(conflict.error().causes.size(), 1u);
+  const UpdateResult updated = manager.update(
+      arena_,
+      {.live = &created->object, .live_managed = &created->managed, .object = second, .manager = "c", .now = {3, 0}});
+  EXPECT_EQ(updated.problem, "");
+  EXPECT_EQ(updated.managed.size(), 2u);
+}
+
 // --- Extract ---
 
 TEST_F(Fields, ExtractGivesBackWhatAManagerApplied) {

@@ -4,13 +4,16 @@
 #include <cmath>
 #include <cstring>
 
+#include "ownership/deep.h"
 #include "ownership/field_set.h"
 
 namespace holdfast::ownership {
 namespace {
 
-// Deeper than any object; keeps recursion on bad input bounded.
-constexpr int kMaxDepth = 1000;
+// Kubernetes' reader stops at the same depth; it keeps recursion on bad input bounded.
+constexpr int kMaxDepth = 10000;
+// From here on recursion goes on with a larger stack.
+constexpr int kDeep = 500;
 // Integers beyond this lose digits when they are read, since Kubernetes reads every number as a double.
 constexpr double kExactIntegers = 9007199254740992.0;
 
@@ -410,6 +413,13 @@ class Parser {
 
  private:
   FieldSet level(int depth, bool& member) {
+    if (depth != kDeep) return level_here(depth, member);
+    FieldSet set;
+    if (!run_with_room([&] { set = level_here(depth, member); })) reader_.fail("nesting is too deep");
+    return set;
+  }
+
+  FieldSet level_here(int depth, bool& member) {
     member = true;
     if (depth > kMaxDepth) {
       reader_.fail("nesting is too deep");
@@ -481,6 +491,13 @@ class TreeParser {
 
  private:
   FieldSet level(const Value& node, int depth, bool& member) {
+    if (depth != kDeep) return level_here(node, depth, member);
+    FieldSet set;
+    if (!run_with_room([&] { set = level_here(node, depth, member); })) problem_ = "nesting is too deep";
+    return set;
+  }
+
+  FieldSet level_here(const Value& node, int depth, bool& member) {
     member = true;
     if (node.is_null()) return {};
     if (!node.is_map() || depth > kMaxDepth) {
