@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <rocksdb/cache.h>
 #include <rocksdb/env.h>
+#include <rocksdb/file_system.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/slice_transform.h>
 #include <rocksdb/table.h>
@@ -41,6 +42,26 @@ class SilentLogger final : public rocksdb::Logger {
   void Logv(const char*, va_list) override {}
 };
 
+// RocksDB writes its options to a file at every start, syncs it, and reads it back. Ours are in this file.
+class NoOptionsFile final : public rocksdb::FileSystemWrapper {
+ public:
+  using FileSystemWrapper::FileSystemWrapper;
+  const char* Name() const override { return "holdfast.NoOptionsFile"; }
+  rocksdb::IOStatus NewWritableFile(const std::string& path, const rocksdb::FileOptions& options,
+                                    std::unique_ptr<rocksdb::FSWritableFile>* file,
+                                    rocksdb::IODebugContext* debug) override {
+    if (path.find("/OPTIONS-") != std::string::npos) return rocksdb::IOStatus::NotSupported();
+    return target()->NewWritableFile(path, options, file, debug);
+  }
+};
+
+// The machine's own disk without that file, or the one a test gives. Never destroyed: databases may be closed late.
+rocksdb::Env* lean_env(rocksdb::Env* env) {
+  static rocksdb::Env* const machine =
+      rocksdb::NewCompositeEnv(std::make_shared<NoOptionsFile>(rocksdb::FileSystem::Default())).release();
+  return env ? env : machine;
+}
+
 // Filters answer "is there any version of this key": most creates then read nothing. Whoever walks over more than one
 // key must ask for total order.
 class KeyOfVersion final : public rocksdb::SliceTransform {
@@ -57,7 +78,7 @@ class KeyOfVersion final : public rocksdb::SliceTransform {
 rocksdb::Options database_options(const RocksOptions& options, rocksdb::Env* env) {
   rocksdb::Options db;
   db.create_if_missing = true;
-  if (env) db.env = env;
+  db.env = lean_env(env);
   db.info_log = std::make_shared<SilentLogger>();
   db.wal_recovery_mode = rocksdb::WALRecoveryMode::kAbsoluteConsistency;
   db.track_and_verify_wals_in_manifest = true;
@@ -68,6 +89,7 @@ rocksdb::Options database_options(const RocksOptions& options, rocksdb::Env* env
   db.max_bytes_for_level_base = 64 << 20;
   db.max_background_jobs = 2;
   db.max_open_files = 256;
+  db.max_file_opening_threads = 1;  // Sixteen, started even for an empty store, cost more than they save here.
   db.allow_concurrent_memtable_write = false;  // One thread writes.
   db.enable_write_thread_adaptive_yield = false;
   db.compression = rocksdb::kLZ4Compression;

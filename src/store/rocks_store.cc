@@ -493,7 +493,9 @@ class RocksStore final : public Store {
           continue;
         }
         if (disk_full_ && !only_deletes(submission.transactions[t])) {
-          results[s].emplace_back(StoreError{ErrorKind::Unavailable, options_.directory + ": the disk is full"});
+          results[s].emplace_back(
+              StoreError{ErrorKind::Unavailable, options_.directory + ": the disk is full (less than " +
+                                                     std::to_string(kReservedDiskBytes >> 20) + " MB are left)"});
           continue;
         }
         results[s].push_back(add(group, submission.transactions[t]));
