@@ -371,6 +371,47 @@ void validate_volume_update(Context& context, const Value& next, const Value& ol
   }
 }
 
+void warn_claim(Context&, const Value& object, const Value*, std::vector<std::string>& texts) {
+  if (object.get("metadata", "annotations", kClassAnnotation) != nullptr) {
+    texts.push_back("metadata.annotations[" + std::string(kClassAnnotation) +
+                    "]: deprecated since v1.8; use \"storageClassName\" attribute instead");
+  }
+  warn_about_claim(sub(object, "spec"), Path("spec"), texts);
+}
+
+void warn_volume(Context&, const Value& object, const Value*, std::vector<std::string>& texts) {
+  if (object.get("metadata", "annotations", kClassAnnotation) != nullptr) {
+    texts.push_back("metadata.annotations[" + std::string(kClassAnnotation) +
+                    "]: deprecated since v1.8; use \"storageClassName\" attribute instead");
+  }
+  if (object.get("metadata", "annotations", "volume.beta.kubernetes.io/mount-options") != nullptr) {
+    texts.push_back(
+        "metadata.annotations[volume.beta.kubernetes.io/mount-options]: deprecated since v1.31; use \"mountOptions\" "
+        "attribute instead");
+  }
+  const Value& spec = sub(object, "spec");
+  if (spec.text_at("persistentVolumeReclaimPolicy") == "Recycle") {
+    texts.push_back(
+        "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended "
+        "approach "
+        "is to use dynamic provisioning.");
+  }
+  struct Old {
+    std::string_view source, text;
+  };
+  static constexpr Old kOld[] = {
+      {"cephfs", "spec.cephfs: deprecated in v1.28, non-functional in v1.31+"},
+      {"photonPersistentDisk", "spec.photonPersistentDisk: deprecated in v1.11, non-functional in v1.16+"},
+      {"scaleIO", "spec.scaleIO: deprecated in v1.16, non-functional in v1.22+"},
+      {"storageos", "spec.storageOS: deprecated in v1.22, non-functional in v1.25+"},
+      {"glusterfs", "spec.glusterfs: deprecated in v1.25, non-functional in v1.26+"},
+      {"rbd", "spec.rbd: deprecated in v1.28, non-functional in v1.31+"},
+  };
+  for (const Old& old : kOld) {
+    if (is_set(spec, old.source)) texts.emplace_back(old.text);
+  }
+}
+
 }  // namespace
 
 void validate_claim_spec(const Value& spec, const Path& at, FieldErrors& errors) {
@@ -401,13 +442,15 @@ const Hooks kPersistentVolumeClaimHooks = {.update_repeats_metadata = true,
                                            .update = update_claim,
                                            .validate = validate_claim,
                                            .validate_update = validate_claim_update,
-                                           .validate_status = validate_claim_status};
+                                           .validate_status = validate_claim_status,
+                                           .warn = warn_claim};
 
 const Hooks kPersistentVolumeHooks = {.update_repeats_metadata = true,
                                       .defaults = default_volume,
                                       .create = create_volume,
                                       .update_status = update_volume_status,
                                       .validate = validate_volume,
-                                      .validate_update = validate_volume_update};
+                                      .validate_update = validate_volume_update,
+                                      .warn = warn_volume};
 
 }  // namespace holdfast::kinds

@@ -180,7 +180,26 @@ void validate_node_update(Context&, const Value& next, const Value& old, FieldEr
   validate_taints(next, errors);
 }
 
+void warn_node(Context&, const Value& node, const Value*, std::vector<std::string>& texts) {
+  if (is_set(sub(node, "spec"), "configSource")) texts.push_back("spec.configSource: the feature is removed");
+  if (!node.text_at("spec", "externalID").empty()) {
+    texts.push_back("spec.externalID: this field is deprecated, and is unused by Kubernetes");
+  }
+  const Path at("spec");
+  const std::span<const Value> networks = node.items_at("spec", "podCIDRs");
+  for (size_t i = 0; i < networks.size(); ++i) warn_about_cidr(networks[i].as_string(), at.item("podCIDRs", i), texts);
+}
+
 // --- ServiceAccount ---
+
+constexpr std::string_view kMountable = "kubernetes.io/enforce-mountable-secrets";
+
+void warn_service_account(Context&, const Value& object, const Value* old, std::vector<std::string>& texts) {
+  if (old != nullptr && old->get("metadata", "annotations", kMountable) != nullptr) return;
+  if (object.get("metadata", "annotations", kMountable) == nullptr) return;
+  texts.push_back("metadata.annotations[" + std::string(kMountable) +
+                  "]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets");
+}
 
 // Of the secrets only the names count.
 void clean_secrets(Draft::Node object) {
@@ -212,9 +231,12 @@ const Hooks kNodeHooks = {.update_repeats_metadata = true,
                           .update_status = update_node_status,
                           .validate = validate_node,
                           .validate_update = validate_node_update,
-                          .validate_status = validate_node_update};
+                          .validate_status = validate_node_update,
+                          .warn = warn_node};
 
-const Hooks kServiceAccountHooks = {
-    .update_repeats_metadata = true, .create = create_service_account, .update = update_service_account};
+const Hooks kServiceAccountHooks = {.update_repeats_metadata = true,
+                                    .create = create_service_account,
+                                    .update = update_service_account,
+                                    .warn = warn_service_account};
 
 }  // namespace holdfast::kinds

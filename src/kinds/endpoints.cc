@@ -167,16 +167,61 @@ void validate_slice_update(Context& context, const Value& next, const Value& old
   if (type != old.text_at("addressType")) errors.invalid(Path("addressType"), type, kImmutable);
 }
 
+bool is_managed_by(const Value& object, std::string_view label, std::initializer_list<std::string_view> controllers) {
+  const std::string_view manager = object.text_at("metadata", "labels", label);
+  for (const std::string_view controller : controllers) {
+    if (manager == controller) return true;
+  }
+  return false;
+}
+
+void warn_endpoints(Context&, const Value& object, const Value*, std::vector<std::string>& texts) {
+  if (is_managed_by(object, "endpoints.kubernetes.io/managed-by", {"endpoint-controller"})) return;
+  const std::span<const Value> subsets = object.items_at("subsets");
+  const Path list("subsets");
+  for (size_t i = 0; i < subsets.size(); ++i) {
+    const Path at = list.index(i);
+    for (const std::string_view key : {"addresses", "notReadyAddresses"}) {
+      const std::span<const Value> addresses = subsets[i].items_at(key);
+      for (size_t j = 0; j < addresses.size(); ++j) {
+        const Path here = at.item(key, j);
+        warn_about_ip(addresses[j].text_at("ip"), here.child("ip"), texts);
+      }
+    }
+  }
+}
+
+void warn_slice(Context&, const Value& object, const Value* old, std::vector<std::string>& texts) {
+  if (old == nullptr && object.text_at("addressType") == "FQDN") {
+    texts.push_back("spec.addressType: FQDN endpoints are deprecated");
+  }
+  if (is_managed_by(object, "endpointslice.kubernetes.io/managed-by",
+                    {"endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io"})) {
+    return;
+  }
+  const std::span<const Value> endpoints = object.items_at("endpoints");
+  const Path list("endpoints");
+  for (size_t i = 0; i < endpoints.size(); ++i) {
+    const Path at = list.index(i);
+    const std::span<const Value> addresses = endpoints[i].items_at("addresses");
+    for (size_t j = 0; j < addresses.size(); ++j) {
+      warn_about_ip(addresses[j].as_string(), at.item("addresses", j), texts);
+    }
+  }
+}
+
 }  // namespace
 
 const Hooks kEndpointsHooks = {.update_repeats_metadata = true,
                                .defaults = default_endpoints,
                                .validate = validate_endpoints,
-                               .validate_update = validate_endpoints_update};
+                               .validate_update = validate_endpoints_update,
+                               .warn = warn_endpoints};
 const Hooks kEndpointSliceHooks = {.generation = Generation::AllButMetadata,
                                    .update_repeats_metadata = true,
                                    .defaults = default_slice,
                                    .validate = validate_slice,
-                                   .validate_update = validate_slice_update};
+                                   .validate_update = validate_slice_update,
+                                   .warn = warn_slice};
 
 }  // namespace holdfast::kinds

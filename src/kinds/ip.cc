@@ -75,6 +75,15 @@ std::optional<IpNetwork> IpNetwork::parse(std::string_view text) {
   return IpNetwork{*address, prefix};
 }
 
+IpAddress IpNetwork::first() const {
+  IpAddress masked = address;
+  for (size_t i = 0; i < masked.bytes.size(); ++i) {
+    const int kept = std::clamp(prefix - static_cast<int>(i) * 8, 0, 8);
+    masked.bytes[i] = static_cast<uint8_t>(masked.bytes[i] & (0xff00 >> kept));
+  }
+  return masked;
+}
+
 bool IpNetwork::contains(const IpAddress& other) const {
   if (other.v6 != address.v6) return false;
   for (int bit = 0; bit < prefix; ++bit) {
@@ -85,14 +94,68 @@ bool IpNetwork::contains(const IpAddress& other) const {
   return true;
 }
 
+namespace {
+
+// "010.0.0.1"
+bool has_leading_zeros(std::string_view text) {
+  if (text.find(':') != std::string_view::npos) return false;
+  while (true) {
+    const size_t dot = text.find('.');
+    const std::string_view part = text.substr(0, dot);
+    if (part.size() > 1 && part[0] == '0') return true;
+    if (dot == std::string_view::npos) return false;
+    text.remove_prefix(dot + 1);
+  }
+}
+
+// "::ffff:1.2.3.4"
+bool is_mapped(std::string_view text, const IpAddress& address) {
+  return !address.v6 && text.find(':') != std::string_view::npos;
+}
+
+}  // namespace
+
 void validate_ip(std::string_view text, const Path& at, FieldErrors& errors) {
-  if (IpAddress::parse(text)) return;
-  errors.invalid(at, text, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)");
+  const std::optional<IpAddress> address = IpAddress::parse(text);
+  if (!address) {
+    errors.invalid(at, text, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)");
+  } else if (has_leading_zeros(text)) {
+    errors.invalid(at, text, "must not have leading 0s");
+  } else if (is_mapped(text, *address)) {
+    errors.invalid(at, text, "must not be an IPv4-mapped IPv6 address");
+  }
 }
 
 void validate_cidr(std::string_view text, const Path& at, FieldErrors& errors) {
-  if (IpNetwork::parse(text)) return;
-  errors.invalid(at, text, "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)");
+  const std::optional<IpNetwork> network = IpNetwork::parse(text);
+  if (!network) {
+    return errors.invalid(at, text, "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)");
+  }
+  const size_t slash = text.find('/');
+  const std::string_view address = text.substr(0, slash), prefix = text.substr(slash + 1);
+  if (has_leading_zeros(address) || (prefix.size() > 1 && prefix[0] == '0')) {
+    errors.invalid(at, text, "must not have leading 0s in IP or prefix length");
+  } else if (is_mapped(address, network->address)) {
+    errors.invalid(at, text, "must not have an IPv4-mapped IPv6 address");
+  } else if (network->first() != network->address) {
+    errors.invalid(at, text, "must not have bits set beyond the prefix length");
+  }
+}
+
+void warn_about_ip(std::string_view text, const Path& at, std::vector<std::string>& texts) {
+  const std::optional<IpAddress> address = IpAddress::parse(text);
+  if (!address || !address->v6 || address->text() == text) return;
+  texts.push_back(at.text() + ": IPv6 address \"" + std::string(text) +
+                  "\" should be in RFC 5952 canonical format (\"" + address->text() + "\")");
+}
+
+void warn_about_cidr(std::string_view text, const Path& at, std::vector<std::string>& texts) {
+  const std::optional<IpNetwork> network = IpNetwork::parse(text);
+  if (!network || !network->address.v6) return;
+  const std::string canonical = network->address.text() + "/" + std::to_string(network->prefix);
+  if (canonical == text) return;
+  texts.push_back(at.text() + ": IPv6 CIDR value \"" + std::string(text) +
+                  "\" should be in RFC 5952 canonical format (\"" + canonical + "\")");
 }
 
 void validate_endpoint_ip(std::string_view text, const Path& at, FieldErrors& errors) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kinds/hooks.h"
 
@@ -29,12 +30,16 @@ struct IpNetwork {
   IpAddress address;
   int prefix = 0;
   static std::optional<IpNetwork> parse(std::string_view text);
+  IpAddress first() const;  // The address with the bits behind the prefix off.
   bool contains(const IpAddress& address) const;
 };
 
-// Fields that take every text Kubernetes ever took.
+// Texts that Kubernetes once took and takes no more (leading zeros, IPv4 inside IPv6) are refused with their reason.
 void validate_ip(std::string_view text, const Path& at, FieldErrors& errors);
 void validate_cidr(std::string_view text, const Path& at, FieldErrors& errors);
+// An IPv6 text that is not in the form of RFC 5952 gets a warning.
+void warn_about_ip(std::string_view text, const Path& at, std::vector<std::string>& texts);
+void warn_about_cidr(std::string_view text, const Path& at, std::vector<std::string>& texts);
 // Addresses of endpoints: not unspecified, loopback or link-local.
 void validate_endpoint_ip(std::string_view text, const Path& at, FieldErrors& errors);
 

@@ -13,6 +13,14 @@ const Hooks& hooks_of(const Rules& rules) {
   return rules.hooks == nullptr ? kPlain : *rules.hooks;
 }
 
+// The type of objects in the version that is stored: what prepare and validate are given.
+const types::Type& stored_type(const types::Resource& resource) {
+  if (resource.group == resource.storage_group && resource.version == resource.storage_version) return *resource.type;
+  const types::Resource* stored =
+      types::find_resource(resource.storage_group, resource.storage_version, resource.plural);
+  return stored == nullptr || stored->type == nullptr ? *resource.type : *stored->type;
+}
+
 constexpr std::string_view kObjectMetadata[] = {"labels", "annotations", "finalizers", "ownerReferences"};
 
 bool counts_up(const types::Type& type, Generation rule, const Value& next, const Value& old) {
@@ -113,7 +121,7 @@ void prepare_for_create(Context& context, Draft::Node object) {
     metadata.set("generation", Value::integer(1));
   }
   if (rules.has_status && rules.plural != "nodes") {
-    object.set("status", zero_value(context.arena, member_type(*context.resource.type, "status")));
+    object.set("status", zero_value(context.arena, member_type(stored_type(context.resource), "status")));
   }
   if (hooks.create != nullptr) hooks.create(context, object);
 }
@@ -136,7 +144,7 @@ void prepare_for_update(Context& context, Endpoint endpoint, Draft::Node next, c
   } else if (hooks.update_other != nullptr) {
     hooks.update_other(context, endpoint, next, old);
   }
-  if (endpoint != Endpoint::Status && counts_up(*context.resource.type, hooks.generation, next.value(), old)) {
+  if (endpoint != Endpoint::Status && counts_up(stored_type(context.resource), hooks.generation, next.value(), old)) {
     next.child("metadata").set("generation", Value::integer(old_metadata.int_at_or(0, "generation") + 1));
   }
   Draft::Node metadata = next.child("metadata");

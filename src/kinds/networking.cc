@@ -296,6 +296,26 @@ void validate_network_policy(Context&, const Value& object, FieldErrors& errors)
   }
 }
 
+void warn_network_policy(Context&, const Value& object, const Value*, std::vector<std::string>& texts) {
+  const Path at("spec");
+  for (const auto& [direction, side] :
+       {std::pair<std::string_view, std::string_view>{"ingress", "from"}, {"egress", "to"}}) {
+    const std::span<const Value> rules = object.items_at("spec", direction);
+    for (size_t i = 0; i < rules.size(); ++i) {
+      const Path rule = at.item(direction, i);
+      const std::span<const Value> peers = rules[i].items_at(side);
+      for (size_t j = 0; j < peers.size(); ++j) {
+        if (!is_set(peers[j], "ipBlock")) continue;
+        const Path peer = rule.item(side, j), block = peer.child("ipBlock");
+        warn_about_cidr(peers[j].text_at("ipBlock", "cidr"), block.child("cidr"), texts);
+        const std::span<const Value> except = peers[j].items_at("ipBlock", "except");
+        for (size_t k = 0; k < except.size(); ++k)
+          warn_about_cidr(except[k].as_string(), block.item("except", k), texts);
+      }
+    }
+  }
+}
+
 // --- ServiceCIDR and IPAddress ---
 
 void validate_cidrs(const Value& object, FieldErrors& errors) {
@@ -372,8 +392,10 @@ const Hooks kIngressClassHooks = {.generation = Generation::Spec,
                                   .defaults = default_ingress_class,
                                   .validate = validate_ingress_class,
                                   .validate_update = validate_ingress_class_update};
-const Hooks kNetworkPolicyHooks = {
-    .generation = Generation::Spec, .defaults = default_network_policy, .validate = validate_network_policy};
+const Hooks kNetworkPolicyHooks = {.generation = Generation::Spec,
+                                   .defaults = default_network_policy,
+                                   .validate = validate_network_policy,
+                                   .warn = warn_network_policy};
 const Hooks kServiceCidrHooks = {.status_metadata = StatusMetadata::KeepObject,
                                  .validate = validate_service_cidr,
                                  .validate_update = validate_service_cidr_update};

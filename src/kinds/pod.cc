@@ -475,7 +475,6 @@ void validate_resize(Context& context, const Value& next, const Value& old, Fiel
   for (const std::string_view list : {"initContainers", "containers"}) {
     const std::span<const Value> now = spec.items_at(list), was = before.items_at(list);
     for (size_t i = 0; i < now.size(); ++i) {
-      if (list == "initContainers" && now[i].text_at("restartPolicy") != "Always") continue;
       const Path container = at.item(list, i), resources = container.child("resources");
       for (const auto& [amounts, what] :
            {std::pair<std::string_view, std::string_view>{"requests", "requests"}, {"limits", "limits"}}) {

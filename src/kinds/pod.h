@@ -60,6 +60,10 @@ void validate_claim_spec(const Value& spec, const Path& at, FieldErrors& errors)
 void warn_about_pod_template(const Value& pod_template, const Path& at, std::vector<std::string>& texts);
 void warn_about_pod(const Value& spec, const Value* metadata, const Path& spec_at, const Path& metadata_at,
                     std::vector<std::string>& texts);
+// Of a PersistentVolumeClaimSpec.
+void warn_about_claim(const Value& spec, const Path& at, std::vector<std::string>& texts);
+// What to use instead of a label of nodes that has another name now; empty when it has none.
+std::string_view deprecated_label(std::string_view key);
 // metadata.name: this is used in Pod names and hostnames, ...
 void warn_about_name(const Value& object, const Value* old, std::string_view what, std::vector<std::string>& texts);
 

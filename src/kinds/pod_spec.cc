@@ -141,6 +141,7 @@ void validate_names(const Value& spec, const Path& at, FieldErrors& errors) {
     if (!text.empty()) errors.invalid_each(at.child(key), text, dns_label_errors(text));
   };
   if (is_set(spec, "hostUsers") && !is_true(spec, "hostUsers")) {
+    if (is_true(spec, "hostNetwork")) errors.forbidden(at.child("hostNetwork"), "when `hostUsers` is false");
     if (is_true(spec, "hostPID")) errors.forbidden(at.child("HostPID"), "when `hostUsers` is false");
     if (is_true(spec, "hostIPC")) errors.forbidden(at.child("HostIPC"), "when `hostUsers` is false");
   }

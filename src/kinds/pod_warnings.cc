@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "kinds/ip.h"
 #include "kinds/pod.h"
 #include "kinds/quantity.h"
 
@@ -10,6 +11,8 @@ namespace holdfast::kinds {
 namespace {
 
 std::string at_text(const Path& at, std::string_view message) { return at.text() + ": " + std::string(message); }
+
+}  // namespace
 
 // Labels of nodes that were renamed long ago.
 std::string_view deprecated_label(std::string_view key) {
@@ -26,6 +29,19 @@ std::string_view deprecated_label(std::string_view key) {
   }
   return {};
 }
+
+void warn_about_claim(const Value& spec, const Path& at, std::vector<std::string>& texts) {
+  const Path resources = at.child("resources");
+  for (const std::string_view list : {"requests", "limits"}) {
+    const Value* amount = spec.get("resources", list, "storage");
+    if (amount == nullptr || quantity_of(amount).milli_value() % 1000 == 0) continue;
+    const Path list_at = resources.child(list);
+    texts.push_back(at_text(list_at.key("storage"), "fractional byte value " + go_quote(amount->as_string()) +
+                                                        " is invalid, must be an integer"));
+  }
+}
+
+namespace {
 
 void warn_about_scheduling(const Value& spec, const Path& at, std::vector<std::string>& texts) {
   const Path selector = at.child("nodeSelector");
@@ -85,6 +101,9 @@ void warn_about_volumes(const Value& spec, const Path& at, std::vector<std::stri
   const std::span<const Value> volumes = spec.items_at("volumes");
   for (size_t i = 0; i < volumes.size(); ++i) {
     const Path here = at.item("volumes", i);
+    if (const Value* claim = volumes[i].get("ephemeral", "volumeClaimTemplate", "spec"); claim != nullptr) {
+      warn_about_claim(*claim, here.child("ephemeral.volumeClaimTemplate.spec"), texts);
+    }
     for (const Old& old : kOld) {
       if (is_set(volumes[i], old.source)) texts.push_back(at_text(here.child(old.shown), old.message));
     }
@@ -229,6 +248,14 @@ void warn_about_pod(const Value& spec, const Value* metadata, const Path& spec_a
                     ", services and probes that select ports by name will use " + first->where);
   }
   warn_about_affinity(spec, spec_at, texts);
+  const std::span<const Value> servers = spec.items_at("dnsConfig", "nameservers"),
+                               aliases = spec.items_at("hostAliases");
+  const Path dns = spec_at.child("dnsConfig");
+  for (size_t i = 0; i < servers.size(); ++i) warn_about_ip(servers[i].as_string(), dns.item("nameservers", i), texts);
+  for (size_t i = 0; i < aliases.size(); ++i) {
+    const Path alias = spec_at.item("hostAliases", i);
+    warn_about_ip(aliases[i].text_at("ip"), alias.child("ip"), texts);
+  }
 }
 
 void warn_about_pod_template(const Value& pod_template, const Path& at, std::vector<std::string>& texts) {

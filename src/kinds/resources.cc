@@ -344,6 +344,23 @@ void validate_quota_update(Context&, const Value& next, const Value& old, FieldE
   }
 }
 
+void warn_quota(Context&, const Value& object, const Value* old, std::vector<std::string>& texts) {
+  if (old != nullptr) return;
+  for (const std::string_view name : {"cpu", "memory", "ephemeral-storage"}) {
+    std::string request_name = "requests." + std::string(name);
+    const std::string limit_name = "limits." + std::string(name);
+    const Value* request = object.get("spec", "hard", std::string_view(request_name));
+    const Value* limit = object.get("spec", "hard", std::string_view(limit_name));
+    if (request == nullptr && name != "ephemeral-storage") {
+      request = object.get("spec", "hard", name);
+      if (request != nullptr) request_name = name;
+    }
+    if (request == nullptr || limit == nullptr || quantity_of(request) <= quantity_of(limit)) continue;
+    texts.push_back("ResourceQuota " + request_name + " (" + std::string(request->as_string()) +
+                    ") should be less than " + limit_name + " (" + std::string(limit->as_string()) + ")");
+  }
+}
+
 }  // namespace
 
 void validate_resource_name(std::string_view name, const Path& at, FieldErrors& errors) {
@@ -415,6 +432,7 @@ const Hooks kLimitRangeHooks = {
 const Hooks kResourceQuotaHooks = {.defaults = default_resource_quota,
                                    .validate = validate_quota,
                                    .validate_update = validate_quota_update,
-                                   .validate_status = validate_quota_status};
+                                   .validate_status = validate_quota_status,
+                                   .warn = warn_quota};
 
 }  // namespace holdfast::kinds

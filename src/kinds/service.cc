@@ -384,9 +384,25 @@ void warn_service(Context&, const Value& service, const Value*, std::vector<std:
       texts.push_back("spec.SessionAffinity is ignored for headless services");
     }
   }
+  const Path at("spec");
+  const auto warn_list = [&](std::string_view key, bool networks) {
+    const std::span<const Value> items = spec.items_at(key);
+    for (size_t i = 0; i < items.size(); ++i) {
+      if (networks) {
+        warn_about_cidr(items[i].as_string(), at.item(key, i), texts);
+      } else {
+        warn_about_ip(items[i].as_string(), at.item(key, i), texts);
+      }
+    }
+  };
+  warn_list("externalIPs", false);
   if (external && !headless && type != "ExternalName") {
     texts.push_back("spec.externalIPs is deprecated and may no longer be implemented in some clusters");
   }
+  if (!spec.text_at("loadBalancerIP").empty()) {
+    warn_about_ip(spec.text_at("loadBalancerIP"), at.child("loadBalancerIP"), texts);
+  }
+  warn_list("loadBalancerSourceRanges", true);
   if (external && type == "ExternalName") {
     texts.push_back("spec.externalIPs is ignored when spec.type is \"ExternalName\"");
   }

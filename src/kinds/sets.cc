@@ -196,6 +196,17 @@ void warn_set(Context&, const Value& object, const Value* old, std::vector<std::
   const bool same =
       old != nullptr && object.int_at_or(0, "metadata", "generation") == old->int_at_or(0, "metadata", "generation");
   if (!same) warn_about_pod_template(sub(object, "spec", "template"), Path("spec.template"), texts);
+  const std::span<const Value> claims = object.items_at("spec", "volumeClaimTemplates");
+  const Path at("spec");
+  for (size_t i = 0; i < claims.size(); ++i) {
+    // The two paths are Kubernetes' own.
+    const Path claim = at.item("volumeClaimTemplates", i);
+    if (old == nullptr) {
+      warn_about_claim(sub(claims[i], "spec"), claim, texts);
+    } else {
+      warn_about_claim(sub(claims[i], "spec"), claim.child("Spec"), texts);
+    }
+  }
   if (object.text_at("kind") == "StatefulSet" && object.int_at_or(0, "spec", "revisionHistoryLimit") < 0) {
     texts.push_back(
         "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended");

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kinds/all.h"
+#include "kinds/pod.h"
 #include "kinds/quantity.h"
 #include "kinds/references.h"
 
@@ -69,6 +70,20 @@ void validate_storage_class(Context&, const Value& object, FieldErrors& errors) 
 void validate_storage_class_update(Context&, const Value& next, const Value& old, FieldErrors& errors) {
   for (const std::string_view key : {"parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"}) {
     validate_fixed(next, old, key, errors);
+  }
+}
+
+void warn_storage_class(Context&, const Value& object, const Value*, std::vector<std::string>& texts) {
+  const Path list("allowedTopologies");
+  const std::span<const Value> topologies = object.items_at("allowedTopologies");
+  for (size_t i = 0; i < topologies.size(); ++i) {
+    const Path at = list.index(i);
+    const std::span<const Value> expressions = topologies[i].items_at("matchLabelExpressions");
+    for (size_t j = 0; j < expressions.size(); ++j) {
+      const std::string_view message = deprecated_label(expressions[j].text_at("key"));
+      const Path here = at.item("matchLabelExpressions", j);
+      if (!message.empty()) texts.push_back(here.child("key").text() + ": " + std::string(message));
+    }
   }
 }
 
@@ -258,7 +273,8 @@ void validate_capacity_update(Context&, const Value& next, const Value& old, Fie
 
 const Hooks kStorageClassHooks = {.defaults = default_storage_class,
                                   .validate = validate_storage_class,
-                                  .validate_update = validate_storage_class_update};
+                                  .validate_update = validate_storage_class_update,
+                                  .warn = warn_storage_class};
 const Hooks kVolumeAttachmentHooks = {.status_metadata = StatusMetadata::KeepObject,
                                       .update_repeats_metadata = true,
                                       .validate = validate_attachment,
