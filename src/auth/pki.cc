@@ -1,3 +1,4 @@
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
@@ -69,6 +70,11 @@ void add_extension(X509* certificate, X509* issuer, int nid, const std::string& 
 void add_name(X509_NAME* name, const char* field, const std::string& value) {
   X509_NAME_add_entry_by_txt(name, field, MBSTRING_UTF8, reinterpret_cast<const unsigned char*>(value.data()),
                              static_cast<int>(value.size()), -1, 0);
+}
+
+bool is_address(const std::string& text) {
+  unsigned char bytes[16];
+  return inet_pton(AF_INET, text.c_str(), bytes) == 1 || inet_pton(AF_INET6, text.c_str(), bytes) == 1;
 }
 
 bool lasts(X509* certificate, Days days) {
@@ -180,6 +186,9 @@ Result<net::Identity> make_certificate(const CertificateRequest& request, const 
   std::string names;
   for (const std::string& name : request.dns_names) names += (names.empty() ? "DNS:" : ",DNS:") + name;
   for (const std::string& address : request.addresses) names += (names.empty() ? "IP:" : ",IP:") + address;
+  for (const std::string& address : request.addresses) {
+    if (!is_address(address)) return bad_request("\"" + address + "\" is not an IP address");
+  }
   if (!names.empty()) add_extension(x, signer, NID_subject_alt_name, names);
 
   if (X509_sign(x, issuer_key ? issuer_key.get() : key.get(), EVP_sha256()) == 0) {

@@ -2,6 +2,10 @@
 #pragma once
 
 #include <functional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
 
 namespace CLI {
 class App;
@@ -13,6 +17,11 @@ using Command = std::function<int()>;  // Its exit code.
 
 Command add_serve(CLI::App& app);
 Command add_kubeconfig(CLI::App& app);
+
+// Replaces `--config FILE` (or --config=FILE) by the flags in the file, before those on the command line, which
+// therefore win. A line is `name = value` or `name: value`; '#' begins a comment. The error names the file and the
+// line.
+Result<std::vector<std::string>> expand_config(std::vector<std::string> arguments);
 
 // Says what is wrong in one line and returns the exit code for it.
 int fail(const char* message);

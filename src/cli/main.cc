@@ -30,7 +30,10 @@ int main(int argc, char** argv) {
     commands.emplace_back(app.get_subcommands({}).back(), std::move(run));
   }
   try {
-    app.parse(argc, argv);
+    Result<std::vector<std::string>> arguments = cli::expand_config({argv + 1, argv + argc});
+    if (!arguments) return cli::fail(arguments.error().message.c_str());
+    // CLI11 wants them last first.
+    app.parse(std::vector<std::string>(arguments->rbegin(), arguments->rend()));
   } catch (const CLI::CallForHelp& e) {
     return app.exit(e);
   } catch (const CLI::CallForAllHelp& e) {

@@ -15,6 +15,7 @@ namespace {
 
 struct ServeFlags {
   server::Options options;
+  std::string config;  // Expanded before parsing.
   std::string bind_address;
   int secure_port = -1;
   std::vector<std::string> feature_gates;
@@ -95,7 +96,7 @@ Command add_serve(CLI::App& app) {
   auto flags = std::make_shared<ServeFlags>();
   server::Options& o = flags->options;
   CLI::App* c = app.add_subcommand("serve", "Serve the Kubernetes API.");
-  c->set_config("--config", "", "Read flags from this file: lines of name = value (TOML)");
+  c->add_option("--config", flags->config, "Read flags from this file: lines of name = value; those given here win");
   c->footer("\n" + gates_table() +
             "\nSIGTERM ends watches and waits for other requests; SIGHUP reads certificates, CAs and tokens again.");
 

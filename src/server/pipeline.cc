@@ -3,7 +3,9 @@
 #include <sys/random.h>
 
 #include <array>
+#include <charconv>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "server/version.h"
@@ -14,6 +16,8 @@ namespace {
 
 constexpr double kDurationBounds[] = {0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2,
                                       3,     4,     5,    6,   8,   10,  15,  20,  30,  45,   60};
+
+constexpr double kSizeBounds[] = {1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9};
 
 // A version 4 UUID. Unique, not secret: a generator of this thread, seeded once by the system, is enough.
 std::string new_audit_id() {
@@ -53,124 +57,261 @@ std::string lower(std::string_view text) {
   return out;
 }
 
+std::string upper(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = c >= 'a' && c <= 'z' ? static_cast<char>(c & ~0x20) : c;
+  return out;
+}
+
 void send_text(net::Response& response, int status, std::string text) {
   response.set_header("content-type", "text/plain; charset=utf-8");
   response.set_header("x-content-type-options", "nosniff");
   (void)response.send(status, net::Body(std::move(text)));
 }
 
+// kube-apiserver gives every request that does not last by nature this long, and no more.
+constexpr std::chrono::seconds kRequestTimeout{60};
+
+// What the pipeline itself needs of a query.
+struct QueryFacts {
+  bool watch = false;
+  bool dry_run = false;
+  std::optional<std::string> timeout;
+  std::string exact_name;  // Of fieldSelector=metadata.name=NAME.
+};
+
+QueryFacts query_facts(std::string_view query) {
+  QueryFacts facts;
+  if (query.empty()) return facts;
+  for (auto& [name, value] : net::parse_query(query)) {
+    if (name == "watch") {
+      facts.watch = value != "0" && lower(value) != "false";
+    } else if (name == "dryRun") {
+      facts.dry_run = true;
+    } else if (name == "timeout" && !facts.timeout) {
+      facts.timeout = value;
+    } else if (name == "fieldSelector") {
+      constexpr std::string_view kName = "metadata.name=";
+      if (value.starts_with(kName) && value.find(',') == std::string::npos) {
+        facts.exact_name = value.substr(kName.size() + (value.starts_with("metadata.name==") ? 1 : 0));
+      }
+    }
+  }
+  return facts;
+}
+
+std::string_view scope_of(const api::RequestInfo& info) {
+  if (!info.is_resource) return "";
+  if (!info.name.empty()) return "resource";
+  return info.ns.empty() ? "cluster" : "namespace";
+}
+
+bool is_read(std::string_view method) { return method == "GET" || method == "HEAD"; }
+
+// Until the API's room has it.
+void send_error(const net::Request&, net::Response& response, const Error& error) {
+  const int code = error.reason == Reason::Unauthorized ? 401 : error.reason == Reason::Forbidden ? 403 : 400;
+  response.add_header("content-type", "application/json");
+  std::string body = R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":)" +
+                     json_quote(error.message) + R"(,"reason":)" +
+                     (code == 401   ? R"("Unauthorized")"
+                      : code == 403 ? R"("Forbidden","details":{})"
+                                    : R"("BadRequest")") +
+                     ",\"code\":" + std::to_string(code) + "}\n";
+  (void)response.send(code, net::Body(std::move(body)));
+}
+
+bool lasts_long(const api::RequestInfo& info) {
+  constexpr std::string_view kSubresources[] = {"attach", "exec", "proxy", "log", "portforward"};
+  return info.is_resource &&
+         (info.verb == api::Verb::Watch || info.legacy_proxy ||
+          std::find(std::begin(kSubresources), std::end(kSubresources), info.subresource) != std::end(kSubresources));
+}
+
 }  // namespace
 
-Pipeline::Pipeline(MetricRegistry& metrics, Health health, std::unique_ptr<auth::Authorizer> authorizer)
-    : registry_(metrics),
-      health_(std::move(health)),
-      authorizer_(std::move(authorizer)),
-      requests_(metrics.counters(
+struct Pipeline::Account {
+  std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+  std::string audit_id;
+  auth::UserRef user;
+  api::RequestInfo info;
+  QueryFacts query;
+  std::string verb;  // get, list, ...; of a path the method in lower case.
+};
+
+Pipeline::Pipeline(Parts parts)
+    : parts_(std::move(parts)),
+      requests_(parts_.metrics->counters(
           "apiserver_request_total",
           "Requests by verb, dry run value, group, version, resource, scope, component and code.",
           {"verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component", "code"})),
-      durations_(metrics.histograms(
+      durations_(parts_.metrics->histograms(
           "apiserver_request_duration_seconds",
-          "Response latency in seconds by verb, dry run value, group, version, resource, "
-          "subresource, scope and component.",
-          kDurationBounds, {"verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component"})) {}
+          "Response latency in seconds by verb, dry run value, group, version, resource, subresource, scope and "
+          "component.",
+          kDurationBounds, {"verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component"})),
+      sizes_(parts_.metrics->histograms(
+          "apiserver_response_sizes",
+          "Response size in bytes by group, version, verb, resource, subresource, scope and component.", kSizeBounds,
+          {"verb", "group", "version", "resource", "subresource", "scope", "component"})),
+      long_running_(
+          parts_.metrics->gauges("apiserver_longrunning_requests", "Requests under way that last by nature.",
+                                 {"verb", "group", "version", "resource", "subresource", "scope", "component"})),
+      in_flight_(parts_.metrics->gauges("apiserver_current_inflight_requests", "Requests under way, by kind.",
+                                        {"request_kind"})),
+      reads_in_flight_(in_flight_.with({"readOnly"})),
+      writes_in_flight_(in_flight_.with({"mutating"})) {}
 
 void Pipeline::set_authenticator(std::shared_ptr<const auth::Authenticator> authenticator) {
   authenticator_.store(std::move(authenticator));
 }
 
 Task<void> Pipeline::serve(net::Request& request, net::Response& response) {
-  const auto begin = std::chrono::steady_clock::now();
+  Account account;
   const std::string_view given_id = request.headers.get("audit-id");
-  const std::string audit_id = given_id.empty() ? new_audit_id() : std::string(given_id);
-  response.add_header("audit-id", audit_id);
+  account.audit_id = given_id.empty() ? new_audit_id() : std::string(given_id);
+  response.add_header("audit-id", account.audit_id);
   response.add_header("cache-control", "no-cache, private");
+  account.query = query_facts(request.query);
+  account.info = api::parse_request_info(request.method, request.path, account.query.watch);
+  account.verb = account.info.is_resource ? std::string(api::to_string(account.info.verb)) : lower(request.method);
+  co_await serve_known(request, response, account);
+  record(request, response, account);
+}
 
-  auth::UserRef user;
-  if (Result<auth::UserRef> known = authenticator_.load()->authenticate(request); known) {
-    user = std::move(*known);
-    // As kube-apiserver: whoever is not known must not keep a connection and its server busy.
-    if (user->name == auth::kAnonymous && request.protocol == net::Protocol::Http2) response.close_connection_after();
-    const std::string verb = lower(request.method);
-    const auth::Attributes attributes{.user = user.get(),
-                                      .verb = verb,
-                                      .is_resource = false,
-                                      .group = {},
-                                      .version = {},
-                                      .resource = {},
-                                      .subresource = {},
-                                      .ns = {},
-                                      .name = {},
-                                      .path = request.path};
-    const auth::Decision decision = authorizer_->authorize(attributes);
-    if (decision.allowed()) {
-      co_await route(request, response);
-    } else {
-      response.add_header("x-content-type-options", "nosniff");
-      send_error(request, response, auth::forbidden_error(attributes, decision.reason));
+Task<void> Pipeline::serve_known(net::Request& request, net::Response& response, Account& account) {
+  const api::RequestInfo& info = account.info;
+  const bool lasting = lasts_long(info);
+  if (!lasting) {
+    std::chrono::milliseconds limit = kRequestTimeout;
+    if (account.query.timeout) {
+      Result<int64_t> nanoseconds = parse_go_duration(*account.query.timeout);
+      if (!nanoseconds) {
+        send_error(request, response,
+                   bad_request("invalid timeout specified in the request URL - " + nanoseconds.error().message));
+        co_return;
+      }
+      const auto asked = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::nanoseconds(*nanoseconds));
+      if (*nanoseconds > 0 && asked < kRequestTimeout) limit = asked;
     }
-  } else {
+    response.set_deadline(limit);
+  }
+
+  // As kube-apiserver: whoever is not known must not keep a connection and its server busy.
+  auto send_away = [&] {
+    if (request.protocol == net::Protocol::Http2) response.close_connection_after();
+  };
+  Result<auth::UserRef> user = authenticator_.load()->authenticate(request);
+  if (!user) {
     if (log::verbose(2)) {
       log::info("unauthorized", {{"remote", request.peer->address},
                                  {"uri", request.target},
-                                 {"reason", known.error().message},
-                                 {"auditID", audit_id}});
+                                 {"reason", user.error().message},
+                                 {"auditID", account.audit_id}});
     }
-    if (request.protocol == net::Protocol::Http2) response.close_connection_after();
+    send_away();
     send_error(request, response, auth::unauthorized_error());
+    co_return;
+  }
+  account.user = std::move(*user);
+  if (account.user->name == auth::kAnonymous) send_away();
+
+  const auth::Attributes attributes{.user = account.user.get(),
+                                    .verb = account.verb,
+                                    .is_resource = info.is_resource,
+                                    .group = info.group,
+                                    .version = info.version,
+                                    .resource = info.resource,
+                                    .subresource = info.subresource,
+                                    .ns = info.ns,
+                                    .name = info.name.empty() ? std::string_view(account.query.exact_name) : info.name,
+                                    .path = request.path};
+  const auth::Decision decision = parts_.authorizer->authorize(attributes);
+  if (!decision.allowed()) {
+    response.add_header("x-content-type-options", "nosniff");
+    send_error(request, response, auth::forbidden_error(attributes, decision.reason));
+    co_return;
   }
 
-  const auto took = std::chrono::steady_clock::now() - begin;
-  const std::string code = std::to_string(response.status());
-  // Paths that do not exist are not named: a client could fill the memory with them.
-  const bool known_path = response.status() < 400;
-  const std::string_view subresource = known_path ? request.path : std::string_view();
-  requests_.with({request.method, "", "", "", "", subresource, "", "apiserver", code}).add();
-  durations_.with({request.method, "", "", "", "", subresource, "", "apiserver"})
+  Gauge& gauge = lasting ? long_running_.with({upper(account.verb), info.group, info.version, info.resource,
+                                               info.subresource, scope_of(info), "apiserver"})
+                 : is_read(request.method) ? reads_in_flight_
+                                           : writes_in_flight_;
+  gauge.add(1);
+  struct Leave {
+    Gauge& gauge;
+    ~Leave() { gauge.add(-1); }
+  } leave{gauge};
+  co_await route(request, response, account.user);
+}
+
+Task<void> Pipeline::route(net::Request& request, net::Response& response, auth::UserRef user) {
+  const std::string_view path = request.path;
+  auto below = [&](std::string_view top) {
+    return path.starts_with(top) && (path.size() == top.size() || path[top.size()] == '/');
+  };
+  if (parts_.api && (below("/api") || below("/apis") || below("/openapi"))) {
+    co_await parts_.api(request, response, std::move(user));
+  } else if (below("/healthz") || below("/livez") || below("/readyz")) {
+    if (std::optional<Health::Answer> answer = parts_.health->answer(path, request.query)) {
+      send_text(response, answer->status, std::move(answer->body));
+    } else {
+      send_text(response, 404, "404 page not found\n");
+    }
+  } else if (path == "/version" || path == "/version/") {
+    response.add_header("content-type", "application/json");
+    (void)response.send(200, net::Body(net::Bytes::lasting(version_json())));
+  } else if (path == "/metrics") {
+    response.add_header("content-type", "text/plain; version=0.0.4; charset=utf-8");
+    response.allow_gzip();
+    (void)response.send(200, net::Body(parts_.metrics->render()));
+  } else {
+    send_text(response, 404, "404 page not found\n");
+  }
+}
+
+void Pipeline::record(const net::Request& request, const net::Response& response, const Account& account) {
+  const auto took = std::chrono::steady_clock::now() - account.begin;
+  const api::RequestInfo& info = account.info;
+  char code_text[8];
+  const auto [code_end, error] = std::to_chars(code_text, code_text + sizeof code_text, response.status());
+  const std::string_view code(code_text, code_end - code_text);
+  const std::string verb = upper(account.verb);
+  // What does not exist is not named: a client could fill the memory with names of its own.
+  const bool named = response.status() != 404 && response.status() != 403 && response.status() != 401;
+  const std::string_view group = named ? info.group : std::string_view();
+  const std::string_view version = named ? info.version : std::string_view();
+  const std::string_view resource = named ? info.resource : std::string_view();
+  const std::string_view subresource = !named ? std::string_view() : info.is_resource ? info.subresource : request.path;
+  const std::string_view scope = scope_of(info);
+  const std::string_view dry_run = account.query.dry_run ? "All" : "";
+  requests_.with({verb, dry_run, group, version, resource, subresource, scope, "apiserver", code}).add();
+  durations_.with({verb, dry_run, group, version, resource, subresource, scope, "apiserver"})
       .observe(std::chrono::duration<double>(took).count());
+  if (info.verb == api::Verb::Get || info.verb == api::Verb::List) {
+    sizes_.with({verb, group, version, resource, subresource, scope, "apiserver"})
+        .observe(static_cast<double>(response.body_bytes()));
+  }
   if (log::verbose(4)) {
     log::info("request", {{"method", request.method},
                           {"uri", request.target},
                           {"code", response.status()},
                           {"us", std::chrono::duration_cast<std::chrono::microseconds>(took).count()},
                           {"bytes", response.body_bytes()},
-                          {"user", user ? std::string_view(user->name) : std::string_view()},
+                          {"user", account.user ? std::string_view(account.user->name) : std::string_view()},
                           {"agent", request.headers.get("user-agent")},
                           {"remote", request.peer->address},
-                          {"auditID", audit_id}});
+                          {"auditID", account.audit_id}});
   }
 }
 
-Task<void> Pipeline::route(net::Request& request, net::Response& response) {
-  const std::string_view path = request.path;
-  if (path.starts_with("/healthz") || path.starts_with("/livez") || path.starts_with("/readyz")) {
-    if (std::optional<Health::Answer> answer = health_.answer(path, request.query)) {
-      send_text(response, answer->status, std::move(answer->body));
-      co_return;
-    }
-  }
-  if (path == "/version" || path == "/version/") {
-    response.add_header("content-type", "application/json");
-    (void)response.send(200, net::Body(net::Bytes::lasting(version_json())));
-    co_return;
-  }
-  if (path == "/metrics") {
-    response.add_header("content-type", "text/plain; version=0.0.4; charset=utf-8");
-    response.allow_gzip();
-    (void)response.send(200, net::Body(registry_.render()));
-    co_return;
-  }
-  send_text(response, 404, "404 page not found\n");
-}
-
-void Pipeline::send_error(net::Request&, net::Response& response, const Error& error) {
-  const int code = error.reason == Reason::Unauthorized ? 401 : 403;
-  response.add_header("content-type", "application/json");
-  std::string body = R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":)" +
-                     json_quote(error.message) + R"(,"reason":)" +
-                     (code == 401 ? R"("Unauthorized")" : R"("Forbidden","details":{})") +
-                     ",\"code\":" + std::to_string(code) + "}\n";
-  (void)response.send(code, net::Body(std::move(body)));
+void Pipeline::answer_late(const net::Request&, net::Response& response) {
+  // Byte for byte what kube-apiserver sends, content type included.
+  response.add_header("content-type", "text/plain; charset=utf-8");
+  (void)response.send(504,
+                      net::Body(net::Bytes::lasting(
+                          R"({"metadata":{},"status":"Failure","message":"Timeout: request did not complete within )"
+                          R"(the allotted timeout","reason":"Timeout","details":{},"code":504})")));
 }
 
 }  // namespace holdfast::server

@@ -1,9 +1,11 @@
-// What every request passes: audit id, authentication, authorization, routing, metrics, log line.
+// What every request passes: audit id, deadline, authentication, authorization, routing, metrics, log line.
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 
+#include "api/api.h"
 #include "auth/auth.h"
 #include "base/metrics.h"
 #include "base/task.h"
@@ -14,23 +16,40 @@ namespace holdfast::server {
 
 class Pipeline {
  public:
-  Pipeline(MetricRegistry& metrics, Health health, std::unique_ptr<auth::Authorizer> authorizer);
+  // Answers what lies below /api, /apis and /openapi.
+  using ApiHandler = std::function<Task<void>(net::Request&, net::Response&, auth::UserRef)>;
 
+  struct Parts {
+    MetricRegistry* metrics = nullptr;
+    const Health* health = nullptr;
+    const auth::Authorizer* authorizer = nullptr;
+    ApiHandler api;
+  };
+  explicit Pipeline(Parts parts);
+
+  // From now on; requests under way keep the one they began with.
   void set_authenticator(std::shared_ptr<const auth::Authenticator> authenticator);
 
   Task<void> serve(net::Request& request, net::Response& response);
 
- private:
-  struct Metrics;
-  Task<void> route(net::Request& request, net::Response& response);
-  void send_error(net::Request& request, net::Response& response, const Error& error);
+  // The answer for a request that ran out of time.
+  static void answer_late(const net::Request& request, net::Response& response);
 
-  MetricRegistry& registry_;
-  const Health health_;
-  const std::unique_ptr<auth::Authorizer> authorizer_;
+ private:
+  struct Account;  // One request, for metrics and the log.
+  Task<void> serve_known(net::Request& request, net::Response& response, Account& account);
+  Task<void> route(net::Request& request, net::Response& response, auth::UserRef user);
+  void record(const net::Request& request, const net::Response& response, const Account& account);
+
+  const Parts parts_;
   std::atomic<std::shared_ptr<const auth::Authenticator>> authenticator_;
   Family<Counter>& requests_;
   Family<Histogram>& durations_;
+  Family<Histogram>& sizes_;
+  Family<Gauge>& long_running_;
+  Family<Gauge>& in_flight_;
+  Gauge& reads_in_flight_;
+  Gauge& writes_in_flight_;
 };
 
 }  // namespace holdfast::server

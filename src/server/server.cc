@@ -1,5 +1,6 @@
 #include "server/server.h"
 
+#include <arpa/inet.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -27,12 +28,25 @@ std::string host_of(const std::string& listen) {
 
 bool is_any(const std::string& host) { return host.empty() || host == "0.0.0.0" || host == "::"; }
 
-// The first address of an IPv4 range: the kubernetes Service's. Empty when it is not one.
+bool is_address(const std::string& text) {
+  unsigned char bytes[16];
+  return inet_pton(AF_INET, text.c_str(), bytes) == 1 || inet_pton(AF_INET6, text.c_str(), bytes) == 1;
+}
+
+// The first address of a range, that of the kubernetes Service; empty when it is no range.
 std::string first_service_address(const std::string& range) {
   const std::string base = range.substr(0, range.find('/'));
-  const size_t dot = base.rfind('.');
-  if (dot == std::string::npos) return {};
-  return base.substr(0, dot + 1) + std::to_string(std::atoi(base.c_str() + dot + 1) + 1);
+  const int prefix = range.find('/') == std::string::npos ? -1 : std::atoi(range.c_str() + range.find('/') + 1);
+  const bool v6 = base.find(':') != std::string::npos;
+  const size_t length = v6 ? 16 : 4;
+  unsigned char bytes[16];
+  if (prefix <= 0 || prefix > static_cast<int>(length * 8 - 2)) return {};
+  if (inet_pton(v6 ? AF_INET6 : AF_INET, base.c_str(), bytes) != 1) return {};
+  for (int bit = prefix; bit < static_cast<int>(length * 8); ++bit) bytes[bit / 8] &= ~(0x80 >> (bit % 8));
+  bytes[length - 1] |= 1;
+  char text[INET6_ADDRSTRLEN];
+  inet_ntop(v6 ? AF_INET6 : AF_INET, bytes, text, sizeof text);
+  return text;
 }
 
 double resident_bytes() {
@@ -57,6 +71,7 @@ double cpu_seconds() {
 struct Server::State {
   Options options;
   std::string pki_dir;
+  auth::PkiOptions pki_options;
   std::string kubeconfig_path;
   bool first_start = false;
   auth::Pki pki;
@@ -64,6 +79,8 @@ struct Server::State {
   std::unique_ptr<store::Store> store;
   std::atomic<bool> started{false};
   std::atomic<bool> stopping{false};
+  std::unique_ptr<auth::Authorizer> authorizer;
+  std::unique_ptr<Health> health;
   std::unique_ptr<Pipeline> pipeline;
   std::unique_ptr<net::Loops> loops;
   std::unique_ptr<net::Server> net;
@@ -189,38 +206,47 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
   std::filesystem::remove(s.kubeconfig_path, ignored);
   s.first_start = !std::filesystem::exists(s.pki_dir + "/ca.crt");
 
-  auth::PkiOptions pki_options{.directory = s.pki_dir, .dns_names = {}, .addresses = {}};
-  for (const std::string& address :
-       {host_of(o.listen), o.advertise_address, first_service_address(o.service_cluster_ip_range)}) {
-    if (!is_any(address) && address != "localhost" && address != "127.0.0.1" && address != "::1")
-      pki_options.addresses.push_back(address);
+  s.pki_options.directory = s.pki_dir;
+  if (!o.advertise_address.empty() && !is_address(o.advertise_address)) {
+    return bad_request("--advertise-address \"" + o.advertise_address + "\" is not an IP address");
   }
-  Result<auth::Pki> pki = auth::ensure_pki(pki_options);
+  const std::string service_address = first_service_address(o.service_cluster_ip_range);
+  if (service_address.empty()) {
+    return bad_request("--service-cluster-ip-range \"" + o.service_cluster_ip_range +
+                       "\" is not a range such as 10.0.0.0/24");
+  }
+  // The serving certificate's addresses. A wrong listen address is reported by whoever listens.
+  for (const std::string& address : {host_of(o.listen), o.advertise_address, service_address}) {
+    if (is_address(address) && !is_any(address) && address != "127.0.0.1" && address != "::1") {
+      s.pki_options.addresses.push_back(address);
+    }
+  }
+  Result<auth::Pki> pki = auth::ensure_pki(s.pki_options);
   if (!pki) return pki.take_error();
   s.pki = std::move(*pki);
   if (Result<Unit> opened = s.open_store(); !opened) return opened.take_error();
 
-  std::unique_ptr<auth::Authorizer> authorizer;
   for (const std::string& mode : o.authorization_modes) {
     if (mode == "AlwaysAllow") {
-      authorizer = auth::always_allow();
+      s.authorizer = auth::always_allow();
     } else if (mode != "RBAC") {
       return bad_request("--authorization-mode " + mode + " is not known; known are RBAC, AlwaysAllow");
     }
   }
-  if (!authorizer) authorizer = auth::masters_only();
+  if (!s.authorizer) s.authorizer = auth::masters_only();
 
   s.add_metrics();
-  Health health({.store = {},
-                 .started = [&s]() -> std::optional<std::string> {
-                   if (s.started) return std::nullopt;
-                   return "not finished";
-                 },
-                 .shutdown = [&s]() -> std::optional<std::string> {
-                   if (!s.stopping) return std::nullopt;
-                   return "process is shutting down";
-                 }});
-  s.pipeline = std::make_unique<Pipeline>(s.metrics, std::move(health), std::move(authorizer));
+  s.health = std::make_unique<Health>(Health::Probes{.store = {},
+                                                     .started = [&s]() -> std::optional<std::string> {
+                                                       if (s.started) return std::nullopt;
+                                                       return "not finished";
+                                                     },
+                                                     .shutdown = [&s]() -> std::optional<std::string> {
+                                                       if (!s.stopping) return std::nullopt;
+                                                       return "process is shutting down";
+                                                     }});
+  s.pipeline = std::make_unique<Pipeline>(
+      Pipeline::Parts{.metrics = &s.metrics, .health = s.health.get(), .authorizer = s.authorizer.get(), .api = {}});
 
   Result<std::string> client_ca = s.client_ca();
   if (!client_ca) return client_ca.take_error();
@@ -237,6 +263,7 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
   net_options.on_exception = [](const net::Request& request, std::string_view what) {
     log::error("a handler threw", {{"method", request.method}, {"uri", request.target}, {"what", what}});
   };
+  net_options.on_deadline = Pipeline::answer_late;
   s.loops = std::make_unique<net::Loops>(o.threads);
   s.net = std::make_unique<net::Server>(*s.loops, std::move(net_options),
                                         [pipeline = s.pipeline.get()](net::Request& request, net::Response& response) {
@@ -261,7 +288,7 @@ bool Server::first_start() const { return state_->first_start; }
 
 Result<Unit> Server::reload() {
   State& s = *state_;
-  Result<auth::Pki> pki = auth::ensure_pki({.directory = s.pki_dir, .dns_names = {}, .addresses = {}});
+  Result<auth::Pki> pki = auth::ensure_pki(s.pki_options);
   if (!pki) return pki.take_error();
   std::swap(s.pki, *pki);
   Result<std::string> client_ca = s.client_ca();

@@ -1,0 +1,263 @@
+#!/usr/bin/env python3
+"""`holdfast serve` as a user starts it: flags, files, certificates, health, signals.
+
+serve_test.py PATH/TO/holdfast
+"""
+import base64, http.client, json, os, re, shutil, signal, ssl, subprocess, sys, tempfile, time, unittest
+
+BINARY = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else 'build/release/bin/holdfast'
+
+
+def read(path):
+    with open(path) as f:
+        return f.read()
+
+
+def write(path, text, mode='w'):
+    with open(path, mode) as f:
+        f.write(text)
+
+
+class Server:
+    def __init__(self, folder, *flags, env=None):
+        self.folder = folder
+        self.log = open(os.path.join(folder, 'log'), 'a+')
+        config = os.path.join(folder, 'data', 'kubeconfig')
+        if os.path.exists(config):
+            os.remove(config)
+        self.process = subprocess.Popen(
+            [BINARY, 'serve', '--data-dir', os.path.join(folder, 'data'), '--listen', '127.0.0.1:0', *flags],
+            stdout=self.log, stderr=self.log, env=env)
+        end = time.time() + 20
+        while not os.path.exists(config):
+            if self.process.poll() is not None or time.time() > end:
+                raise AssertionError('did not start: ' + self.text())
+            time.sleep(0.002)
+        self.kubeconfig = config
+        text = read(config)
+        self.port = int(re.search(r'server: https://127.0.0.1:(\d+)', text).group(1))
+        self.ca = base64.b64decode(re.search(r'certificate-authority-data: (\S+)', text).group(1)).decode()
+        self.admin = self.identity(text, 'admin')
+
+    def identity(self, text, name):
+        path = os.path.join(self.folder, name + '.pem')
+        with open(path, 'wb') as f:
+            for member in ('client-certificate-data', 'client-key-data'):
+                f.write(base64.b64decode(re.search(member + r': (\S+)', text).group(1)))
+        return path
+
+    def text(self):
+        self.log.flush()
+        return read(self.log.name)
+
+    def connect(self, identity=None):
+        context = ssl.create_default_context(cadata=self.ca)
+        if identity:
+            context.load_cert_chain(identity)
+        return http.client.HTTPSConnection('127.0.0.1', self.port, context=context, timeout=10)
+
+    def get(self, path, identity=None, headers=None, method='GET'):
+        connection = self.connect(identity)
+        connection.request(method, path, headers=headers or {})
+        answer = connection.getresponse()
+        body = answer.read().decode()
+        connection.close()
+        return answer.status, body, answer.headers
+
+    def stop(self, how=signal.SIGTERM):
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+        code = self.process.wait(15)
+        self.log.close()
+        return code
+
+
+class Serve(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.servers = []
+
+    def tearDown(self):
+        for server in self.servers:
+            if server.process.poll() is None:
+                server.stop(signal.SIGKILL)
+
+    def start(self, *flags):
+        server = Server(self.folder, *flags)
+        self.servers.append(server)
+        return server
+
+    def test_first_start_makes_credentials_and_says_what_to_type(self):
+        s = self.start()
+        self.assertIn('export KUBECONFIG=' + s.kubeconfig, s.text())
+        self.assertEqual(os.stat(s.kubeconfig).st_mode & 0o777, 0o600)
+        first_ca = s.ca
+        self.assertEqual(s.stop(), 0)
+        s = self.start()
+        self.assertEqual(s.ca, first_ca)
+        self.assertEqual(s.get('/readyz', s.admin)[:2], (200, 'ok'))
+
+    def test_health_and_version_are_open_to_all_and_the_rest_is_not(self):
+        s = self.start()
+        for path in ('/healthz', '/livez', '/readyz', '/version'):
+            self.assertEqual(s.get(path)[0], 200, path)
+        status, body, headers = s.get('/apis')
+        self.assertEqual(status, 403)
+        self.assertEqual(json.loads(body), {
+            'kind': 'Status', 'apiVersion': 'v1', 'metadata': {}, 'status': 'Failure',
+            'message': 'forbidden: User "system:anonymous" cannot get path "/apis"', 'reason': 'Forbidden',
+            'details': {}, 'code': 403})
+        self.assertEqual(headers['X-Content-Type-Options'], 'nosniff')
+        status, body, _ = s.get('/api/v1/namespaces/default/pods/x/log')
+        self.assertIn('pods \\"x\\" is forbidden: User \\"system:anonymous\\" cannot get resource \\"pods/log\\" in API '
+                      'group \\"\\" in the namespace \\"default\\"', body)
+        self.assertEqual(json.loads(s.get('/version')[1])['minor'], '36')
+
+    def test_verbose_health_lists_checks(self):
+        s = self.start()
+        status, body, headers = s.get('/readyz?verbose', s.admin)
+        self.assertEqual(status, 200)
+        self.assertTrue(body.startswith('[+]ping ok\n[+]log ok\n[+]etcd ok\n'), body)
+        self.assertTrue(body.endswith('[+]shutdown ok\nreadyz check passed\n'), body)
+        self.assertEqual(headers['Content-Type'], 'text/plain; charset=utf-8')
+        self.assertEqual(s.get('/readyz/etcd', s.admin)[:2], (200, 'ok'))
+        self.assertEqual(s.get('/readyz/nosuch', s.admin)[:2], (404, '404 page not found\n'))
+
+    def test_tokens_and_their_reload(self):
+        tokens = os.path.join(self.folder, 'tokens.csv')
+        write(tokens, 'secret,root,1,"system:masters"\n')
+        s = self.start('--token-auth-file', tokens)
+        self.assertEqual(s.get('/metrics', headers={'Authorization': 'Bearer secret'})[0], 200)
+        status, body, _ = s.get('/healthz', headers={'Authorization': 'Bearer other'})
+        self.assertEqual(status, 401)
+        self.assertEqual(json.loads(body), {'kind': 'Status', 'apiVersion': 'v1', 'metadata': {}, 'status': 'Failure',
+                                            'message': 'Unauthorized', 'reason': 'Unauthorized', 'code': 401})
+        write(tokens, 'other,root,1,"system:masters"\n')
+        s.process.send_signal(signal.SIGHUP)
+        end = time.time() + 5
+        while s.get('/healthz', headers={'Authorization': 'Bearer other'})[0] != 200:
+            self.assertLess(time.time(), end)
+        self.assertEqual(s.get('/healthz', headers={'Authorization': 'Bearer secret'})[0], 401)
+        # What cannot be read leaves everything as it is.
+        write(tokens, 'too,short\n')
+        s.process.send_signal(signal.SIGHUP)
+        while 'certificates not reloaded' not in s.text():
+            self.assertLess(time.time(), end)
+        self.assertEqual(s.get('/healthz', headers={'Authorization': 'Bearer other'})[0], 200)
+
+    def test_more_users_by_certificate(self):
+        s = self.start()
+        text = subprocess.check_output([BINARY, 'kubeconfig', '--data-dir', os.path.join(self.folder, 'data'), '--user',
+                                        'bob', '--group', 'dev'], text=True)
+        bob = s.identity(text, 'bob')
+        status, body, _ = s.get('/metrics', bob)
+        self.assertEqual(status, 403)
+        self.assertIn('User \\"bob\\" cannot get path', body)
+        text = subprocess.check_output([BINARY, 'kubeconfig', '--data-dir', os.path.join(self.folder, 'data'), '--user',
+                                        'root', '--group', 'system:masters'], text=True)
+        self.assertEqual(s.get('/metrics', s.identity(text, 'root'))[0], 200)
+
+    def test_a_certificate_of_a_stranger_is_unauthorized(self):
+        s = self.start()
+        stranger = os.path.join(self.folder, 'stranger.pem')
+        subprocess.check_call(['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes',
+                               '-keyout', stranger + '.key', '-out', stranger, '-subj', '/O=system:masters/CN=me'],
+                              stderr=subprocess.DEVNULL)
+        write(stranger, read(stranger + '.key'), 'a')
+        self.assertEqual(s.get('/healthz', stranger)[0], 401)
+
+    def test_a_bad_timeout_is_named(self):
+        s = self.start()
+        status, body, _ = s.get('/version?timeout=abc')
+        self.assertEqual(status, 400)
+        self.assertEqual(json.loads(body)['message'],
+                         'invalid timeout specified in the request URL - time: invalid duration "abc"')
+        for timeout in ('0s', '1h', '-5s', '10s'):
+            self.assertEqual(s.get('/version?timeout=' + timeout)[0], 200)
+
+    def test_audit_ids_are_echoed_or_made(self):
+        s = self.start()
+        self.assertEqual(s.get('/healthz', headers={'Audit-ID': 'mine'})[2]['Audit-Id'], 'mine')
+        self.assertRegex(s.get('/healthz')[2]['Audit-Id'], r'^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$')
+
+    def test_metrics_count_requests(self):
+        s = self.start()
+        for _ in range(3):
+            s.get('/healthz')
+        body = s.get('/metrics', s.admin)[1]
+        self.assertIn('apiserver_request_total{verb="GET",dry_run="",group="",version="",resource="",'
+                      'subresource="/healthz",scope="",component="apiserver",code="200"} 3\n', body)
+        self.assertRegex(body, r'\nprocess_resident_memory_bytes \d')
+
+    def test_stopping_takes_no_time_when_nobody_is_there(self):
+        s = self.start()
+        idle = s.connect(s.admin)
+        idle.request('GET', '/healthz')
+        idle.getresponse().read()
+        self.addCleanup(idle.close)
+        begin = time.time()
+        self.assertEqual(s.stop(), 0)
+        self.assertLess(time.time() - begin, 3)
+
+    def test_two_servers_cannot_share_a_data_dir(self):
+        s = self.start()
+        second = self.run_serve('--data-dir', os.path.join(self.folder, 'data'), '--listen', '127.0.0.1:0')
+        self.assertEqual(second.returncode, 1)
+        self.assertEqual(len(second.stderr.strip().split('\n')), 1, second.stderr)
+        self.assertEqual(s.get('/healthz')[0], 200)
+
+    def run_serve(self, *flags):
+        return subprocess.run([BINARY, 'serve', *flags], capture_output=True, text=True, timeout=20)
+
+    def test_mistakes_are_one_line_and_exit_1(self):
+        data = os.path.join(self.folder, 'd')
+        missing = os.path.join(self.folder, 'missing')
+        junk = os.path.join(self.folder, 'junk')
+        write(junk, 'junk')
+        for flags, want in (
+                (('--nope',), 'not expected: --nope'),
+                ((), '--data-dir is needed'),
+                (('--data-dir', data, '--listen', 'nonsense'), 'cannot listen on "nonsense"'),
+                (('--data-dir', data, '--listen', '127.0.0.1:99999'), 'the port must be a number from 0 to 65535'),
+                (('--data-dir', data, '--feature-gates', 'Nope=true'), 'unknown feature gate Nope; known: ManagedFieldsOptOut'),
+                (('--data-dir', data, '--feature-gates', 'DropAnyField=maybe'), 'DropAnyField'),
+                (('--data-dir', data, '--token-auth-file', missing), 'cannot read ' + missing),
+                (('--data-dir', data, '--client-ca-file', junk), junk + ' holds no certificate'),
+                (('--data-dir', data, '--tls-cert-file', junk), 'must be given together'),
+                (('--data-dir', data, '--tls-cert-file', junk, '--tls-private-key-file', junk), 'certificate'),
+                (('--data-dir', data, '--authorization-mode', 'Nope'), '--authorization-mode Nope is not known'),
+                (('--data-dir', data, '--event-ttl', '5x'), '--event-ttl: time: unknown unit "x"'),
+                (('--data-dir', junk), junk),
+                (('--data-dir', data, '--advertise-address', 'here'), '--advertise-address "here" is not an IP address'),
+                (('--data-dir', data, '--service-cluster-ip-range', '10.0.0.0'), '--service-cluster-ip-range'),
+                (('--config', missing, '--data-dir', data), missing),
+                (('--config', junk, '--data-dir', data), junk + ' line 1: a line must be name = value')):
+            with self.subTest(flags=flags):
+                result = self.run_serve(*flags)
+                self.assertEqual(result.returncode, 1, result)
+                self.assertIn(want, result.stderr)
+                self.assertEqual(len(result.stderr.strip().split('\n')), 1, result.stderr)
+
+    def test_a_config_file_gives_flags(self):
+        config = os.path.join(self.folder, 'config')
+        write(config, '# who may\nauthorization-mode = "AlwaysAllow"\nlisten: nonsense\n')
+        s = self.start('--config', config)  # Its --listen wins.
+        self.assertEqual(s.get('/metrics')[0], 200)
+
+    def test_help_has_the_gates(self):
+        result = subprocess.run([BINARY, 'serve', '--help'], capture_output=True, text=True)
+        self.assertEqual(result.returncode, 0)
+        for word in ('--data-dir', '--etcd-servers', 'RetainAllManagers', 'Feature gates', 'SIGHUP'):
+            self.assertIn(word, result.stdout)
+
+    @unittest.skipUnless(shutil.which('kubectl'), 'kubectl is not installed')
+    def test_kubectl_reads_the_version(self):
+        s = self.start()
+        out = subprocess.check_output(['kubectl', '--kubeconfig', s.kubeconfig, 'version', '-o', 'json'], text=True,
+                                      stderr=subprocess.DEVNULL)
+        self.assertTrue(json.loads(out)['serverVersion']['gitVersion'].startswith('v1.36.'))
+
+
+if __name__ == '__main__':
+    unittest.main(verbosity=1)
