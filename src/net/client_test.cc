@@ -258,6 +258,19 @@ TEST(Query, IsDecodedAsGoDecodesIt) {
   EXPECT_EQ(percent_decode("a%2Fb+c"), "a/b+c");
 }
 
+TEST(LocalCall, ReachesAHandlerWithoutAConnection) {
+  Loops loops(1);
+  ClientRequest request = get("/echo");
+  request.method = "POST";
+  request.body = "hello";
+  Result<ClientResponse> answer = run(loops.at(0), call_handler(loops.at(0), handle, request));
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 200);
+  EXPECT_EQ(answer->body, "hello");
+  EXPECT_EQ(answer->header("content-type"), "text/plain");
+  EXPECT_EQ(run(loops.at(0), call_handler(loops.at(0), handle, get("/stream?2000")))->body.size(), 2'000'000u);
+}
+
 TEST(Server, SaysWhyItCannotListen) {
   Loops loops(1);
   TestServer other;

@@ -344,7 +344,10 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // Binds, listens and serves. Errors name the address, or the certificate that cannot be used.
+  // Takes the address, so that port() is known; connections wait. Errors name the address, or the certificate that
+  // cannot be used.
+  Result<Unit> bind();
+  // Serves; binds first if that was not done.
   Result<Unit> start();
   uint16_t port() const;  // 0 for unix sockets.
 
@@ -432,6 +435,10 @@ class Client {
  private:
   std::shared_ptr<State> state_;
 };
+
+// Calls a handler without a connection: for the server's own work on its API. The whole answer is kept in memory, so
+// not for watches. Rethrows what the handler throws. Goes on, like Client's calls, on the loop.
+Task<Result<ClientResponse>> call_handler(EventLoop& loop, Handler handler, ClientRequest request);
 
 // ---------------------------------------------------------------------------------------------------- Helpers
 

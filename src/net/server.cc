@@ -192,7 +192,7 @@ Server::Server(Loops& loops, ServerOptions options, Handler handler)
 
 Server::~Server() { stop(Millis(0)); }
 
-Result<Unit> Server::start() {
+Result<Unit> Server::bind() {
   State& s = *state_;
   const std::string& listen_text = s.shared.options.listen;
   if (s.shared.options.identity) {
@@ -216,7 +216,7 @@ Result<Unit> Server::start() {
     s.unix_path = listen_text.substr(5);
     unlink(s.unix_path.c_str());
   }
-  if (bind(fd, reinterpret_cast<sockaddr*>(&address->storage), address->bytes) != 0) return fail("listen on");
+  if (::bind(fd, reinterpret_cast<sockaddr*>(&address->storage), address->bytes) != 0) return fail("listen on");
   if (address->is_unix) chmod(s.unix_path.c_str(), 0600);
   if (listen(fd, SOMAXCONN) != 0) return fail("listen on");
   sockaddr_storage bound{};
@@ -225,7 +225,15 @@ Result<Unit> Server::start() {
   if (bound.ss_family == AF_INET) s.port = ntohs(reinterpret_cast<sockaddr_in&>(bound).sin_port);
   if (bound.ss_family == AF_INET6) s.port = ntohs(reinterpret_cast<sockaddr_in6&>(bound).sin6_port);
   s.listen_fd = fd;
-  s.loops.at(0).state().add(fd, &s, EPOLLIN);
+  return Unit{};
+}
+
+Result<Unit> Server::start() {
+  State& s = *state_;
+  if (s.listen_fd < 0) {
+    if (Result<Unit> bound = bind(); !bound) return bound;
+  }
+  s.loops.at(0).state().add(s.listen_fd, &s, EPOLLIN);
   return Unit{};
 }
 

@@ -108,19 +108,6 @@ std::string_view scope_of(const api::RequestInfo& info) {
 
 bool is_read(std::string_view method) { return method == "GET" || method == "HEAD"; }
 
-// Until the API's room has it.
-void send_error(const net::Request&, net::Response& response, const Error& error) {
-  const int code = error.reason == Reason::Unauthorized ? 401 : error.reason == Reason::Forbidden ? 403 : 400;
-  response.add_header("content-type", "application/json");
-  std::string body = R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":)" +
-                     json_quote(error.message) + R"(,"reason":)" +
-                     (code == 401   ? R"("Unauthorized")"
-                      : code == 403 ? R"("Forbidden","details":{})"
-                                    : R"("BadRequest")") +
-                     ",\"code\":" + std::to_string(code) + "}\n";
-  (void)response.send(code, net::Body(std::move(body)));
-}
-
 bool lasts_long(const api::RequestInfo& info) {
   constexpr std::string_view kSubresources[] = {"attach", "exec", "proxy", "log", "portforward"};
   return info.is_resource &&
@@ -187,8 +174,8 @@ Task<void> Pipeline::serve_known(net::Request& request, net::Response& response,
     if (account.query.timeout) {
       Result<int64_t> nanoseconds = parse_go_duration(*account.query.timeout);
       if (!nanoseconds) {
-        send_error(request, response,
-                   bad_request("invalid timeout specified in the request URL - " + nanoseconds.error().message));
+        api::send_error(request, response,
+                        bad_request("invalid timeout specified in the request URL - " + nanoseconds.error().message));
         co_return;
       }
       const auto asked = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::nanoseconds(*nanoseconds));
@@ -210,7 +197,7 @@ Task<void> Pipeline::serve_known(net::Request& request, net::Response& response,
                                  {"auditID", account.audit_id}});
     }
     send_away();
-    send_error(request, response, auth::unauthorized_error());
+    api::send_error(request, response, auth::unauthorized_error());
     co_return;
   }
   account.user = std::move(*user);
@@ -229,7 +216,7 @@ Task<void> Pipeline::serve_known(net::Request& request, net::Response& response,
   const auth::Decision decision = parts_.authorizer->authorize(attributes);
   if (!decision.allowed()) {
     response.add_header("x-content-type-options", "nosniff");
-    send_error(request, response, auth::forbidden_error(attributes, decision.reason));
+    api::send_error(request, response, auth::forbidden_error(attributes, decision.reason));
     co_return;
   }
 

@@ -1,16 +1,24 @@
 #include "server/server.h"
 
 #include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <future>
+#include <thread>
 
+#include "api/api.h"
 #include "auth/auth.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/thread_pool.h"
 #include "net/net.h"
+#include "ownership/ownership.h"
+#include "server/first_objects.h"
 #include "server/pipeline.h"
 #include "server/version.h"
 #include "store/store.h"
@@ -49,6 +57,25 @@ std::string first_service_address(const std::string& range) {
   return text;
 }
 
+// An address of this machine that others can reach: Endpoints may not hold a loopback address. Empty when there is
+// none.
+std::string host_address() {
+  ifaddrs* all = nullptr;
+  if (getifaddrs(&all) != 0) return {};
+  std::string found;
+  for (ifaddrs* i = all; i != nullptr && found.empty(); i = i->ifa_next) {
+    const unsigned wanted = IFF_UP | IFF_RUNNING;
+    if (i->ifa_addr == nullptr || i->ifa_addr->sa_family != AF_INET || (i->ifa_flags & IFF_LOOPBACK) != 0 ||
+        (i->ifa_flags & wanted) != wanted) {
+      continue;
+    }
+    char text[INET_ADDRSTRLEN];
+    found = inet_ntop(AF_INET, &reinterpret_cast<sockaddr_in*>(i->ifa_addr)->sin_addr, text, sizeof text);
+  }
+  freeifaddrs(all);
+  return found;
+}
+
 double resident_bytes() {
   long pages = 0;
   if (FILE* file = fopen("/proc/self/statm", "r")) {
@@ -72,17 +99,22 @@ struct Server::State {
   Options options;
   std::string pki_dir;
   auth::PkiOptions pki_options;
+  std::string advertised;  // The address in the kubernetes Service's Endpoints.
   std::string kubeconfig_path;
   bool first_start = false;
   auth::Pki pki;
   MetricRegistry metrics;
-  std::unique_ptr<store::Store> store;
   std::atomic<bool> started{false};
   std::atomic<bool> stopping{false};
   std::unique_ptr<auth::Authorizer> authorizer;
   std::unique_ptr<Health> health;
   std::unique_ptr<Pipeline> pipeline;
+  // What comes later uses what comes before: taken down in the opposite order.
+  std::unique_ptr<ownership::Pool> pool;
   std::unique_ptr<net::Loops> loops;
+  std::unique_ptr<ThreadPool> background;
+  std::unique_ptr<store::Store> store;
+  std::unique_ptr<api::Api> api;
   std::unique_ptr<net::Server> net;
   bool stopped = false;
 
@@ -92,6 +124,9 @@ struct Server::State {
   Result<std::shared_ptr<const auth::Authenticator>> make_authenticator(const std::string& client_ca_pem) const;
   std::string url() const;
   void add_metrics();
+  void make_api();
+  void start_api(const std::string& client_ca_pem);
+  void shut_down();
 };
 
 std::string Server::State::url() const {
@@ -188,6 +223,75 @@ void Server::State::add_metrics() {
   stat("holdfast_sent_bytes_total", "Bytes to clients, as on the wire.", "counter", &Stats::bytes_sent);
 }
 
+void Server::State::make_api() {
+  pool = std::make_unique<ownership::Pool>(options.gates);
+  background = std::make_unique<ThreadPool>(2);
+  const std::string address = url();
+  api::Options chosen{.gates = options.gates,
+                      .registry_prefix = options.etcd_prefix,
+                      .event_ttl = options.event_ttl,
+                      .allow_privileged = options.allow_privileged,
+                      .service_cluster_ip_range = options.service_cluster_ip_range,
+                      .server_address = address.substr(address.find("//") + 2)};
+  api = std::make_unique<api::Api>(api::Dependencies{.store = store.get(),
+                                                     .loops = loops.get(),
+                                                     .background = background.get(),
+                                                     .pool = pool.get(),
+                                                     .authorizer = authorizer.get(),
+                                                     .metrics = &metrics,
+                                                     .clock = &system_clock(),
+                                                     .admission = nullptr},
+                                   std::move(chosen));
+}
+
+namespace {
+
+// Runs a task on a loop and waits for it. Not on a loop's thread.
+template <class T>
+T wait_for(net::EventLoop& loop, Task<T> task) {
+  std::promise<T> result;
+  auto forward = [](Task<T> inner, std::promise<T>& into) -> Task<void> {
+    if constexpr (std::is_void_v<T>) {
+      co_await inner;
+      into.set_value();
+    } else {
+      into.set_value(co_await inner);
+    }
+  };
+  loop.post([&] {
+    spawn(forward(std::move(task), result), [&](std::exception_ptr thrown) {
+      if (thrown) result.set_exception(thrown);
+    });
+  });
+  return result.get_future().get();
+}
+
+}  // namespace
+
+// Follows the store, then makes the objects of an empty server.
+void Server::State::start_api(const std::string& client_ca_pem) {
+  api->start();
+  // Short: an empty store is read in a few milliseconds, and starting fast is what this server is for.
+  while (!api->ready()) std::this_thread::sleep_for(std::chrono::microseconds(200));
+  bootstrap::Options first{.service_cidr = options.service_cluster_ip_range,
+                           .service_ip = first_service_address(options.service_cluster_ip_range),
+                           .advertise_address = advertised,
+                           .secure_port = net->port(),
+                           .client_ca_pem = client_ca_pem};
+  wait_for(loops->at(0), make_first_objects(*api, loops->at(0), std::move(first), system_clock().now()));
+}
+
+void Server::State::shut_down() {
+  stopping = true;
+  net->stop(options.shutdown_grace);
+  wait_for(loops->at(0), api->close(loops->at(0)));
+  net.reset();
+  api.reset();
+  store.reset();
+  background.reset();
+  loops.reset();
+}
+
 Result<std::unique_ptr<Server>> Server::start(Options options) {
   auto state = std::make_unique<State>();
   State& s = *state;
@@ -215,8 +319,13 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
     return bad_request("--service-cluster-ip-range \"" + o.service_cluster_ip_range +
                        "\" is not a range such as 10.0.0.0/24");
   }
+  s.advertised = o.advertise_address.empty() ? host_of(o.listen) : o.advertise_address;
+  if (is_any(s.advertised) || s.advertised == "localhost" || s.advertised.starts_with("127.") ||
+      s.advertised == "::1") {
+    s.advertised = host_address();
+  }
   // The serving certificate's addresses. A wrong listen address is reported by whoever listens.
-  for (const std::string& address : {host_of(o.listen), o.advertise_address, service_address}) {
+  for (const std::string& address : {host_of(o.listen), s.advertised, service_address}) {
     if (is_address(address) && !is_any(address) && address != "127.0.0.1" && address != "::1") {
       s.pki_options.addresses.push_back(address);
     }
@@ -224,7 +333,6 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
   Result<auth::Pki> pki = auth::ensure_pki(s.pki_options);
   if (!pki) return pki.take_error();
   s.pki = std::move(*pki);
-  if (Result<Unit> opened = s.open_store(); !opened) return opened.take_error();
 
   for (const std::string& mode : o.authorization_modes) {
     if (mode == "AlwaysAllow") {
@@ -246,7 +354,12 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
                                                        return "process is shutting down";
                                                      }});
   s.pipeline = std::make_unique<Pipeline>(
-      Pipeline::Parts{.metrics = &s.metrics, .health = s.health.get(), .authorizer = s.authorizer.get(), .api = {}});
+      Pipeline::Parts{.metrics = &s.metrics,
+                      .health = s.health.get(),
+                      .authorizer = s.authorizer.get(),
+                      .api = [&s](net::Request& request, net::Response& response, auth::UserRef user) {
+                        return s.api->handle(request, response, std::move(user));
+                      }});
 
   Result<std::string> client_ca = s.client_ca();
   if (!client_ca) return client_ca.take_error();
@@ -259,7 +372,7 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
   net::ServerOptions net_options;
   net_options.listen = o.listen;
   net_options.identity = std::move(*identity);
-  net_options.client_ca_pem = std::move(*client_ca);
+  net_options.client_ca_pem = *client_ca;
   net_options.on_exception = [](const net::Request& request, std::string_view what) {
     log::error("a handler threw", {{"method", request.method}, {"uri", request.target}, {"what", what}});
   };
@@ -269,7 +382,11 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
                                         [pipeline = s.pipeline.get()](net::Request& request, net::Response& response) {
                                           return pipeline->serve(request, response);
                                         });
+  if (Result<Unit> bound = s.net->bind(); !bound) return bound.take_error();
+  if (Result<Unit> opened = s.open_store(); !opened) return opened.take_error();
+  s.make_api();
   if (Result<Unit> listening = s.net->start(); !listening) return listening.take_error();
+  s.start_api(*client_ca);
   s.started = true;
 
   const std::string kubeconfig =
@@ -305,11 +422,7 @@ Result<Unit> Server::reload() {
 void Server::stop() {
   State& s = *state_;
   if (std::exchange(s.stopped, true)) return;
-  s.stopping = true;
-  s.net->stop(s.options.shutdown_grace);
-  s.net.reset();
-  s.loops.reset();
-  s.store.reset();
+  s.shut_down();
 }
 
 }  // namespace holdfast::server
