@@ -1,4 +1,5 @@
-// What stands between a decoded write and the store: implemented by the admission room's chain, joined in by server.
+// What else stands between a decoded write and the store, beside the built-in plugins: policies and webhooks. Joined in
+// by server.
 #pragma once
 
 #include <string_view>

@@ -159,6 +159,9 @@ Api::State::State(const Dependencies& dependencies, Options chosen)
   services =
       std::make_unique<ServicePools>(options.service_cluster_ip_range, options.node_port_first, options.node_port_last);
   services->bind(storage_of("", "services"));
+  const std::vector<std::string_view> disabled(options.disabled_admission_plugins.begin(),
+                                               options.disabled_admission_plugins.end());
+  plugins = std::make_unique<const admission::Chain>(disabled);
 }
 
 Storage* Api::State::storage_of(std::string_view group, std::string_view plural) {

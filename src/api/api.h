@@ -44,6 +44,9 @@ struct Options {
   std::string service_cluster_ip_range = "10.0.0.0/24";
   uint16_t node_port_first = 30000, node_port_last = 32767;
 
+  // Built-in admission plugins that are off, by Kubernetes' names.
+  std::vector<std::string> disabled_admission_plugins;
+
   // "host:port" as clients reach the server: /api says it.
   std::string server_address;
 

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "admission/admission.h"
 #include "api/api.h"
 #include "api/registry.h"
 #include "api/service_pools.h"
@@ -25,7 +26,8 @@ struct Api::State {
   // Of the built-in resources, one for each storage prefix. Constant after construction.
   std::unordered_map<std::string, std::unique_ptr<Storage>> storages;
 
-  std::unique_ptr<ServicePools> services;  // Never null.
+  std::unique_ptr<ServicePools> services;           // Never null.
+  std::unique_ptr<const admission::Chain> plugins;  // Never null.
 
   // Owned by the loop of the ticker.
   net::EventLoop::TimerId ticker = 0;

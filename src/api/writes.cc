@@ -4,6 +4,7 @@
 
 #include "api/managed.h"
 #include "api/object_codec.h"
+#include "api/plugins.h"
 #include "api/service_pools.h"
 #include "api/state.h"
 #include "base/api_error.h"
@@ -49,6 +50,20 @@ Value write_options_value(Arena& arena, std::string_view kind, const WriteOption
   return map.build();
 }
 
+admission::Operation plugin_operation(AdmissionOperation operation) {
+  switch (operation) {
+    case AdmissionOperation::Create:
+      return admission::Operation::Create;
+    case AdmissionOperation::Update:
+      return admission::Operation::Update;
+    case AdmissionOperation::Delete:
+      return admission::Operation::Delete;
+    case AdmissionOperation::Connect:
+      break;
+  }
+  return admission::Operation::Connect;
+}
+
 // Removed by this update rather than stored: it was deleted before and its last finalizer is gone.
 bool ends_with_update(const Value& next, const Value& old) {
   if (!next.items_at("metadata", "finalizers").empty()) return false;
@@ -79,8 +94,9 @@ Result<Unit> check_revision(Call& call, const Value& object, const LiveObject& l
   return Unit{};
 }
 
-void add_warnings(Call& call, kinds::Context& context, const Value& object, const Value* old) {
-  for (const std::string& warning : kinds::warnings(context, object, old)) call.warnings.add(warning);
+void add_warnings(Call& call, kinds::Context& context, kinds::Endpoint endpoint, const Value& object,
+                  const Value* old) {
+  for (const std::string& warning : kinds::warnings(context, object, old, endpoint)) call.warnings.add(warning);
 }
 
 // One attempt at an update. Nothing in the result: somebody else was faster.
@@ -112,7 +128,7 @@ Task<Result<UpdateAttempt>> update_once(Call& call, const WriteRequest& request,
   const Value stored = draft.value();
   Result<Unit> valid = kinds::validate_update(context, request.endpoint, stored, live.stored);
   if (!valid) co_return valid.take_error();
-  add_warnings(call, context, stored, &live.stored);
+  add_warnings(call, context, request.endpoint, stored, &live.stored);
 
   Result<std::string> body = storage.codec().body_of(arena, stored);
   if (!body) co_return body.take_error();
@@ -124,9 +140,11 @@ Task<Result<UpdateAttempt>> update_once(Call& call, const WriteRequest& request,
   }
 
   const Value requested = to_version(arena, stored_version, *call.served->resource, stored);
-  if (call.api.deps.admission != nullptr) {
-    const Value shown = with_managed(arena, requested, next.managed, custom);
-    const Value old = with_managed(arena, live.object, live.managed, custom);
+  {
+    // Only policies and webhooks look at managedFields.
+    const bool visible = call.api.deps.admission != nullptr;
+    const Value shown = visible ? with_managed(arena, requested, next.managed, custom) : requested;
+    const Value old = visible ? with_managed(arena, live.object, live.managed, custom) : live.object;
     Result<Unit> admitted = co_await run_validation(
         call, AdmissionOperation::Update,
         write_options_value(arena, "UpdateOptions", request.options, request.options.field_manager), shown, &old,
@@ -283,6 +301,13 @@ Task<Result<std::unique_ptr<LiveObject>>> read_live(Call& call, std::string_view
 
 Task<Result<NextObject>> run_mutation(Call& call, AdmissionOperation operation, const WriteOptions& options,
                                       std::string manager, NextObject next, const Value* old) {
+  Result<KnownNamespace> ns = co_await find_namespace(call);
+  if (!ns) co_return ns.take_error();
+  Draft draft(call.arena, next.object);
+  Result<Unit> admitted = admit_by_plugins(call, plugin_operation(operation), draft.root(), old, options.dry_run, *ns);
+  if (!admitted) co_return admitted.take_error();
+  next.object = draft.value();
+
   AdmissionHook* hook = call.api.deps.admission;
   if (hook == nullptr) co_return next;
   AdmissionRequest request;
@@ -328,6 +353,15 @@ Task<Result<NextObject>> run_mutation(Call& call, AdmissionOperation operation, 
 
 Task<Result<Unit>> run_validation(Call& call, AdmissionOperation operation, Value options, const Value& object,
                                   const Value* old, bool dry_run) {
+  Result<KnownNamespace> ns = co_await find_namespace(call);
+  if (!ns) co_return ns.take_error();
+  if (operation == AdmissionOperation::Delete) {
+    Draft nothing(call.arena, Value::null());
+    Result<Unit> admitted = admit_by_plugins(call, admission::Operation::Delete, nothing.root(), old, dry_run, *ns);
+    if (!admitted) co_return admitted.take_error();
+  }
+  Result<Unit> accepted = validate_by_plugins(call, plugin_operation(operation), object, old, dry_run, *ns);
+  if (!accepted) co_return accepted.take_error();
   AdmissionHook* hook = call.api.deps.admission;
   if (hook == nullptr) co_return Unit{};
   AdmissionRequest request;
@@ -408,9 +442,9 @@ Task<Result<Written>> create_object(Call& call, const WriteOptions& options, Nex
     const Value stored = draft.value();
     Result<Unit> valid = kinds::validate_create(context, stored);
     if (!valid) co_return valid.take_error();
-    add_warnings(call, context, stored, nullptr);
+    add_warnings(call, context, kinds::Endpoint::Main, stored, nullptr);
 
-    if (call.api.deps.admission != nullptr) {
+    {
       const Value shown =
           with_managed(arena, to_version(arena, stored_version, *call.served->resource, stored), next.managed, custom);
       Result<Unit> admitted = co_await run_validation(
