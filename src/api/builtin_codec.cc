@@ -20,77 +20,6 @@ GroupVersion split_api_version(std::string_view text) {
   return {text.substr(0, slash), text.substr(slash + 1)};
 }
 
-// Walks one message's fields. The bytes are our own or the decoder has accepted them.
-class Fields {
- public:
-  explicit Fields(std::string_view message) : rest_(message) {}
-  struct Field {
-    uint32_t number;
-    std::string_view whole;  // Tag, length and content.
-    std::string_view content;
-  };
-  bool next(Field& field) {
-    if (rest_.empty()) return false;
-    const char* begin = rest_.data();
-    const uint64_t tag = varint();
-    size_t bytes = 0;
-    switch (tag & 7) {
-      case 0: {
-        const char* value = rest_.data();
-        varint();
-        field.content = {value, static_cast<size_t>(rest_.data() - value)};
-        break;
-      }
-      case 1:
-        bytes = 8;
-        break;
-      case 2:
-        bytes = varint();
-        break;
-      case 5:
-        bytes = 4;
-        break;
-      default:
-        return false;
-    }
-    if ((tag & 7) != 0) {
-      bytes = std::min(bytes, rest_.size());
-      field.content = rest_.substr(0, bytes);
-      rest_.remove_prefix(bytes);
-    }
-    field.number = static_cast<uint32_t>(tag >> 3);
-    field.whole = {begin, static_cast<size_t>(rest_.data() - begin)};
-    return true;
-  }
-  std::string_view rest() const { return rest_; }
-
- private:
-  uint64_t varint() {
-    uint64_t value = 0;
-    for (int shift = 0; !rest_.empty() && shift < 64; shift += 7) {
-      const auto byte = static_cast<unsigned char>(rest_.front());
-      rest_.remove_prefix(1);
-      value |= static_cast<uint64_t>(byte & 0x7f) << shift;
-      if (byte < 0x80) break;
-    }
-    return value;
-  }
-  std::string_view rest_;
-};
-
-void put_varint(std::string& out, uint64_t value) {
-  while (value >= 0x80) {
-    out += static_cast<char>(value | 0x80);
-    value >>= 7;
-  }
-  out += static_cast<char>(value);
-}
-
-constexpr uint32_t kMetadataNumber = 1;
-constexpr uint32_t kRevisionNumber = 6;
-constexpr char kMetadataTag = 0x0a;
-constexpr char kRevisionTag = 0x32;
-
 class BuiltinCodec final : public ObjectCodec {
  public:
   BuiltinCodec(const types::Resource& stored, const Gates& gates)
@@ -212,44 +141,10 @@ std::shared_ptr<const ObjectCodec> make_builtin_codec(const types::Resource& sto
 }
 
 std::string replace_revision(std::string_view enveloped, std::string_view revision) {
-  Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(enveloped);
-  assert(envelope.ok());
-  std::string metadata;
-  std::string message;
-  Fields fields(envelope->message);
-  Fields::Field field;
-  while (fields.next(field)) {
-    if (field.number != kMetadataNumber) {
-      // metadata is the first field; what follows is copied in one piece.
-      message += field.whole;
-      message += fields.rest();
-      break;
-    }
-    metadata.clear();
-    bool placed = false;
-    const auto place = [&] {
-      if (placed) return;
-      placed = true;
-      metadata += kRevisionTag;
-      put_varint(metadata, revision.size());
-      metadata += revision;
-    };
-    Fields inner(field.content);
-    Fields::Field member;
-    while (inner.next(member)) {
-      if (member.number >= kRevisionNumber) place();
-      if (member.number != kRevisionNumber) metadata += member.whole;
-    }
-    place();
-    message += kMetadataTag;
-    put_varint(message, metadata.size());
-    message += metadata;
-  }
   std::string out;
   out.reserve(enveloped.size() + revision.size() + 8);
-  codec::write_envelope_head(envelope->type, message.size(), out);
-  out += message;
-  out += codec::kEnvelopeTail;
+  Result<Unit> changed = codec::change_enveloped_metadata(enveloped, {.resource_version = revision}, out);
+  assert(changed.ok());
   return out;
 }
 

@@ -18,31 +18,12 @@ void put_varint(std::string& out, uint64_t value) {
   }
   out += static_cast<char>(value);
 }
-size_t varint_size(uint64_t value) {
-  size_t bytes = 1;
-  while (value >= 0x80) {
-    value >>= 7;
-    ++bytes;
-  }
-  return bytes;
-}
-uint64_t take_varint(std::string_view& bytes) {
-  uint64_t value = 0;
-  for (int shift = 0; !bytes.empty() && shift < 64; shift += 7) {
-    const auto byte = static_cast<unsigned char>(bytes.front());
-    bytes.remove_prefix(1);
-    value |= static_cast<uint64_t>(byte & 0x7f) << shift;
-    if (byte < 0x80) break;
-  }
-  return value;
-}
 void put_bytes(std::string& out, int field, std::string_view bytes) {
   put_varint(out, static_cast<uint64_t>(field) << 3 | 2);
   put_varint(out, bytes.size());
   out += bytes;
 }
 
-constexpr char kMetadataTag = 0x0a;  // Field 1, length-delimited.
 constexpr int kManagedFieldsNumber = 17;
 
 }  // namespace
@@ -138,30 +119,12 @@ void append_managed_protobuf(std::span<const ManagedEntry> entries, std::string&
 }
 
 std::string join_managed(std::string_view enveloped, std::span<const ManagedEntry> entries) {
-  if (entries.empty()) return std::string(enveloped);
   std::string managed;
   append_managed_protobuf(entries, managed);
-
-  Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(enveloped);
-  assert(envelope.ok());
-  std::string_view rest = envelope->message;
-  assert(!rest.empty() && rest.front() == kMetadataTag);
-  rest.remove_prefix(1);
-  const size_t metadata_bytes = take_varint(rest);
-  const std::string_view metadata = rest.substr(0, metadata_bytes);
-  rest.remove_prefix(metadata_bytes);
-
-  const size_t joined_bytes = metadata.size() + managed.size();
-  const size_t message_bytes = 1 + varint_size(joined_bytes) + joined_bytes + rest.size();
   std::string out;
-  out.reserve(message_bytes + enveloped.size() - envelope->message.size() + 16);
-  codec::write_envelope_head(envelope->type, message_bytes, out);
-  out += kMetadataTag;
-  put_varint(out, joined_bytes);
-  out += metadata;
-  out += managed;
-  out += rest;
-  out += codec::kEnvelopeTail;
+  out.reserve(enveloped.size() + managed.size() + 16);
+  Result<Unit> joined = codec::change_enveloped_metadata(enveloped, {.managed_fields = managed}, out);
+  assert(joined.ok());
   return out;
 }
 

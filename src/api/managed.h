@@ -26,8 +26,7 @@ std::vector<ownership::ManagedEntry> as_fields_v2(Arena& arena, std::span<const 
 // Field 17 of ObjectMeta for each entry, as generated code writes it.
 void append_managed_protobuf(std::span<const ownership::ManagedEntry> entries, std::string& out);
 
-// An enveloped object whose metadata has no managedFields, with these. metadata is the first field of every kind's
-// message, and managedFields the last of its, so this is a copy with two lengths changed.
+// A canonical body (an envelope without managedFields) with these.
 std::string join_managed(std::string_view enveloped, std::span<const ownership::ManagedEntry> entries);
 
 }  // namespace holdfast::api
