@@ -22,6 +22,7 @@ const types::Resource& stored_version(const types::Resource& resource) {
 void tick(Api::State& state) {
   if (state.closing.load(std::memory_order_acquire)) return;
   for (auto& [prefix, storage] : state.storages) storage->cache().tick();
+  state.custom->tick();
   state.ticker = state.deps.loops->at(0).run_after(kTickInterval, [&state] { tick(state); });
 }
 
@@ -131,6 +132,7 @@ Api::State::State(const Dependencies& dependencies, Options chosen)
     entry.resource = &resource;
     entry.rules = &kinds::rules_of(resource);
     entry.stored = &stored_version(resource);
+    entry.object_rules = builtin_rules(resource, *entry.stored);
     if (!resource.storage_prefix.empty()) {
       const std::string prefix = options.registry_prefix + "/" + std::string(resource.storage_prefix) + "/";
       std::unique_ptr<Storage>& storage = storages[prefix];
@@ -153,8 +155,10 @@ Api::State::State(const Dependencies& dependencies, Options chosen)
     for (const Served& other : served) {
       if (other.storage == entry.storage) versions.push_back({other.resource, nullptr});
     }
-    entry.managers = std::make_shared<Managers>(*entry.resource, std::move(versions), options.gates, false);
+    entry.managers = 
+        std::make_shared<Managers>(*entry.resource, std::move(versions), entry.object_rules, options.gates, false);
   }
+  builtin_served = served;
   registry.replace(std::move(served));
   services =
       std::make_unique<ServicePools>(options.service_cluster_ip_range, options.node_port_first, options.node_port_last);
@@ -172,20 +176,23 @@ Storage* Api::State::storage_of(std::string_view group, std::string_view plural)
 }
 
 Api::Api(const Dependencies& dependencies, Options options)
-    : state_(std::make_unique<State>(dependencies, std::move(options))) {}
+    : state_(std::make_unique<State>(dependencies, std::move(options))) {
+  state_->custom = std::make_unique<CustomResources>(*this);
+}
 
 Api::~Api() = default;
 
 void Api::start() {
   for (auto& [prefix, storage] : state_->storages) storage->cache().start();
   state_->deps.loops->at(0).post([this] { tick(*state_); });
+  state_->custom->start(state_->deps.loops->at(0));
 }
 
 bool Api::ready() const {
   for (const auto& [prefix, storage] : state_->storages) {
     if (!storage->cache().ready()) return false;
   }
-  return true;
+  return state_->custom->ready();
 }
 
 Task<void> Api::close(Executor& executor) {
@@ -193,6 +200,7 @@ Task<void> Api::close(Executor& executor) {
   // The ticker sees the flag on its own loop before its next look at the caches.
   co_await resume_on(state_->deps.loops->at(0));
   state_->deps.loops->at(0).cancel(state_->ticker);
+  co_await state_->custom->close(executor);
   for (auto& [prefix, storage] : state_->storages) co_await storage->cache().close(executor);
 }
 
@@ -227,7 +235,7 @@ Task<void> Api::handle(net::Request& request, net::Response& response, auth::Use
     Result<Unit> acceptable = check_accept_route(request.headers.get("accept"), list_route);
     if (!acceptable) co_return respond_error(call, acceptable.error());
   }
-  if (const std::string_view warning = kinds::deprecation_warning(*call.served->resource); !warning.empty()) {
+  if (const std::string_view warning = call.served->object_rules->deprecation_warning(); !warning.empty()) {
     call.warnings.add(warning);
   }
   co_await dispatch(call);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "api/custom.h"
 #include "api/object_codec.h"
 #include "api/state.h"
 #include "base/api_error.h"
@@ -171,6 +172,21 @@ std::string joined(const std::vector<std::string>& texts) {
   return out;
 }
 
+// A custom resource states its kind and version; a wrong kind is the validation's to tell.
+Result<Found> find_custom_kind(const Value& tree, const Expected& expected, std::string_view bytes) {
+  Result<Found> found = find_kind(tree, expected, bytes);
+  if (!found) return found;
+  if (tree.text_at("kind").empty()) {
+    return unrecognized(expected, "Object 'Kind' is missing in '" + std::string(bytes) + "'", bytes);
+  }
+  const std::string wanted = api_version_of(expected.group, expected.version);
+  if (tree.text_at("apiVersion") != wanted) {
+    return bad_request("the API version in the data (" + std::string(tree.text_at("apiVersion")) +
+                       ") does not match the expected API version (" + wanted + ")");
+  }
+  return found;
+}
+
 Result<Value> decode_protobuf_body(Call& call, std::string_view bytes, const Expected& expected) {
   Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(bytes);
   if (!envelope) return unrecognized(expected, envelope.error().message, bytes);
@@ -185,6 +201,29 @@ Result<Value> decode_protobuf_body(Call& call, std::string_view bytes, const Exp
       codec::decode_protobuf(call.arena, *expected.type, envelope->message, {}, {.gates = &call.api.options.gates});
   if (!object) return not_handled(*found, expected, object.error().message);
   return with_type_meta(call.arena, *object, expected);
+}
+
+Result<Value> finish_custom_body(Call& call, const Value& tree, Format format, const Found& found,
+                                 const Expected& expected, FieldValidation validation,
+                                 std::vector<std::string> findings) {
+  std::vector<std::string> unknown;
+  const bool reports = validation != FieldValidation::Ignore;
+  Result<Value> object =
+      normalize_custom(call.arena, *call.served->version, tree, call.api.options.gates, reports ? &unknown : nullptr);
+  if (!object) return not_handled(found, expected, object.error().message);
+  if (!reports) return object;
+  if (format == Format::Yaml && validation == FieldValidation::Strict && !findings.empty()) {
+    std::string lines = "yaml: unmarshal errors:";
+    for (const std::string& line : findings) lines += "\n  " + line;
+    findings = {std::move(lines)};
+  }
+  findings.insert(findings.end(), unknown.begin(), unknown.end());
+  if (findings.empty()) return object;
+  if (validation == FieldValidation::Strict) {
+    return not_handled(found, expected, "strict decoding error: " + joined(findings));
+  }
+  for (const std::string& finding : findings) call.warnings.add(finding);
+  return object;
 }
 
 }  // namespace
@@ -214,7 +253,14 @@ Expected expected_of(const Call& call) {
 
 Result<Value> decode_body(Call& call, std::string_view bytes, Format format, const Expected& expected,
                           FieldValidation validation) {
-  if (format == Format::Protobuf) return decode_protobuf_body(call, bytes, expected);
+  if (format == Format::Protobuf) {
+    if (expected.type == call.served->resource->type && call.served->custom) {
+      return Error{Reason::UnsupportedMediaType,
+                   "the body of the request was in an unknown format - accepted media types include: "
+                   "application/json, application/yaml, application/cbor"};
+    }
+    return decode_protobuf_body(call, bytes, expected);
+  }
 
   Arena& arena = call.arena;
   const Gates* gates = &call.api.options.gates;
@@ -246,8 +292,10 @@ Result<Value> decode_body(Call& call, std::string_view bytes, Format format, con
       break;
     }
   }
-  Result<Found> found = find_kind(*tree, expected, bytes);
+  const bool custom = call.served->custom && expected.type == call.served->resource->type;
+  Result<Found> found = custom ? find_custom_kind(*tree, expected, bytes) : find_kind(*tree, expected, bytes);
   if (!found) return found.take_error();
+  if (custom) return finish_custom_body(call, *tree, format, *found, expected, validation, std::move(duplicates));
   Result<Unit> right = check_kind(*found, expected);
   if (!right) return right.take_error();
 

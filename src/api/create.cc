@@ -33,7 +33,7 @@ Task<Result<Written>> create_from_body(Call& call, const std::string& bytes, For
   Result<Value> placed = with_request_namespace(call, without_system_metadata(call.arena, declared->object));
   if (!placed) co_return placed.take_error();
   Draft draft(call.arena, without_repeated_owners(call, *placed, false));
-  kinds::set_defaults(call.arena, *call.served->resource, draft.root());
+  call.served->object_rules->set_defaults(call.arena, draft.root());
   const Value object = draft.value();
 
   ownership::UpdateResult owned =
@@ -65,6 +65,9 @@ Task<void> serve_create(Call& call) {
   }
   Result<Written> written = co_await create_from_body(call, *bytes, *format);
   if (!written) co_return respond_error(call, written.error());
+  if (is_definition(*call.served->resource)) {
+    co_await settle_definition(call, written->stored.text_at("metadata", "name"));
+  }
   respond_written(call, 201, *written);
 }
 

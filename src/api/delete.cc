@@ -9,6 +9,7 @@
 #include "base/api_error.h"
 #include "codec/codec.h"
 #include "codec/typed.h"
+#include "crd/crd.h"
 
 namespace holdfast::api {
 namespace {
@@ -251,7 +252,30 @@ Task<Result<Attempt>> delete_namespace_once(Call& call, const LiveObject& live, 
   co_return co_await remove_object(call, live, std::move(last), live.revision, options.is_dry_run(), false);
 }
 
+// A definition goes after its objects: it is marked, and cleaned up behind the answer.
+Task<Result<Attempt>> delete_definition_once(Call& call, const LiveObject& live, const DeleteOptions& options) {
+  Draft draft(call.arena, live.stored);
+  Draft::Node metadata = draft.root().child("metadata");
+  metadata.set("deletionTimestamp", Value::string(call.arena, format_rfc3339(call.view.now)));
+  if (!has_finalizer(live.stored, crd::kCleanupFinalizer)) {
+    metadata.append("finalizers", Value::string(crd::kCleanupFinalizer));
+  }
+  const Value terminating = crd::with_condition(
+      call.arena, draft.value(), "Terminating", "True", "InstanceDeletionPending",
+      "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon", call.view.now);
+  Result<Marked> marked = co_await store_marked(call, live, terminating, options.is_dry_run());
+  if (!marked) co_return marked.take_error();
+  if (!marked->written) co_return Attempt{};
+  Deleted deleted;
+  deleted.answers_object = true;
+  deleted.object = std::move(*marked->written);
+  co_return Attempt(std::move(deleted));
+}
+
 Task<Result<Attempt>> delete_once(Call& call, const LiveObject& live, const DeleteOptions& options) {
+  if (is_definition(*call.served->stored) && live.stored.text_at("metadata", "deletionTimestamp").empty()) {
+    co_return co_await delete_definition_once(call, live, options);
+  }
   if (call.served->rules->deletion == kinds::Deletion::Namespace) {
     co_return co_await delete_namespace_once(call, live, options);
   }

@@ -1,5 +1,7 @@
 #include "api/managers.h"
 
+#include <algorithm>
+
 #include "api/object_codec.h"
 #include "base/api_error.h"
 
@@ -24,10 +26,21 @@ std::string_view subresource_of(kinds::Endpoint endpoint) {
   return "";
 }
 
+// The main endpoint does not own status where that has an endpoint of its own, which owns no spec or metadata.
+kinds::ResetFields custom_reset_fields(const types::Resource& resource, kinds::Endpoint endpoint) {
+  static constexpr std::string_view kStatus[] = {"status"}, kOthers[] = {"metadata", "spec"};
+  if (endpoint == kinds::Endpoint::Status) return {.reset = kOthers};
+  const bool has_status = std::any_of(resource.subresources.begin(), resource.subresources.end(),
+                                      [](const types::Subresource& sub) { return sub.name == "status"; });
+  if (!has_status) return {};
+  return {.reset = kStatus};
+}
+
 }  // namespace
 
-Managers::Managers(const types::Resource& resource, std::vector<KindVersion> versions, const Gates& gates, bool custom)
-    : resource_(resource), versions_(std::move(versions)), gates_(gates), custom_(custom) {}
+Managers::Managers(const types::Resource& resource, std::vector<KindVersion> versions,
+                   std::shared_ptr<const ObjectRules> rules, const Gates& gates, bool custom)
+    : resource_(resource), versions_(std::move(versions)), rules_(std::move(rules)), gates_(gates), custom_(custom) {}
 
 Managers::~Managers() = default;
 
@@ -48,7 +61,8 @@ std::unique_ptr<ownership::FieldManager> Managers::make(kinds::Endpoint endpoint
   options.kind = resource_.kind;
   options.subresource = subresource_of(endpoint);
   for (const KindVersion& version : versions_) {
-    const kinds::ResetFields reset = kinds::reset_fields(*version.resource, endpoint);
+    const kinds::ResetFields reset =
+        custom_ ? custom_reset_fields(*version.resource, endpoint) : kinds::reset_fields(*version.resource, endpoint);
     options.versions.push_back({api_version_of(*version.resource),
                                 version.merge_type != nullptr
                                     ? version.merge_type
@@ -67,7 +81,7 @@ std::unique_ptr<ownership::FieldManager> Managers::make(kinds::Endpoint endpoint
     if (source == nullptr || target == nullptr) {
       return untyped("no conversion from " + std::string(from) + " to " + std::string(to));
     }
-    return kinds::convert(arena, *source, *target, object);
+    return rules_->convert(arena, *source, *target, object);
   };
   if (!custom_) {
     const types::Type* type = resource_.type;

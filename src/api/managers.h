@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/object_rules.h"
 #include "base/gates.h"
 #include "kinds/kinds.h"
 #include "ownership/ownership.h"
@@ -23,8 +24,9 @@ struct KindVersion {
 
 class Managers {
  public:
-  // `versions` are all served versions of the kind, `resource` the one that this serves.
-  Managers(const types::Resource& resource, std::vector<KindVersion> versions, const Gates& gates, bool custom);
+  // `versions` are all served versions of the kind, `resource` the one that this serves, `rules` convert between them.
+  Managers(const types::Resource& resource, std::vector<KindVersion> versions,
+           std::shared_ptr<const ObjectRules> rules, const Gates& gates, bool custom);
   ~Managers();
 
   const ownership::FieldManager& at(kinds::Endpoint endpoint);
@@ -38,6 +40,7 @@ class Managers {
 
   const types::Resource& resource_;
   const std::vector<KindVersion> versions_;
+  const std::shared_ptr<const ObjectRules> rules_;
   const Gates gates_;
   const bool custom_;
   std::array<std::once_flag, kEndpoints + 1> once_;

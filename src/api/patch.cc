@@ -1,4 +1,5 @@
 // PATCH: JSON, merge and strategic merge patches, and apply.
+#include "api/custom.h"
 #include "api/patch.h"
 
 #include "api/body.h"
@@ -143,9 +144,24 @@ Result<Value> typed_from_patch(Call& call, const DecodedPatch& patch, const Valu
   const bool strategic = patch.type == PatchType::Strategic;
   // What the error shows as the value: the patched document, or for a strategic patch the patch itself.
   const auto refused = [&](const std::string& why) {
-    const std::string text = strategic ? go_print(patch.value) : codec::encode_json(shown);
+    const std::string text = strategic               ? go_print(patch.value)
+                             : call.served->custom ? codec::encode_json_sorted(shown)
+                                                   : codec::encode_json(shown);
     return invalid({"", ""}, "", {field_invalid_text("patch", text, why)});
   };
+  if (call.served->custom && &type == call.served->resource->type) {
+    std::vector<std::string> findings = patch.findings;
+    const bool reports = validation != FieldValidation::Ignore;
+    std::vector<std::string> unknown;
+    Result<Value> object =
+        normalize_custom(arena, *call.served->version, patched, *gates, reports ? &unknown : nullptr);
+    if (!object) return refused(object.error().message);
+    findings.insert(findings.end(), unknown.begin(), unknown.end());
+    if (!reports || findings.empty()) return object;
+    if (validation == FieldValidation::Strict) return refused("strict decoding error: " + joined(findings));
+    for (const std::string& finding : findings) call.warnings.add(finding);
+    return object;
+  }
   Value tree = patched;
   if (strategic) {
     Result<Value> converted = with_converted_numbers(arena, type, patched);
@@ -208,7 +224,7 @@ Task<Result<NextObject>> patch_live(Call& call, const WriteOptions& asked, kinds
   options.field_manager = *manager;
 
   Draft draft(arena, declared->object);
-  kinds::set_defaults(arena, resource, draft.root());
+  call.served->object_rules->set_defaults(arena, draft.root());
   const Value object = draft.value();
   ownership::UpdateResult owned = call.served->managers->at(endpoint).update(arena, {.live = &live->object,
                                                                                      .live_managed = &live->managed,
@@ -238,10 +254,13 @@ Task<Result<NextObject>> apply_live(Call& call, const WriteOptions& options, kin
 
   Value object = applied->object;
   if (live == nullptr || applied->changed) {
-    Result<Value> typed = typed_from_config(call, object, *resource.type);
-    if (!typed) co_return typed.take_error();
-    Draft draft(arena, *typed);
-    kinds::set_defaults(arena, resource, draft.root());
+    if (!call.served->custom) {
+      Result<Value> typed = typed_from_config(call, object, *resource.type);
+      if (!typed) co_return typed.take_error();
+      object = *typed;
+    }
+    Draft draft(arena, object);
+    call.served->object_rules->set_defaults(arena, draft.root());
     object = draft.value();
   }
   if (live == nullptr) {
@@ -303,6 +322,7 @@ Task<void> serve_patch(Call& call) {
   if (!endpoint) co_return respond_error(call, method_not_supported(call.group_resource(), "patch"));
   Result<Written> written = co_await patch_object(call, *type, *bytes, *endpoint);
   if (!written) co_return respond_error(call, written.error());
+  if (is_definition(*call.served->resource)) co_await settle_definition(call, call.info.name);
   respond_written(call, written->created ? 201 : 200, *written);
 }
 

@@ -38,7 +38,7 @@ const types::Subresource* Served::subresource(std::string_view name) const {
 Registry::Snapshot::Snapshot(std::vector<Served> served) : served_(std::move(served)) {
   for (const Served& entry : served_) {
     const types::Resource& resource = *entry.resource;
-    resources_.push_back(&resource);
+    if (entry.established) resources_.push_back(&resource);
     by_path_.emplace(key_of(resource.group, resource.version, resource.plural), &entry);
     by_kind_.emplace(key_of(resource.group, resource.version, resource.kind), &entry);
   }

@@ -12,6 +12,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "api/object_rules.h"
+#include "crd/crd.h"
 #include "kinds/kinds.h"
 #include "types/types.h"
 
@@ -26,7 +28,10 @@ struct Served {
   // The same kind in the version that lies in the store; `resource` itself for nearly all.
   const types::Resource* stored = nullptr;
   const kinds::Rules* rules = nullptr;
+  std::shared_ptr<const ObjectRules> object_rules = {};
   bool custom = false;
+  const crd::Version* version = nullptr;  // Of a custom resource: what its definition says of this version.
+  bool established = true;                // Discovery shows it.
   Storage* storage = nullptr;                    // Null: nothing is stored (reviews).
   std::shared_ptr<Managers> managers = {};       // Null likewise.
   std::shared_ptr<const void> keeps_alive = {};  // Of a custom resource: its types, storage and strings.
@@ -48,7 +53,7 @@ class Registry {
     static bool is_builtin_group(std::string_view group);
 
     const std::vector<Served>& all() const { return served_; }
-    // In the order discovery wants: built-in ones as in the catalog, then custom ones.
+    // In the order discovery wants: built-in ones as in the catalog, then custom ones that are established.
     const std::vector<const types::Resource*>& resources() const { return resources_; }
 
    private:

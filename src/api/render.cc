@@ -140,7 +140,7 @@ Result<Value> tree_of(Arena& arena, const View& view, const ObjectSource& source
   Result<Value> tree = view.served->storage->codec().tree(arena, source.body);
   if (!tree) return tree;
   Value object = *tree;
-  if (!is_stored_version(view)) object = kinds::convert(arena, *view.served->stored, *view.served->resource, object);
+  if (!is_stored_version(view)) object = view.served->object_rules->convert(arena, *view.served->stored, *view.served->resource, object);
   if (!source.managed.empty()) {
     const Value* metadata = object.find("metadata");
     const Value managed = managed_fields_value(arena, source.managed);

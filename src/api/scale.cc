@@ -25,17 +25,36 @@ std::vector<std::string> versions_of(const Call& call) {
   return versions;
 }
 
+// spec.replicas of this resource, as ownership names it: ".spec.replicas" of a definition's path.
+std::string replicas_path(const Call& call) {
+  if (!call.served->custom) return "spec.replicas";
+  std::string path;
+  for (const std::string& key : call.served->version->scale->spec_replicas) path += (path.empty() ? "" : ".") + key;
+  return path;
+}
+
+Result<Value> scale_from(Call& call, const Value& object) {
+  if (call.served->custom) return crd::scale_of(call.arena, *call.served->version->scale, object);
+  return kinds::scale_of(call.arena, *call.served->resource, object);
+}
+
 struct ScaleLive {
   Value scale;
   ownership::Managed managed;
   std::vector<std::string> versions;
+  std::string replicas;
   std::vector<ownership::ReplicasPath> paths;
 };
-ScaleLive scale_live(Call& call, const LiveObject& live) {
+Result<ScaleLive> scale_live(Call& call, const LiveObject& live) {
   ScaleLive out;
   out.versions = versions_of(call);
-  for (const std::string& version : out.versions) out.paths.push_back({version, "spec.replicas"});
-  out.scale = kinds::scale_of(call.arena, *call.served->resource, live.object);
+  out.replicas = replicas_path(call);
+  Result<Value> scale = scale_from(call, live.object);
+  if (!scale) return scale.take_error();
+  out.scale = *scale;
+  for (const std::string& version : out.versions) {
+    out.paths.push_back({version, call.arena.copy(out.replicas)});
+  }
   out.managed = ownership::scale_entries(call.arena, live.managed, out.paths);
   return out;
 }
@@ -45,8 +64,14 @@ Result<NextObject> parent_of(Call& call, const LiveObject& live, const ScaleLive
                              const ownership::Managed& managed) {
   Result<Unit> valid = kinds::validate_scale(scale);
   if (!valid) return valid.take_error();
-  Draft draft(call.arena, live.object);
-  kinds::apply_scale(draft.root(), scale);
+  Value parent = live.object;
+  if (call.served->custom) {
+    Result<Value> scaled = crd::with_scale(call.arena, *call.served->version->scale, live.object, scale);
+    if (!scaled) return scaled.take_error();
+    parent = *scaled;
+  }
+  Draft draft(call.arena, parent);
+  if (!call.served->custom) kinds::apply_scale(draft.root(), scale);
   const std::string_view revision = scale.text_at("metadata", "resourceVersion");
   Draft::Node metadata = draft.root().child("metadata");
   if (revision.empty()) {
@@ -62,7 +87,9 @@ Result<NextObject> parent_of(Call& call, const LiveObject& live, const ScaleLive
 }
 
 Task<Result<NextObject>> replace_scale(Call& call, const WriteOptions& options, Value scale, const LiveObject* live) {
-  const ScaleLive before = scale_live(call, *live);
+  Result<ScaleLive> known = scale_live(call, *live);
+  if (!known) co_return known.take_error();
+  const ScaleLive& before = *known;
   ownership::UpdateResult owned = call.served->managers->scale().update(call.arena, {.live = &before.scale,
                                                                                      .live_managed = &before.managed,
                                                                                      .object = scale,
@@ -73,7 +100,9 @@ Task<Result<NextObject>> replace_scale(Call& call, const WriteOptions& options, 
 
 Task<Result<NextObject>> patch_scale_live(Call& call, const WriteOptions& options, const DecodedPatch& patch,
                                           const LiveObject* live) {
-  const ScaleLive before = scale_live(call, *live);
+  Result<ScaleLive> known = scale_live(call, *live);
+  if (!known) co_return known.take_error();
+  const ScaleLive& before = *known;
   Result<Value> patched = apply_patch(call.arena, patch, before.scale, scale_type());
   if (!patched) co_return patched.take_error();
   Result<Value> scale = typed_from_patch(call, patch, *patched, *patched, scale_type(), options.field_validation);
@@ -91,7 +120,9 @@ Task<Result<NextObject>> patch_scale_live(Call& call, const WriteOptions& option
 Task<Result<NextObject>> apply_scale_live(Call& call, const WriteOptions& options, const DecodedConfig& config,
                                           const LiveObject* live) {
   if (!live->managed_problem.empty()) co_return untyped("failed to decode managed fields: " + live->managed_problem);
-  const ScaleLive before = scale_live(call, *live);
+  Result<ScaleLive> known = scale_live(call, *live);
+  if (!known) co_return known.take_error();
+  const ScaleLive& before = *known;
   Result<ownership::ApplyResult> applied =
       call.served->managers->scale().apply(call.arena, {.live = &before.scale,
                                                         .live_managed = &before.managed,
@@ -110,10 +141,11 @@ Task<Result<NextObject>> apply_scale_live(Call& call, const WriteOptions& option
 }
 
 void respond_scale_of(Call& call, int code, const Value& stored) {
-  const Value object = call.served->resource == call.served->stored
-                           ? stored
-                           : kinds::convert(call.arena, *call.served->stored, *call.served->resource, stored);
-  respond_tree(call, code, kinds::scale_of(call.arena, *call.served->resource, object), scale_type());
+  const Value object =
+      call.served->object_rules->convert(call.arena, *call.served->stored, *call.served->resource, stored);
+  Result<Value> scale = scale_from(call, object);
+  if (!scale) return respond_error(call, scale.error());
+  respond_tree(call, code, *scale, scale_type());
 }
 
 }  // namespace

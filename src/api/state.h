@@ -10,6 +10,7 @@
 
 #include "admission/admission.h"
 #include "api/api.h"
+#include "api/custom_resources.h"
 #include "api/registry.h"
 #include "api/service_pools.h"
 #include "api/storage.h"
@@ -22,12 +23,14 @@ struct Api::State {
   const Dependencies deps;
   const Options options;
   Registry registry;
+  std::vector<Served> builtin_served;  // Constant after construction.
 
   // Of the built-in resources, one for each storage prefix. Constant after construction.
   std::unordered_map<std::string, std::unique_ptr<Storage>> storages;
 
   std::unique_ptr<ServicePools> services;           // Never null.
   std::unique_ptr<const admission::Chain> plugins;  // Never null.
+  std::unique_ptr<CustomResources> custom;           // Never null once the Api is made.
 
   // Owned by the loop of the ticker.
   net::EventLoop::TimerId ticker = 0;

@@ -46,7 +46,7 @@ Task<Result<Written>> update_from_body(Call& call, const std::string& bytes, For
   Result<Unit> named = check_name(call, *placed);
   if (!named) co_return named.take_error();
   Draft draft(call.arena, without_repeated_owners(call, *placed, false));
-  kinds::set_defaults(call.arena, *call.served->resource, draft.root());
+  call.served->object_rules->set_defaults(call.arena, draft.root());
   const Value object = draft.value();
 
   WriteRequest request;
@@ -92,6 +92,7 @@ Task<void> serve_update(Call& call) {
   if (!endpoint) co_return respond_error(call, method_not_supported(call.group_resource(), "update"));
   Result<Written> written = co_await update_from_body(call, *bytes, *format, *endpoint);
   if (!written) co_return respond_error(call, written.error());
+  if (is_definition(*call.served->resource)) co_await settle_definition(call, call.info.name);
   respond_written(call, written->created ? 201 : 200, *written);
 }
 

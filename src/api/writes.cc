@@ -18,8 +18,11 @@ namespace {
 constexpr int kMaxAttempts = 200;
 constexpr int kMaxGeneratedNames = 8;
 
-Value to_version(Arena& arena, const types::Resource& from, const types::Resource& to, const Value& object) {
-  return &from == &to ? object : kinds::convert(arena, from, to, object);
+Value to_stored(Call& call, const Value& object) {
+  return call.served->object_rules->convert(call.arena, *call.served->resource, *call.served->stored, object);
+}
+Value to_requested(Call& call, const Value& stored) {
+  return call.served->object_rules->convert(call.arena, *call.served->stored, *call.served->resource, stored);
 }
 
 std::chrono::seconds ttl_of(const Call& call) {
@@ -96,7 +99,9 @@ Result<Unit> check_revision(Call& call, const Value& object, const LiveObject& l
 
 void add_warnings(Call& call, kinds::Context& context, kinds::Endpoint endpoint, const Value& object,
                   const Value* old) {
-  for (const std::string& warning : kinds::warnings(context, object, old, endpoint)) call.warnings.add(warning);
+  for (const std::string& warning : call.served->object_rules->warnings(context, endpoint, object, old)) {
+    call.warnings.add(warning);
+  }
 }
 
 // One attempt at an update. Nothing in the result: somebody else was faster.
@@ -115,7 +120,7 @@ Task<Result<UpdateAttempt>> update_once(Call& call, const WriteRequest& request,
   Result<Unit> fresh = check_revision(call, next.object, live);
   if (!fresh) co_return fresh.take_error();
 
-  Draft draft(arena, to_version(arena, *call.served->resource, stored_version, next.object));
+  Draft draft(arena, to_stored(call, next.object));
   draft.root().child("metadata").remove("managedFields");
   draft.root().child("metadata").set("resourceVersion", Value::string(arena, std::to_string(live.revision.value)));
   ServiceLease lease;
@@ -124,9 +129,9 @@ Task<Result<UpdateAttempt>> update_once(Call& call, const WriteRequest& request,
     if (!taken) co_return taken.take_error();
     lease = std::move(*taken);
   }
-  kinds::prepare_for_update(context, request.endpoint, draft.root(), live.stored);
+  call.served->object_rules->prepare_for_update(context, request.endpoint, draft.root(), live.stored);
   const Value stored = draft.value();
-  Result<Unit> valid = kinds::validate_update(context, request.endpoint, stored, live.stored);
+  Result<Unit> valid = call.served->object_rules->validate_update(context, request.endpoint, stored, live.stored);
   if (!valid) co_return valid.take_error();
   add_warnings(call, context, request.endpoint, stored, &live.stored);
 
@@ -135,11 +140,11 @@ Task<Result<UpdateAttempt>> update_once(Call& call, const WriteRequest& request,
   const bool same_object = *body == *live.body;
   // Changes of nothing but times are no change: the old ones stay.
   if (ownership::differ_only_in_times(next.managed, live.managed) &&
-      (same_object || kinds::semantic_equal(*stored_version.type, &stored, &live.stored))) {
+      (same_object || call.served->object_rules->same(stored, live.stored))) {
     next.managed = live.managed;
   }
 
-  const Value requested = to_version(arena, stored_version, *call.served->resource, stored);
+  const Value requested = to_requested(call, stored);
   {
     // Only policies and webhooks look at managedFields.
     const bool visible = call.api.deps.admission != nullptr;
@@ -215,6 +220,16 @@ bool is_deleting(const Call& call, const store::Conflict& conflict) {
 
 }  // namespace
 
+bool is_definition(const types::Resource& resource) {
+  return resource.group == "apiextensions.k8s.io" && resource.plural == "customresourcedefinitions";
+}
+
+Task<void> settle_definition(Call& call, std::string_view name) {
+  // The server's own status writes come this way too; they are part of settling.
+  if (call.user->name == kServerUser) co_return;
+  co_await call.api.custom->settle(std::string(name), call.request.loop());
+}
+
 kinds::Context context_of(Call& call) {
   Arena& arena = call.arena;
   const auth::UserInfo& user = *call.user;
@@ -288,7 +303,7 @@ Task<Result<std::unique_ptr<LiveObject>>> read_live(Call& call, std::string_view
   Result<Value> tree = storage.codec().tree(call.arena, *live->body);
   if (!tree) co_return tree.take_error();
   live->stored = *tree;
-  live->object = to_version(call.arena, *call.served->stored, *call.served->resource, *tree);
+  live->object = to_requested(call, *tree);
   Result<ownership::Managed> managed = ownership::decode_managed(
       call.arena, live->entry->ownership(), {.fields_v2 = call.api.options.gates.on(Gate::FieldsV2)});
   if (managed) {
@@ -422,7 +437,7 @@ Task<Result<Written>> create_object(Call& call, const WriteOptions& options, Nex
 
   for (int attempt = 1;; ++attempt) {
     kinds::Context context = context_of(call);
-    Draft draft(arena, to_version(arena, *call.served->resource, stored_version, next.object));
+    Draft draft(arena, to_stored(call, next.object));
     Draft::Node metadata = draft.root().child("metadata");
     metadata.remove("managedFields");
     metadata.set("uid", Value::string(arena, new_uid()));
@@ -438,15 +453,15 @@ Task<Result<Written>> create_object(Call& call, const WriteOptions& options, Nex
       if (!taken) co_return taken.take_error();
       lease = std::move(*taken);
     }
-    kinds::prepare_for_create(context, draft.root());
+    call.served->object_rules->prepare_for_create(context, draft.root());
     const Value stored = draft.value();
-    Result<Unit> valid = kinds::validate_create(context, stored);
+    Result<Unit> valid = call.served->object_rules->validate_create(context, stored);
     if (!valid) co_return valid.take_error();
     add_warnings(call, context, kinds::Endpoint::Main, stored, nullptr);
 
     {
       const Value shown =
-          with_managed(arena, to_version(arena, stored_version, *call.served->resource, stored), next.managed, custom);
+          with_managed(arena, to_requested(call, stored), next.managed, custom);
       Result<Unit> admitted = co_await run_validation(
           call, AdmissionOperation::Create, write_options_value(arena, "CreateOptions", options, options.field_manager),
           shown, nullptr, options.dry_run);

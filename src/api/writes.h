@@ -52,6 +52,10 @@ struct WriteRequest {
 
 using Transform = std::function<Task<Result<NextObject>>(const LiveObject* live)>;
 
+// CustomResourceDefinitions are followed by what they define before their writer is answered.
+bool is_definition(const types::Resource& resource);
+Task<void> settle_definition(Call& call, std::string_view name);
+
 // Null: there is none.
 Task<Result<std::unique_ptr<LiveObject>>> read_live(Call& call, std::string_view name);
 

@@ -75,6 +75,7 @@ class Definition {
 
   std::string_view name() const { return name_; }  // metadata.name
   std::string_view uid() const { return uid_; }
+  int64_t generation() const { return generation_; }
   bool serves() const { return serves_; }            // NamesAccepted or Established.
   bool established() const { return established_; }  // In discovery.
   bool terminating() const { return terminating_; }  // Creating is refused.
@@ -89,6 +90,7 @@ class Definition {
   Definition() = default;
   Arena arena_{1024};
   std::string name_, uid_;
+  int64_t generation_ = 0;
   bool serves_ = false, established_ = false, terminating_ = false;
   std::vector<Version> versions_;
   Value webhook_;

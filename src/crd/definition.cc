@@ -61,6 +61,7 @@ std::shared_ptr<const Definition> Definition::make(const Value& written) {
   Arena& arena = result->arena_;
   result->name_ = written.text_at("metadata", "name");
   result->uid_ = written.text_at("metadata", "uid");
+  result->generation_ = written.int_at_or(0, "metadata", "generation");
   result->established_ = has_condition(written, "Established", "True");
   result->serves_ = result->established_ || has_condition(written, "NamesAccepted", "True");
   result->terminating_ =

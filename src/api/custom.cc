@@ -1,0 +1,296 @@
+#include "api/custom.h"
+
+#include <algorithm>
+
+#include "api/managed.h"
+#include "codec/codec.h"
+#include "codec/typed.h"
+#include "ownership/ownership.h"
+
+namespace holdfast::api {
+namespace {
+
+const types::Type& object_meta() {
+  static const types::Type& type = *types::find_type("meta/v1.ObjectMeta");
+  return type;
+}
+
+// Everything but metadata, apiVersion and kind.
+bool same_but_metadata(const Value& a, const Value& b, bool status_counts) {
+  auto counts = [status_counts](std::string_view key) {
+    return key != "metadata" && key != "apiVersion" && key != "kind" && (status_counts || key != "status");
+  };
+  auto within = [&counts](const Value& one, const Value& other) {
+    for (const Member& member : one.members()) {
+      if (!counts(member.key)) continue;
+      const Value* match = other.find(member.key);
+      if (match == nullptr || !equal(member.value, *match)) return false;
+    }
+    return true;
+  };
+  return within(a, b) && within(b, a);
+}
+
+class CustomRules final : public ObjectRules {
+ public:
+  CustomRules(std::shared_ptr<const crd::Definition> definition, const crd::Version& version)
+      : definition_(std::move(definition)), version_(version) {}
+
+  void set_defaults(Arena& arena, Draft::Node object) const override {
+    object.assign(schema::apply_defaults(arena, version_.schema->root(), object.value()));
+  }
+
+  // Strategy None: only the version's name changes.
+  Value convert(Arena& arena, const types::Resource& from, const types::Resource& to,
+                const Value& object) const override {
+    if (&from == &to) return object;
+    const Value named = with_member(arena, object, "apiVersion", Value::string(arena, api_version_of(to)));
+    const crd::Version* target = definition_->find(to.version);
+    return target == nullptr ? named : schema::apply_defaults(arena, target->schema->root(), named);
+  }
+
+  void prepare_for_create(kinds::Context&, Draft::Node object) const override {
+    if (version_.has_status) object.remove("status");
+    Draft::Node metadata = object.child("metadata");
+    for (std::string_view key : {"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"}) metadata.remove(key);
+    metadata.set("generation", Value::integer(1));
+  }
+
+  void prepare_for_update(kinds::Context& context, kinds::Endpoint endpoint, Draft::Node next,
+                          const Value& old) const override {
+    const Value* old_status = old.find("status");
+    if (endpoint == kinds::Endpoint::Status) {
+      // Only status and ownership are taken from what was sent.
+      const Value* status = next.find("status");
+      const Value* managed = next.value().get("metadata", "managedFields");
+      Value taken = status == nullptr ? without_member(context.arena, old, "status")
+                                      : with_member(context.arena, old, "status", *status);
+      if (managed != nullptr) {
+        taken = with_path(context.arena, taken, std::vector<std::string_view>{"metadata", "managedFields"}, *managed);
+      }
+      next.assign(taken);
+      return;
+    }
+    if (version_.has_status) {
+      if (old_status != nullptr)
+        next.set("status", *old_status);
+      else
+        next.remove("status");
+    }
+    Draft::Node metadata = next.child("metadata");
+    for (std::string_view key : {"uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"}) {
+      const Value* before = old.get("metadata", key);
+      if (before != nullptr) metadata.set_default(key, *before);
+    }
+    const int64_t generation = old.int_at_or(1, "metadata", "generation");
+    const bool changed = !same_but_metadata(next.value(), old, !version_.has_status);
+    metadata.set("generation", Value::integer(changed ? generation + 1 : generation));
+  }
+
+  Result<Unit> validate_create(kinds::Context&, const Value& object) const override {
+    return crd::validate_object(storage(object), object, nullptr);
+  }
+  Result<Unit> validate_update(kinds::Context&, kinds::Endpoint endpoint, const Value& next,
+                               const Value& old) const override {
+    return endpoint == kinds::Endpoint::Status ? crd::validate_object_status(storage(next), next, old)
+                                               : crd::validate_object(storage(next), next, &old);
+  }
+  std::vector<std::string> warnings(kinds::Context&, kinds::Endpoint, const Value&, const Value*) const override { return {}; }
+  bool same(const Value& a, const Value& b) const override { return equal(a, b); }
+  std::string_view deprecation_warning() const override { return version_.deprecation_warning; }
+
+ private:
+  // The version whose rules judge a stored object.
+  const crd::Version& storage(const Value&) const { return definition_->storage_version(); }
+
+  const std::shared_ptr<const crd::Definition> definition_;
+  const crd::Version& version_;
+};
+
+class CustomCodec final : public ObjectCodec {
+ public:
+  explicit CustomCodec(std::shared_ptr<const crd::Definition> definition) : definition_(std::move(definition)) {
+    for (const std::string& field : version().selectable_fields) names_.push_back(field);
+  }
+
+  const types::Resource& stored() const override { return *version().resource; }
+  ownership::MemberOrder member_order() const override { return ownership::MemberOrder::Bytewise; }
+  std::span<const std::string_view> field_names() const override { return names_; }
+
+  Result<cache::Decoded> decode(std::string_view key, std::string_view stored, Revision revision) const override {
+    auto memory = std::make_shared<Memory>();
+    Arena& arena = memory->arena;
+    if (stored.starts_with("k8s:enc:")) {
+      return internal_error("stored object " + std::string(key) +
+                            " was encrypted by kube-apiserver; this server cannot read it");
+    }
+    Result<Value> tree =
+        stored.starts_with("\xd9\xd9\xf7") ? codec::decode_cbor(arena, stored) : codec::decode_json(arena, stored);
+    if (!tree) return internal_error("stored object " + std::string(key) + ": " + tree.error().message);
+    if (!tree->is_map()) return internal_error("stored object " + std::string(key) + ": it is no object");
+
+    cache::Decoded decoded;
+    decoded.managed = managed_entries(arena, tree->get("metadata", "managedFields"));
+    Draft draft(arena, *tree);
+    draft.root().child("metadata").remove("managedFields");
+    // An older version is read as the storage version: strategy None changes the name alone.
+    draft.root().set("apiVersion", Value::string(arena, api_version_of(stored_resource())));
+    const types::Type& root = version().schema->root();
+    Value object = schema::prune(arena, root, draft.value());
+    object = schema::drop_nulls(arena, root, object);
+    object = schema::apply_defaults(arena, root, object);
+    Draft finished(arena, object);
+    finished.root().child("metadata").set("resourceVersion", Value::string(arena, std::to_string(revision.value)));
+    object = finished.value();
+
+    codec::encode_json_sorted(object, decoded.body);
+    decoded.uid = object.text_at("metadata", "uid");
+    for (const Member& label : object.members_at("metadata", "labels")) {
+      if (label.value.is_string()) decoded.labels.emplace_back(label.key, label.value.as_string());
+    }
+    for (const std::string_view field : names_)
+      decoded.fields.push_back(arena.copy(crd::selectable_value(object, field)));
+    decoded.memory = std::move(memory);
+    return decoded;
+  }
+
+  Result<std::string> encode(std::string_view body, std::span<const ownership::ManagedEntry> managed) const override {
+    Arena arena;
+    Result<Value> object = codec::decode_json(arena, body);
+    if (!object) return object.take_error();
+    Draft draft(arena, *object);
+    Draft::Node metadata = draft.root().child("metadata");
+    metadata.remove("resourceVersion");
+    if (!managed.empty()) metadata.set("managedFields", managed_fields_value(arena, managed));
+    std::string json;
+    codec::encode_json_sorted(draft.value(), json);
+    json += '\n';
+    return json;
+  }
+
+  std::string with_revision(std::string_view body, Revision revision) const override {
+    Arena arena;
+    Result<Value> object = codec::decode_json(arena, body);
+    assert(object);
+    Draft draft(arena, *object);
+    draft.root().child("metadata").set("resourceVersion", Value::string(arena, std::to_string(revision.value)));
+    return codec::encode_json_sorted(draft.value());
+  }
+
+  Result<Value> tree(Arena& arena, std::string_view body) const override { return codec::decode_json(arena, body); }
+
+  Result<std::string> body_of(Arena& arena, const Value& tree) const override {
+    Draft draft(arena, tree);
+    draft.root().child("metadata").remove("managedFields");
+    return codec::encode_json_sorted(draft.value());
+  }
+
+ private:
+  struct Memory {
+    Arena arena;
+  };
+  const crd::Version& version() const { return definition_->storage_version(); }
+  const types::Resource& stored_resource() const { return *version().resource; }
+
+  const std::shared_ptr<const crd::Definition> definition_;
+  std::vector<std::string_view> names_;
+};
+
+// metadata of the object and of every resource embedded in it, as ObjectMeta's decoder and encoder would leave it.
+struct MetadataTyper {
+  Arena& arena;
+  const Gates& gates;
+  std::vector<std::string>* unknown;
+
+  Result<Value> metadata(const Value& value, const std::string& path) {
+    codec::TypedReport report;
+    Result<Value> typed = codec::to_typed(arena, object_meta(), value, {.gates = &gates}, &report);
+    if (!typed) return typed;
+    if (unknown != nullptr && report.has_unknown) {
+      for (const std::string& finding : codec::strict_tree_errors(object_meta(), value, &gates)) {
+        // unknown field "foo" -> unknown field "metadata.foo"
+        constexpr std::string_view kStart = "unknown field \"";
+        if (finding.starts_with(kStart))
+          unknown->push_back(std::string(kStart) + path + "." + finding.substr(kStart.size()));
+      }
+    }
+    return typed;
+  }
+
+  Result<Value> walk(const types::Type& type, const Value& value, bool root, const std::string& path) {
+    if (value.is_list() && type.shape == types::Shape::List) {
+      ListBuilder list(arena);
+      bool changed = false;
+      for (size_t i = 0; i < value.count(); ++i) {
+        Result<Value> item = walk(*type.element, value.items()[i], false, path + "[" + std::to_string(i) + "]");
+        if (!item) return item;
+        changed |= !item->same(value.items()[i]);
+        list.add(*item);
+      }
+      return changed ? list.build() : value;
+    }
+    if (!value.is_map()) return value;
+    const bool resource = root || type.embedded_resource;
+    MapBuilder map(arena);
+    bool changed = false;
+    for (const Member& member : value.members()) {
+      const std::string here = path.empty() ? std::string(member.key) : path + "." + std::string(member.key);
+      Result<Value> next = member.value;
+      if (resource && member.key == "metadata") {
+        next = metadata(member.value.is_null() ? Value::empty_map() : member.value, here);
+      } else if (const types::Type* child = child_of(type, member.key)) {
+        next = walk(*child, member.value, false, here);
+      }
+      if (!next) return next;
+      changed |= !next->same(member.value);
+      map.add(member.key, *next);
+    }
+    return changed ? map.build() : value;
+  }
+
+  static const types::Type* child_of(const types::Type& type, std::string_view key) {
+    if (type.shape == types::Shape::Map) return type.element;
+    if (type.shape != types::Shape::Struct) return nullptr;
+    const types::Field* field = types::find_member(type, key);
+    return field == nullptr || !field->type->name.empty() ? nullptr : field->type;
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<const ObjectCodec> make_custom_codec(std::shared_ptr<const crd::Definition> definition) {
+  return std::make_shared<CustomCodec>(std::move(definition));
+}
+
+std::shared_ptr<const ObjectRules> custom_rules(std::shared_ptr<const crd::Definition> definition,
+                                                const crd::Version& version) {
+  return std::make_shared<CustomRules>(std::move(definition), version);
+}
+
+kinds::Rules custom_kind_rules(const crd::Version& version) {
+  kinds::Rules rules;
+  rules.group = version.resource->group;
+  rules.plural = version.resource->plural;
+  rules.has_status = version.has_status;
+  rules.unconditional_update = false;
+  return rules;
+}
+
+Result<Value> normalize_custom(Arena& arena, const crd::Version& version, const Value& object, const Gates& gates,
+                               std::vector<std::string>* unknown) {
+  const types::Type& root = version.schema->root();
+  std::vector<std::string> paths;
+  const Value pruned = schema::prune(arena, root, object, unknown == nullptr ? nullptr : &paths);
+  std::vector<std::string> in_metadata;
+  Result<Value> typed =
+      MetadataTyper{arena, gates, unknown == nullptr ? nullptr : &in_metadata}.walk(root, pruned, true, "");
+  if (!typed) return typed;
+  if (unknown != nullptr) {
+    for (const std::string& path : paths) unknown->push_back("unknown field \"" + path + "\"");
+    unknown->insert(unknown->end(), in_metadata.begin(), in_metadata.end());
+    std::sort(unknown->begin(), unknown->end());
+  }
+  return schema::drop_nulls(arena, root, *typed);
+}
+
+}  // namespace holdfast::api

@@ -1,0 +1,79 @@
+// The custom resources that the server has: follows the CustomResourceDefinitions, serves what they define, and takes
+// each of them through its life (names accepted, established, terminating, gone).
+//
+// Nothing here polls. A definition that was just written is served before its writer is answered (settle); those that
+// somebody else wrote are seen by the watch.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/api.h"
+#include "api/registry.h"
+#include "api/storage.h"
+#include "base/task.h"
+#include "crd/crd.h"
+#include "net/net.h"
+
+namespace holdfast::ownership {
+class MergeTypes;
+}
+
+namespace holdfast::api {
+
+// Who the server is when it calls its own API.
+inline constexpr std::string_view kServerUser = "system:apiserver";
+
+class CustomResources {
+ public:
+  explicit CustomResources(Api& api) : api_(api) {}
+  ~CustomResources();
+
+  // Follows the definitions until stop(); runs on `loop`.
+  void start(net::EventLoop& loop);
+  // Every definition there was at the start is served, and its cache filled.
+  bool ready() const;
+  void tick();
+  // Ends what start() began, and every cache.
+  Task<void> close(Executor& executor);
+
+  // Takes the definition as far as it goes by itself, and serves it. Called after it was written.
+  Task<void> settle(std::string name, net::EventLoop& loop);
+
+ private:
+  struct Kind {
+    std::shared_ptr<const crd::Definition> definition;
+    std::shared_ptr<ownership::MergeTypes> merge_types;
+    std::shared_ptr<Storage> storage;
+    std::vector<std::unique_ptr<kinds::Rules>> rules;
+    Revision revision;  // Of the definition that this was made from.
+  };
+  using KindRef = std::shared_ptr<const Kind>;
+
+  Task<void> follow(net::EventLoop& loop);
+  // All definitions as they are now, as trees in `arena`.
+  Task<Result<std::vector<std::pair<Value, Revision>>>> read_all(Arena& arena, Executor& executor);
+  // Serves exactly these.
+  void serve(const std::vector<std::pair<Value, Revision>>& definitions);
+  KindRef make_kind(const Value& definition, Revision revision, const KindRef& before);
+  void add_served(const KindRef& kind, std::vector<Served>& served) const;
+
+  Task<Result<net::ClientResponse>> call(net::EventLoop& loop, net::ClientRequest request);
+  Task<bool> write_status(net::EventLoop& loop, Value definition);
+  // Removes the objects of a definition that is being deleted, then its finalizer.
+  Task<void> clean_up(net::EventLoop& loop, std::string name);
+
+  Api& api_;
+  std::shared_ptr<cache::Watcher> watcher_;  // Owned by the loop.
+  std::atomic<bool> closing_{false}, listed_{false};
+  std::atomic<int> running_{0};  // Coroutines that have not ended.
+
+  mutable std::mutex mutex_;
+  std::map<std::string, KindRef, std::less<>> kinds_;  // By name; guarded by mutex_.
+};
+
+}  // namespace holdfast::api
