@@ -158,6 +158,7 @@ Api::State::State(const Dependencies& dependencies, Options chosen)
     entry.managers = 
         std::make_shared<Managers>(*entry.resource, std::move(versions), entry.object_rules, options.gates, false);
   }
+  openapi = std::make_unique<OpenApiDocuments>();
   builtin_served = served;
   registry.replace(std::move(served));
   services =

@@ -2,6 +2,7 @@
 #include "discovery/discovery.h"
 
 #include "api/call.h"
+#include "api/openapi_endpoint.h"
 #include "api/state.h"
 #include "api/status.h"
 
@@ -97,6 +98,10 @@ void respond_no_page(Call& call) {
 }  // namespace
 
 Task<void> serve_discovery(Call& call) {
+  if (call.request.path.starts_with("/openapi/")) {
+    co_await serve_openapi(call);
+    co_return;
+  }
   const Path path = split(call.request.path);
   if (!path.known) co_return respond_no_page(call);
   const bool is_root = path.group.empty() && path.version.empty();

@@ -11,6 +11,7 @@
 #include "admission/admission.h"
 #include "api/api.h"
 #include "api/custom_resources.h"
+#include "api/openapi_endpoint.h"
 #include "api/registry.h"
 #include "api/service_pools.h"
 #include "api/storage.h"
@@ -31,6 +32,7 @@ struct Api::State {
   std::unique_ptr<ServicePools> services;           // Never null.
   std::unique_ptr<const admission::Chain> plugins;  // Never null.
   std::unique_ptr<CustomResources> custom;           // Never null once the Api is made.
+  std::unique_ptr<OpenApiDocuments> openapi;         // Never null.
 
   // Owned by the loop of the ticker.
   net::EventLoop::TimerId ticker = 0;
