@@ -94,10 +94,16 @@ class EtcdSink final : public Sink {
   std::vector<Transaction> waiting_;
 };
 
+// Whoever copies or looks leaves compaction to the servers.
+StoreResult<std::unique_ptr<Store>> open_quietly(EtcdOptions options) {
+  options.compaction_interval = {};
+  return open_etcd(std::move(options));
+}
+
 StoreResult<std::unique_ptr<Source>> open_source(const Location& location, const std::string& prefix) {
   if (auto* rocks = std::get_if<RocksOptions>(&location)) return open_rocks_source(*rocks);
   if (auto* backup = std::get_if<BackupFile>(&location)) return open_backup(backup->path);
-  StoreResult<std::unique_ptr<Store>> store = open_etcd(std::get<EtcdOptions>(location));
+  StoreResult<std::unique_ptr<Store>> store = open_quietly(std::get<EtcdOptions>(location));
   if (!store) return store.take_error();
   RangeRequest request = EtcdSource::request(prefix);
   request.limit = 1;
@@ -110,9 +116,8 @@ StoreResult<std::unique_ptr<Source>> open_source(const Location& location, const
 StoreResult<std::unique_ptr<Sink>> make_sink(const Location& location, const std::string& prefix) {
   if (auto* rocks = std::get_if<RocksOptions>(&location)) return make_rocks_sink(*rocks);
   if (auto* backup = std::get_if<BackupFile>(&location)) return make_backup(backup->path);
-  EtcdOptions options = std::get<EtcdOptions>(location);
-  options.compaction_interval = {};
-  StoreResult<std::unique_ptr<Store>> store = open_etcd(options);
+  const auto& options = std::get<EtcdOptions>(location);
+  StoreResult<std::unique_ptr<Store>> store = open_quietly(options);
   if (!store) return store.take_error();
   StoreResult<Page> first = wait_for<StoreResult<Page>>(
       [&](auto done) { (*store)->range({.prefix = prefix, .limit = 1, .keys_only = true}, std::move(done)); });
