@@ -272,6 +272,7 @@ Result<Workload> Workload::make(const std::string& exemplar, const Options& opti
     Result<Unit> encoded = codec::encode_enveloped(*resource->type, *typed, app->stored);
     if (!encoded) return encoded.take_error();
 
+    if (options.store_as) app->stored = options.store_as(std::move(app->stored));
     for (size_t i = 0; i < std::size(kOwn); ++i) app->places[i] = places_of(app->stored, kOwn[i].holder);
     // Every time of the exemplar lies within this minute.
     const int64_t first = parse_rfc3339("2026-04-23T12:23:00Z")->seconds;

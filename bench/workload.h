@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,6 +23,8 @@ class Workload {
     size_t pods = 100000;
     size_t apps = 200;
     bool mixed = false;
+    // Makes another stored form of an app's template: what is a pod's own must keep its length.
+    std::function<std::string(std::string)> store_as = nullptr;
   };
   // `exemplar`: a pod as YAML or JSON.
   static Result<Workload> make(const std::string& exemplar, const Options& options);

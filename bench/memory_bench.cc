@@ -1,0 +1,204 @@
+// memory_bench fill DIR POD [--mixed] [--kubernetes] [--pods=N]   fills an embedded store with pods
+// memory_bench run DIR [--plain-bodies] [--feature-gates=...] [--churn=N] [--no-header]
+//
+// `run` starts a watch cache on the store as the server does and prints how long it takes to be ready, the resident
+// memory of the process, and its parts. --kubernetes stores pods as kube-apiserver writes them, without our mark.
+#include <malloc.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <random>
+#include <sstream>
+#include <thread>
+
+#include "base/gates.h"
+#include "base/thread_pool.h"
+#include "cache/cache.h"
+#include "cache/pod_codec.h"
+#include "store/store.h"
+#include "workload.h"
+
+namespace holdfast::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double mb(uint64_t bytes) { return static_cast<double>(bytes) / 1e6; }
+
+struct Arguments {
+  std::string command, directory, pod, gates;
+  bool mixed = false, kubernetes = false, plain_bodies = false, header = true;
+  size_t pods = 100000, churn = 0;
+};
+
+std::unique_ptr<store::Store> open(const std::string& directory) {
+  auto store = store::open_rocks({.directory = directory});
+  if (!store) {
+    std::fprintf(stderr, "memory_bench: %s\n", store.error().message.c_str());
+    std::exit(1);
+  }
+  return std::move(*store);
+}
+
+int fill(const Arguments& arguments) {
+  std::ifstream file(arguments.pod, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  const auto plain = std::make_shared<cache::PodCodec>();
+  const auto embedded = cache::embedded_codec(plain, {});
+  Workload::Options options{.pods = arguments.pods, .apps = arguments.mixed ? 2000u : 200u, .mixed = arguments.mixed};
+  if (!arguments.kubernetes) {
+    options.store_as = [&](std::string stored) {
+      Result<cache::Decoded> decoded = plain->decode("", stored, Revision{1});
+      return *embedded->encode(decoded->body, decoded->managed);
+    };
+  }
+  Result<Workload> workload = Workload::make(text.str(), options);
+  if (!workload) {
+    std::fprintf(stderr, "memory_bench: %s\n", workload.error().message.c_str());
+    return 1;
+  }
+  const auto store = open(arguments.directory);
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < workload->pods();) {
+    std::vector<store::Transaction> batch;
+    for (; batch.size() < 500 && i < workload->pods(); ++i) {
+      std::string value = workload->stored(i);
+      bytes += value.size();
+      batch.push_back({store::create("/registry/pods/" + workload->key(i), store::make_blob(std::move(value)))});
+    }
+    std::atomic<int> done{0};
+    store->write_all(std::move(batch), [&](std::vector<store::StoreResult<store::WriteResult>> results) {
+      for (const auto& result : results) {
+        if (!result || !std::holds_alternative<store::Committed>(*result)) {
+          std::fprintf(stderr, "memory_bench: a write failed\n");
+          std::exit(1);
+        }
+      }
+      done = 1;
+      done.notify_one();
+    });
+    done.wait(0);
+  }
+  std::printf("stored %zu pods of %.1f KB\n", workload->pods(),
+              static_cast<double>(bytes) / static_cast<double>(workload->pods()) / 1e3);
+  return 0;
+}
+
+// Rewrites pods chosen at random, each with another node: the old body stays in the window for a while.
+void churn(store::Store& store, cache::Cache& cache, size_t count) {
+  const cache::Snapshot snapshot = *cache.snapshot();
+  const std::vector<cache::EntryRef> entries = snapshot.list({}).entries;
+  std::mt19937_64 random(1);
+  std::atomic<uint64_t> open_writes{0};
+  for (size_t i = 0; i < count; ++i) {
+    const std::string key = "/registry/pods/" + std::string(entries[random() % entries.size()]->key());
+    ++open_writes;
+    store.get(key, [&, key](store::StoreResult<store::Got> got) {
+      // A byte of a time, which is there in every form.
+      std::string value = *got->item->value;
+      value[value.size() / 2] = static_cast<char>(value[value.size() / 2] ^ 1);
+      store.write({store::update(key, got->item->modified, store::make_blob(std::move(value)))},
+                  [&](store::StoreResult<store::WriteResult>) { --open_writes; });
+    });
+    while (open_writes > 64) std::this_thread::yield();
+  }
+  while (open_writes > 0) std::this_thread::yield();
+}
+
+int run(const Arguments& arguments) {
+  Result<Gates> gates = Gates{}.parse(arguments.gates);
+  if (!gates) {
+    std::fprintf(stderr, "memory_bench: %s\n", gates.error().message.c_str());
+    return 1;
+  }
+  const auto start = Clock::now();
+  const auto store = open(arguments.directory);
+  ownership::Pool pool(*gates);
+  ThreadPool feed(1), background(2);
+  cache::Options options{.prefix = "/registry/pods/", .resource = "pods"};
+  options.compress_bodies = !arguments.plain_bodies;
+  auto codec = cache::embedded_codec(std::make_shared<cache::PodCodec>(), {});
+  cache::Cache cache(*store, codec, pool, {&feed, &background}, options);
+  cache.start();
+  while (!cache.ready()) {
+    if (const auto trouble = cache.trouble()) {
+      std::fprintf(stderr, "memory_bench: %s\n", trouble->message.c_str());
+      return 1;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  const double ready = since(start);
+  const uint64_t at_ready = resident_bytes();
+  if (arguments.churn > 0) churn(*store, cache, arguments.churn);
+  // What runs in the background after a list: one second is plenty.
+  for (int i = 0; i < 15; ++i) {
+    cache.tick();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  malloc_trim(0);
+  const cache::Usage usage = cache.usage();
+  const ownership::PoolUsage owned = pool.usage();
+  if (arguments.header) {
+    std::printf("%8s %8s %8s | %8s %8s %8s %8s %8s %8s | %9s %9s\n", "ready s", "RSS then", "RSS MB", "bodies", "plain",
+                "entries", "index", "events", "owners", "raw body", "FieldsV1");
+  }
+  std::printf("%8.2f %8.0f %8.0f | %8.1f %8.1f %8.1f %8.1f %8.1f %8.1f | %9.0f %9.0f\n", ready, mb(at_ready),
+              mb(resident_bytes()), mb(usage.body_packed_bytes + usage.dictionary_bytes), mb(usage.body_plain_bytes),
+              mb(usage.entry_bytes + usage.label_bytes), mb(usage.index_bytes),
+              mb(usage.event_bytes + usage.rendered_bytes), mb(owned.total_bytes()), mb(usage.body_raw_bytes),
+              mb(owned.fields_v1_bytes));
+  std::fflush(stdout);
+  std::atomic<bool> closed{false};
+  spawn(cache.close(feed), [&](std::exception_ptr) { closed = true; });
+  while (!closed) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return 0;
+}
+
+}  // namespace
+}  // namespace holdfast::bench
+
+int main(int argc, char** argv) {
+  holdfast::bench::Arguments arguments;
+  std::vector<std::string> plain;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    const auto value = [&](std::string_view name, std::string& out) {
+      if (!argument.starts_with(name)) return false;
+      out = argument.substr(name.size());
+      return true;
+    };
+    std::string number;
+    if (argument == "--mixed") {
+      arguments.mixed = true;
+    } else if (argument == "--kubernetes") {
+      arguments.kubernetes = true;
+    } else if (argument == "--plain-bodies") {
+      arguments.plain_bodies = true;
+    } else if (argument == "--no-header") {
+      arguments.header = false;
+    } else if (value("--feature-gates=", arguments.gates)) {
+    } else if (value("--pods=", number)) {
+      arguments.pods = std::stoul(number);
+    } else if (value("--churn=", number)) {
+      arguments.churn = std::stoul(number);
+    } else {
+      plain.emplace_back(argument);
+    }
+  }
+  if (plain.size() == 3 && plain[0] == "fill") {
+    arguments.directory = plain[1];
+    arguments.pod = plain[2];
+    return holdfast::bench::fill(arguments);
+  }
+  if (plain.size() == 2 && plain[0] == "run") {
+    arguments.directory = plain[1];
+    return holdfast::bench::run(arguments);
+  }
+  std::fprintf(stderr,
+               "memory_bench fill DIR POD [--mixed] [--kubernetes] [--pods=N]\nmemory_bench run DIR [--plain-bodies] "
+               "[--feature-gates=...] [--churn=N]\n");
+  return 2;
+}
