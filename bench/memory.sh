@@ -17,7 +17,7 @@ rm -rf "$dir"; mkdir -p "$dir"
 trap 'rm -rf "$dir"' EXIT
 
 run() { printf '%-44s' "$1"; shift; "$bench" run "$@" --no-header; }
-header() { printf '%-44s%8s %8s %8s | %8s %8s %8s %8s %8s %8s | %9s %9s\n' "$1" "ready s" "RSS then" "RSS MB" bodies plain entries index events owners "raw body" FieldsV1; }
+header() { printf '%-44s%8s %8s %8s %8s | %8s %8s %8s %8s %8s %8s | %9s %9s\n' "$1" "ready s" "CPU s" "RSS then" "RSS MB" bodies plain entries index events owners "raw body" FieldsV1; }
 
 for kind in "" --mixed; do
   "$bench" fill "$dir/${kind:-same}" "$pod" $kind --pods="$pods"

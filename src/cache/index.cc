@@ -1,18 +1,26 @@
 #include "cache/index.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace holdfast::cache {
 
 void Index::assign(std::vector<EntryRef> sorted) {
   by_key.assign(sorted);
   for (auto& [field, tree] : by_field) {
-    const size_t position = field;
-    std::sort(sorted.begin(), sorted.end(), [position](const EntryRef& a, const EntryRef& b) {
-      const int c = a->field(position).compare(b->field(position));
-      return c != 0 ? c < 0 : a->key() < b->key();
-    });
-    tree.assign(sorted);
+    // Few values, many entries, and these are in order already: no need to compare their keys again.
+    std::unordered_map<std::string_view, std::vector<EntryRef>> by_value;
+    for (const EntryRef& entry : sorted) by_value[entry->field(field)].push_back(entry);
+    std::vector<std::string_view> values;
+    for (const auto& [value, entries] : by_value) values.push_back(value);
+    std::sort(values.begin(), values.end());
+    std::vector<EntryRef> ordered;
+    ordered.reserve(sorted.size());
+    for (std::string_view value : values) {
+      std::vector<EntryRef>& entries = by_value[value];
+      std::move(entries.begin(), entries.end(), std::back_inserter(ordered));
+    }
+    tree.assign(ordered);
   }
 }
 

@@ -26,6 +26,7 @@ constexpr uint32_t kFixedNames = std::size(kFieldsV2Names);
 constexpr size_t kMaxTableText = 128;
 // Names a table can hold; what comes later is written out each time.
 constexpr uint32_t kMaxNames = 8192;
+static_assert(kMaxNames << 1 <= 1 << 14, "a number takes at most two bytes");
 
 // As deep as FieldsV1 is read.
 constexpr int kMaxDepth = 1000;
@@ -33,43 +34,57 @@ constexpr double kExactIntegers = 9007199254740992.0;
 
 // --- Finding a text's number ----------------------------------------------------------------------------------------
 
-inline uint64_t load(const char* from, size_t bytes) {
-  uint64_t word = 0;
-  std::memcpy(&word, from, bytes);
+template <class Word>
+inline uint64_t load(const char* from) {
+  Word word;
+  std::memcpy(&word, from, sizeof(word));
   return word;
 }
 
-// Few instructions for short texts; collisions only cost a comparison.
-inline uint32_t hash_text(std::string_view text) {
-  const size_t n = text.size();
-  uint64_t a, b;
-  if (n >= 8) {
-    a = load(text.data(), 8);
-    b = load(text.data() + n - 8, 8);
-  } else if (n >= 4) {
-    a = load(text.data(), 4);
-    b = load(text.data() + n - 4, 4);
-  } else {
-    a = load(text.data(), n);
-    b = 0;
-  }
-  uint64_t x = (a ^ (b * 0x9e3779b97f4a7c15ull) ^ n) * 0xff51afd7ed558ccdull;
-  x ^= x >> 32;
-  return static_cast<uint32_t>(x ^ (x >> 15));
-}
+// A text's first and last bytes and its length: all of it when it is short, and most of what tells texts apart when it
+// is not.
+struct Words {
+  uint64_t first = 0, last = 0;
+  uint32_t length = 0;
+  bool operator==(const Words&) const = default;
 
-inline bool same_text(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0;
-}
+  explicit Words(std::string_view text) : length(static_cast<uint32_t>(text.size())) {
+    const char* const at = text.data();
+    if (length >= 8) {
+      first = load<uint64_t>(at);
+      last = load<uint64_t>(at + length - 8);
+    } else if (length >= 4) {
+      first = load<uint32_t>(at);
+      last = load<uint32_t>(at + length - 4);
+    } else if (length > 0) {
+      first = static_cast<uint8_t>(at[0]) | static_cast<uint64_t>(static_cast<uint8_t>(at[length / 2])) << 8;
+      last = static_cast<uint8_t>(at[length - 1]);
+    }
+  }
+  Words() = default;
+  uint32_t hash() const {
+    const uint64_t x = (first ^ (last * 0x9e3779b97f4a7c15ull) ^ length) * 0xff51afd7ed558ccdull;
+    return static_cast<uint32_t>(x >> 32);
+  }
+  // Equal words: equal texts?
+  static bool same(std::string_view a, std::string_view b) {
+    return a.size() <= 16 || std::memcmp(a.data() + 8, b.data() + 8, a.size() - 16) == 0;
+  }
+};
 
 struct FixedNames {
   static constexpr uint32_t kSlots = 1024;
-  std::array<uint16_t, kSlots> slots{};  // Number + 1.
+  struct Slot {
+    Words words;
+    uint32_t number = UINT32_MAX;
+  };
+  std::array<Slot, kSlots> slots;
   FixedNames() {
     for (uint32_t i = 0; i < kFixedNames; ++i) {
-      uint32_t slot = hash_text(kFieldsV2Names[i]) % kSlots;
-      while (slots[slot] != 0) slot = (slot + 1) % kSlots;
-      slots[slot] = static_cast<uint16_t>(i + 1);
+      const Words words(kFieldsV2Names[i]);
+      uint32_t at = words.hash() % kSlots;
+      while (slots[at].number != UINT32_MAX) at = (at + 1) % kSlots;
+      slots[at] = {words, i};
     }
   }
 };
@@ -91,20 +106,22 @@ class NameTable {
 
   // Its number; or, when it has none yet, kMaxNames or above, and it gets the next number.
   uint32_t find_or_add(std::string_view text) {
-    const uint32_t hash = hash_text(text);
-    for (uint32_t slot = hash % FixedNames::kSlots;; slot = (slot + 1) % FixedNames::kSlots) {
-      const uint32_t number = fixed_.slots[slot];
-      if (number == 0) break;
-      if (same_text(kFieldsV2Names[number - 1], text)) return number - 1;
+    const Words words(text);
+    const uint32_t hash = words.hash();
+    for (uint32_t at = hash % FixedNames::kSlots;; at = (at + 1) % FixedNames::kSlots) {
+      const FixedNames::Slot& slot = fixed_.slots[at];
+      if (slot.number == UINT32_MAX) break;
+      if (slot.words == words && Words::same(kFieldsV2Names[slot.number], text)) return slot.number;
     }
     const uint32_t mask = static_cast<uint32_t>(slots_.size()) - 1;
     uint32_t at = hash & mask;
     for (; slots_[at].generation == generation_; at = (at + 1) & mask) {
-      if (same_text(slots_[at].text, text)) return slots_[at].number;
+      const Slot& slot = slots_[at];
+      if (slot.words == words && Words::same({slot.text, words.length}, text)) return slot.number;
     }
     const uint32_t number = kFixedNames + used_;
     if (number < kMaxNames) {
-      slots_[at] = {text, number, generation_};
+      slots_[at] = {words, text.data(), number, generation_};
       if (++used_ * 2 > slots_.size()) grow();
     }
     return kMaxNames;
@@ -112,7 +129,8 @@ class NameTable {
 
  private:
   struct Slot {
-    std::string_view text;
+    Words words;
+    const char* text = nullptr;
     uint32_t number = 0;
     uint32_t generation = 0;
   };
@@ -122,7 +140,7 @@ class NameTable {
     const uint32_t mask = static_cast<uint32_t>(slots_.size()) - 1;
     for (const Slot& slot : old) {
       if (slot.generation != generation_) continue;
-      uint32_t at = hash_text(slot.text) & mask;
+      uint32_t at = slot.words.hash() & mask;
       while (slots_[at].generation == generation_) at = (at + 1) & mask;
       slots_[at] = slot;
     }
@@ -290,12 +308,36 @@ class Writer {
   void children(FieldSet set) {
     varint(set.entries().size());
     for (const SetEntry& entry : set.entries()) {
+      if (entry.child_count == 0 && entry.element.is_field() && entry.element.name().size() <= kMaxTableText) {
+        leaf_field(entry.element.name());
+        continue;
+      }
       uint8_t head = type_of(entry.element);
       if (entry.child_count != 0) head |= entry.member ? kHasChildren | kAlsoMember : kHasChildren;
       byte(head);
       payload(entry.element);
       if (entry.child_count != 0) children(entry.children());
     }
+  }
+
+  // Most nodes of most sets: no more than one look at the room that is left.
+  void leaf_field(std::string_view name) {
+    room(1 + 10 + kMaxTableText);
+    buffer_[used_++] = kField;
+    const uint32_t number = names_.find_or_add(name);
+    if (number < kMaxNames) {
+      const uint32_t n = number << 1;
+      if (n < 0x80) {
+        buffer_[used_++] = static_cast<char>(n);
+      } else {
+        buffer_[used_++] = static_cast<char>(n | 0x80);
+        buffer_[used_++] = static_cast<char>(n >> 7);
+      }
+      return;
+    }
+    varint(uint64_t{name.size()} << 1 | 1);
+    if (!name.empty()) std::memcpy(buffer_ + used_, name.data(), name.size());
+    used_ += name.size();
   }
 
   void nodes_plain(FieldSet set) {

@@ -314,47 +314,51 @@ struct Shard {
   }
 };
 
-// Texts that are asked for often, found by set and by text.
+// In what form a hot set's bytes are kept.
+enum class Form : uint8_t { Canonical, Bytewise, Binary };
+Form form_of(MemberOrder order) { return order == MemberOrder::Canonical ? Form::Canonical : Form::Bytewise; }
+
+// Bytes that are met often, found by set and by content.
 class HotTexts {
  public:
   explicit HotTexts(uint64_t budget) : budget_(budget) {}
 
-  std::shared_ptr<const std::string> find(const FieldsBlock* block, MemberOrder order) {
+  std::shared_ptr<const std::string> find(const FieldsBlock* block, Form form) {
     std::lock_guard lock(mutex_);
-    const auto found = by_block_.find({block, order});
+    const auto found = by_block_.find({block, form});
     if (found == by_block_.end()) return nullptr;
     order_.splice(order_.begin(), order_, found->second);
     return found->second->text;
   }
 
   // The set whose text this is, with one more user.
-  FieldsBlock* find_text(std::string_view text, uint64_t hash, MemberOrder order) {
+  FieldsBlock* find_text(std::string_view text, uint64_t hash, Form form) {
     std::lock_guard lock(mutex_);
     const auto found = by_text_.find(hash);
     if (found == by_text_.end()) return nullptr;
     Item& item = *found->second;
-    if (item.order != order || *item.text != text || !add_user_unless_dead(item.block->users)) return nullptr;
+    if (item.form != form || *item.text != text || !add_user_unless_dead(item.block->users)) return nullptr;
     order_.splice(order_.begin(), order_, found->second);
     return item.block;
   }
 
   // The caller is a user of the block.
-  void insert(FieldsBlock* block, MemberOrder order, std::shared_ptr<const std::string> text, uint64_t hash) {
+  void insert(FieldsBlock* block, Form form, std::shared_ptr<const std::string> text, uint64_t hash) {
     if (text->size() * 4 > budget_) return;
     std::lock_guard lock(mutex_);
     block->flags.fetch_or(FieldsBlock::kHot, std::memory_order_relaxed);
-    if (by_block_.contains({block, order}) || by_text_.contains(hash)) return;
+    if (by_block_.contains({block, form}) || by_text_.contains(hash)) return;
     bytes_ += size(*text);
-    order_.push_front({block, order, std::move(text), hash});
-    by_block_[{block, order}] = order_.begin();
+    order_.push_front({block, form, std::move(text), hash});
+    by_block_[{block, form}] = order_.begin();
     by_text_[hash] = order_.begin();
     while (bytes_ > budget_) remove(std::prev(order_.end()));
   }
 
   void forget(const FieldsBlock* block) {
     std::lock_guard lock(mutex_);
-    for (MemberOrder order : {MemberOrder::Canonical, MemberOrder::Bytewise}) {
-      if (const auto found = by_block_.find({block, order}); found != by_block_.end()) remove(found->second);
+    for (Form form : {Form::Canonical, Form::Bytewise, Form::Binary}) {
+      if (const auto found = by_block_.find({block, form}); found != by_block_.end()) remove(found->second);
     }
   }
 
@@ -367,19 +371,19 @@ class HotTexts {
  private:
   struct Item {
     FieldsBlock* block;
-    MemberOrder order;
+    Form form;
     std::shared_ptr<const std::string> text;
     uint64_t hash;
   };
   using Place = std::list<Item>::iterator;
   struct BlockKey {
     const FieldsBlock* block;
-    MemberOrder order;
+    Form form;
     bool operator==(const BlockKey&) const = default;
   };
   struct BlockHash {
     size_t operator()(const BlockKey& key) const {
-      return hash_combine(reinterpret_cast<uintptr_t>(key.block), static_cast<uint64_t>(key.order));
+      return hash_combine(reinterpret_cast<uintptr_t>(key.block), static_cast<uint64_t>(key.form));
     }
   };
   // The text, its string, and what list and maps take for it.
@@ -387,7 +391,7 @@ class HotTexts {
 
   void remove(Place place) {
     bytes_ -= size(*place->text);
-    by_block_.erase({place->block, place->order});
+    by_block_.erase({place->block, place->form});
     by_text_.erase(place->hash);
     order_.erase(place);
   }
@@ -604,7 +608,7 @@ struct Pool::State {
     if (entry.fields_type == kFieldsV1) {
       const uint64_t text_hash = share ? hash_bytes(fields) : 0;
       if (share) {
-        if (FieldsBlock* found = hot.find_text(fields, text_hash, kind.order)) {
+        if (FieldsBlock* found = hot.find_text(fields, text_hash, form_of(kind.order))) {
           is_set = true;
           return found;
         }
@@ -616,23 +620,36 @@ struct Pool::State {
         bytes.clear();
         append_fields_v2(bytes, *set);
         FieldsBlock* block = intern_bytes(kind, bytes, FieldsBlock::kIsSet, [&] { return fields.size(); });
-        if (share && block->users.load(std::memory_order_relaxed) > 1) {
-          hot.insert(block, kind.order, std::make_shared<const std::string>(fields), text_hash);
+        // Only as it would be written: stored JSON may have escapes of its own.
+        if (share && block->users.load(std::memory_order_relaxed) > 1 && fields.size() == block->v1_bytes &&
+            (kind.order == MemberOrder::Canonical || fields.find("\\u00") == std::string_view::npos)) {
+          hot.insert(block, form_of(kind.order), std::make_shared<const std::string>(fields), text_hash);
         }
         return block;
       }
     } else if (entry.fields_type == kFieldsV2) {
+      const uint64_t hash = share ? hash_bytes(fields) : 0;
+      if (share) {
+        if (FieldsBlock* found = hot.find_text(fields, hash, Form::Binary)) {
+          is_set = true;
+          return found;
+        }
+      }
       Arena arena;
       if (Result<FieldSet> set = parse_fields_v2(arena, fields)) {
         is_set = true;
         thread_local std::string text, bytes;
         bytes.clear();
         append_fields_v2(bytes, *set);
-        return intern_bytes(kind, bytes, FieldsBlock::kIsSet, [&] {
+        FieldsBlock* block = intern_bytes(kind, bytes, FieldsBlock::kIsSet, [&] {
           text.clear();
           append_fields_v1(text, *set, kind.order);
           return text.size();
         });
+        if (share && block->users.load(std::memory_order_relaxed) > 1) {
+          hot.insert(block, Form::Binary, std::make_shared<const std::string>(fields), hash);
+        }
+        return block;
       }
     }
     return intern_bytes(kind, fields, 0, [&] { return fields.size(); });
@@ -654,7 +671,7 @@ struct Pool::State {
   std::shared_ptr<const std::string> text_of(FieldsBlock* block, MemberOrder order) {
     const bool shared = block->users.load(std::memory_order_relaxed) > 1;
     if (shared && block->is_set()) {
-      if (auto found = hot.find(block, order)) return found;
+      if (auto found = hot.find(block, form_of(order))) return found;
     }
     thread_local std::string scratch;
     const std::string_view bytes = plain(*block, scratch);
@@ -665,7 +682,7 @@ struct Pool::State {
     auto text = std::make_shared<std::string>();
     text->reserve(block->v1_bytes);
     append_fields_v1(*text, *set, order);
-    if (shared) hot.insert(block, order, text, hash_bytes(*text));
+    if (shared) hot.insert(block, form_of(order), text, hash_bytes(*text));
     return text;
   }
 };
