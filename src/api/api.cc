@@ -141,7 +141,12 @@ Api::State::State(const Dependencies& dependencies, Options chosen)
         cache_options.prefix = prefix;
         cache_options.namespaced = resource.namespaced;
         cache_options.resource = to_string(GroupResource{resource.group, resource.plural});
-        storage = std::make_unique<Storage>(*deps.store, make_builtin_codec(*entry.stored, options.gates), *deps.pool,
+        auto codec = make_builtin_codec(*entry.stored, options.gates);
+        std::shared_ptr<const cache::Codec> at_rest;
+        if (options.embedded_store) {
+          at_rest = cache::embedded_codec(codec, {.fields_v2 = options.gates.on(Gate::FieldsV2AtRest)});
+        }
+        storage = std::make_unique<Storage>(*deps.store, std::move(codec), std::move(at_rest), *deps.pool,
                                             cache::Executors{&deps.loops->at(0), deps.background},
                                             std::move(cache_options), *deps.clock);
       }

@@ -38,6 +38,8 @@ struct Options {
   // Kubernetes' own limit on a request body.
   size_t max_body_bytes = 3 << 20;
   std::string registry_prefix = "/registry";
+  // The store is our own, where values may lie in our own form (docs/formats/at_rest.md); an etcd holds Kubernetes'.
+  bool embedded_store = false;
   // Events delete themselves.
   std::chrono::seconds event_ttl{3600};
   bool allow_privileged = true;

@@ -188,7 +188,7 @@ Task<Result<Marked>> store_marked(Call& call, const LiveObject& live, const Valu
     marked.written = std::move(written);
     co_return marked;
   }
-  Result<std::string> bytes = storage.codec().encode(*body, written.managed);
+  Result<std::string> bytes = storage.stored_value(*body, written.managed);
   if (!bytes) co_return bytes.take_error();
   store::StoreResult<store::WriteResult> result = co_await commit(
       call, {store::update(storage.key(live.entry->key()), live.revision, store::make_blob(std::move(*bytes)))});

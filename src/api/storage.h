@@ -15,17 +15,22 @@ namespace holdfast::api {
 
 class Storage {
  public:
-  Storage(store::Store& store, std::shared_ptr<const ObjectCodec> codec, ownership::Pool& pool,
-          cache::Executors executors, cache::Options options, const Clock& clock)
+  // `at_rest`: how values lie in this store, where that is not Kubernetes' form (the embedded one).
+  Storage(store::Store& store, std::shared_ptr<const ObjectCodec> codec, std::shared_ptr<const cache::Codec> at_rest,
+          ownership::Pool& pool, cache::Executors executors, cache::Options options, const Clock& clock)
       : store_(store),
         codec_(std::move(codec)),
         namespaced_(options.namespaced),
         prefix_(options.prefix),
-        cache_(store, codec_, pool, executors, std::move(options), clock) {}
+        cache_(store, at_rest != nullptr ? std::move(at_rest) : codec_, pool, executors, std::move(options), clock) {}
 
   store::Store& store() { return store_; }
   cache::Cache& cache() { return cache_; }
   const ObjectCodec& codec() const { return *codec_; }
+  // The value to store for a canonical body and its managedFields.
+  Result<std::string> stored_value(std::string_view body, std::span<const ownership::ManagedEntry> managed) const {
+    return cache_.codec().encode(body, managed);
+  }
 
   // "namespace/name" or "name": the key below the prefix.
   std::string short_key(std::string_view ns, std::string_view name) const {

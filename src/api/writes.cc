@@ -185,7 +185,7 @@ Task<Result<UpdateAttempt>> update_once(Call& call, const WriteRequest& request,
 
   for (bool with_owners : {true, false}) {
     if (!with_owners) written.managed.clear();
-    Result<std::string> bytes = storage.codec().encode(*body, written.managed);
+    Result<std::string> bytes = storage.stored_value(*body, written.managed);
     if (!bytes) co_return bytes.take_error();
     store::StoreResult<store::WriteResult> result =
         co_await commit(call, {store::update(storage.key(live.entry->key()), live.revision,
@@ -492,7 +492,7 @@ Task<Result<Written>> create_object(Call& call, const WriteOptions& options, Nex
     } else {
       for (bool with_owners : {true, false}) {
         if (!with_owners) written.managed.clear();
-        Result<std::string> bytes = storage.codec().encode(*body, written.managed);
+        Result<std::string> bytes = storage.stored_value(*body, written.managed);
         if (!bytes) co_return bytes.take_error();
         store::StoreResult<store::WriteResult> result =
             co_await commit(call, {store::create(key, store::make_blob(std::move(*bytes)), ttl_of(call))});

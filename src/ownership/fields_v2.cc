@@ -7,6 +7,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/text.h"
 #include "ownership/fields_v2_names.h"
 
 namespace holdfast::ownership {
@@ -451,10 +452,28 @@ class Reader {
     return n;
   }
 
+  // A text that is written out. FieldsV1 could not say what is not UTF-8.
+  std::string_view literal(uint64_t length) {
+    const std::string_view result = bytes(length);
+    unsigned char high = 0;
+    for (char c : result) high |= static_cast<unsigned char>(c);
+    if (high >= 0x80) [[unlikely]] {
+      for (size_t at = 0; at < result.size();) {
+        const Rune rune = decode_rune(result, at);
+        if (rune.value == 0xfffd && rune.length == 1) {
+          fail("a text that is not UTF-8");
+          return {};
+        }
+        at += rune.length;
+      }
+    }
+    return result;
+  }
+
   template <FieldsV2Layout layout>
   std::string_view text() {
     const uint64_t n = varint();
-    if constexpr (layout == FieldsV2Layout::Plain) return bytes(n);
+    if constexpr (layout == FieldsV2Layout::Plain) return literal(n);
     if ((n & 1) == 0) {
       const uint64_t number = n >> 1;
       if (number < kFixedNames) return kFieldsV2Names[number];
@@ -462,7 +481,7 @@ class Reader {
       fail("a name that is not in the table");
       return {};
     }
-    const std::string_view result = bytes(n >> 1);
+    const std::string_view result = literal(n >> 1);
     if (result.size() <= kMaxTableText && kFixedNames + name_count_ < kMaxNames) {
       if (name_count_ == name_capacity_) [[unlikely]]
         grow_names();

@@ -122,6 +122,7 @@ TEST(FieldsV2Test, BadBytesAreRefusedWithTheirPlace) {
        "children announced, but none there at byte 6"},
       {"an infinite number", bytes_of({2, 1, 3, 4, 0, 0, 0, 0, 0, 0, 0xf0, 0x7f}),
        "a number that is not finite at byte 12"},
+      {"a name that is not UTF-8", bytes_of({2, 1, 1, 5, 'a', 0x86}), "a text that is not UTF-8 at byte 6"},
       {"bytes behind the set", bytes_of({2, 0, 0}), "bytes after the set at byte 2"},
       {"plain: the root as a member", bytes_of({1, 2, 5, 1, 1, 'a', 0}), "the root cannot be a member at byte 7"},
       {"plain: a length that does not fit", bytes_of({1, 1, 3, 9, 0, 0}), "a length that does not fit at byte 5"},

@@ -295,6 +295,8 @@ struct MoveOptions {
   std::string prefix = "/";  // What to take from an etcd that others use too.
   // An etcd does not tell how long a key has to live: what expires lives this long again.
   std::chrono::seconds ttl = std::chrono::hours(1);
+  // Each value as the target shall have it. From an embedded store to an etcd: cache::kubernetes_value.
+  std::function<StoreResult<std::string>(std::string_view key, std::string_view value)> convert = nullptr;
   std::function<void(const Moved& so_far)> progress = nullptr;  // Now and then.
 };
 

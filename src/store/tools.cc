@@ -142,6 +142,13 @@ StoreResult<Moved> copy_store(const Location& from, const Location& to, const Mo
     if (!has_prefix(record.key, options.prefix)) return Unit{};
     Record copied = record;
     if (copied.expiry_ms < 0) copied.expiry_ms = (system_clock().now().seconds + options.ttl.count()) * 1000;
+    std::string converted;
+    if (options.convert) {
+      StoreResult<std::string> value = options.convert(record.key, record.value);
+      if (!value) return value.take_error();
+      converted = std::move(*value);
+      copied.value = converted;
+    }
     StoreResult<Unit> put = (*sink)->put(copied);
     if (!put) return put;
     ++moved.items;
