@@ -40,9 +40,9 @@ CustomResources::KindRef CustomResources::make_kind(const Value& written, Revisi
     options.prefix = state.options.registry_prefix + "/" + std::string(stored.storage_prefix) + "/";
     options.namespaced = stored.namespaced;
     options.resource = to_string(GroupResource{stored.group, stored.plural});
-    kind->storage = std::make_shared<Storage>(*state.deps.store, make_custom_codec(kind->definition), *state.deps.pool,
-                                              cache::Executors{&state.deps.loops->at(0), state.deps.background},
-                                              std::move(options), *state.deps.clock);
+    kind->storage = std::make_shared<Storage>(
+        *state.deps.store, make_custom_codec(kind->definition), nullptr, *state.deps.pool,
+        cache::Executors{&state.deps.loops->at(0), state.deps.background}, std::move(options), *state.deps.clock);
     kind->storage->cache().start();
   }
   kind->merge_types = std::make_shared<ownership::MergeTypes>();
