@@ -422,6 +422,24 @@ TEST(CacheTest, AWatcherThatFallsBehindIsClosedAfterWhatWasQueuedAndNobodyElseNo
   EXPECT_EQ(f.cache->counters().slow_watchers, 1u);
 }
 
+TEST(CacheTest, ABurstAfterALostConnectionClosesNobodyWhoKeptUp) {
+  CacheFixture f;
+  f.options.watcher_queue_events = 3;
+  f.start();
+  Watcher kept_up = f.watch({}), behind = f.watch({});
+  for (int i = 0; i < 3; ++i) {
+    f.put("a/" + std::to_string(i), object("x"));
+    EXPECT_EQ(f.events(kept_up).size(), 1u);
+  }
+  f.store.break_watchers({store::ErrorKind::Unavailable, "connection lost"});
+  f.executor.run();
+  for (int i = 0; i < 10; ++i) f.put("b/" + std::to_string(i), object("x"));
+  f.pass(200ms);
+  EXPECT_EQ(f.events(kept_up).size(), 10u);
+  EXPECT_EQ(kept_up.end(), Watcher::End::Open);
+  EXPECT_EQ(behind.end(), Watcher::End::TooSlow);
+}
+
 TEST(CacheTest, WhileTakingItsInitialStateAWatcherMayBeFarBehind) {
   CacheFixture f;
   f.options.watcher_queue_events = 3;

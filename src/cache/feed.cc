@@ -403,6 +403,7 @@ void CacheState::publish(std::shared_ptr<const Index> next, Revision next_revisi
                          std::vector<std::shared_ptr<const Event>> events, Wakes& wakes) {
   index = std::move(next);
   revision = next_revision;
+  ++batch;
   events_seen.fetch_add(events.size(), std::memory_order_relaxed);
   for (std::shared_ptr<const Event>& event : events) {
     dispatch(event, wakes);
@@ -430,7 +431,7 @@ void CacheState::dispatch(const std::shared_ptr<const Event>& event, Wakes& wake
   const auto offer = [&](std::string_view route) {
     const auto found = routes.find(route);
     if (found == routes.end()) return;
-    for (const auto& watcher : found->second) watcher->offer(event, bodies, *codec, wakes);
+    for (const auto& watcher : found->second) watcher->offer(event, batch, bodies, *codec, wakes);
   };
   const Entry& entry = event->object ? *event->object : *event->previous;
   offer("");

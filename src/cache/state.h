@@ -65,6 +65,7 @@ struct CacheState : std::enable_shared_from_this<CacheState> {
   // namespace ("ns/"), a key ("ns/name"), or the value of an indexed field ("\1" position "=" value).
   std::unordered_map<std::string, std::vector<std::shared_ptr<WatcherState>>, RouteHash, std::equal_to<>> routes;
   uint64_t watcher_count = 0;
+  uint64_t batch = 0;  // Counts publications.
 
   struct Waiter {
     Revision revision;

@@ -4,7 +4,8 @@
 
 namespace holdfast::cache {
 
-void WatcherState::offer(const std::shared_ptr<const Event>& event, Bodies& bodies, const Codec& codec, Wakes& wakes) {
+void WatcherState::offer(const std::shared_ptr<const Event>& event, uint64_t batch, Bodies& bodies, const Codec& codec,
+                         Wakes& wakes) {
   if (event->revision <= after) return;
   const auto mine = [this](const EntryRef& entry) {
     return entry && entry->key().starts_with(request.scope) && request.selector.matches(*entry);
@@ -21,30 +22,35 @@ void WatcherState::offer(const std::shared_ptr<const Event>& event, Bodies& bodi
     delivery.type = EventType::Deleted;
     delivery.object = event->gone(bodies, codec);
   }
-  push(std::move(delivery), wakes);
+  push(std::move(delivery), batch, wakes);
 }
 
-void WatcherState::push(Delivery delivery, Wakes& wakes) {
+void WatcherState::push(Delivery delivery, uint64_t batch, Wakes& wakes) {
   std::lock_guard lock(mutex_);
   if (end_ != Watcher::End::Open) return;
-  if (queue_.size() >= limit_) {
+  if (batch != batch_) {
+    batch_ = batch;
+    queued_before_ = queue_.size();
+  }
+  if (queued_before_ >= limit_ && queue_.size() >= limit_) {
     // What is queued still arrives, in order and without a gap; then the watch ends.
     end_ = Watcher::End::TooSlow;
     counts->slow_watchers.fetch_add(1, std::memory_order_relaxed);
   } else {
     queue_.push_back(std::move(delivery));
+    // A burst that it could not help leaves it the usual room, once.
+    if (queue_.size() > limit_ && limit_ == base_limit) limit_ = queue_.size() + base_limit;
   }
   if (waiting_) wakes.push_back(std::exchange(waiting_, nullptr));
 }
 
 void WatcherState::bookmark(Revision revision, Wakes& wakes) {
-  {
-    std::lock_guard lock(mutex_);
-    if (queue_.size() >= limit_) return;
-  }
   Delivery delivery;
   delivery.revision = revision;
-  push(std::move(delivery), wakes);
+  std::lock_guard lock(mutex_);
+  if (end_ != Watcher::End::Open || queue_.size() >= limit_) return;
+  queue_.push_back(std::move(delivery));
+  if (waiting_) wakes.push_back(std::exchange(waiting_, nullptr));
 }
 
 void WatcherState::finish(Watcher::End why, Wakes& wakes) {

@@ -20,7 +20,10 @@ struct WatcherState {
       : request(std::move(r)), base_limit(queue_events), counts(std::move(c)) {}
 
   // --- By the cache, under its lock ---
-  void offer(const std::shared_ptr<const Event>& event, Bodies& bodies, const Codec& codec, Wakes& wakes);
+  // `batch`: changes that came at once. Whoever kept up before takes all of them, however many (the store's watch may
+  // have been lost for a while); whoever was behind already is closed.
+  void offer(const std::shared_ptr<const Event>& event, uint64_t batch, Bodies& bodies, const Codec& codec,
+             Wakes& wakes);
   // Dropped when the queue is full: the next one says as much.
   void bookmark(Revision revision, Wakes& wakes);
   void finish(Watcher::End why, Wakes& wakes);
@@ -51,11 +54,13 @@ struct WatcherState {
 
  private:
   friend struct CacheState;
-  void push(Delivery delivery, Wakes& wakes);
+  void push(Delivery delivery, uint64_t batch, Wakes& wakes);
 
   mutable std::mutex mutex_;
   std::deque<Delivery> queue_;
   size_t limit_ = base_limit;
+  uint64_t batch_ = 0;        // The last one offered ...
+  size_t queued_before_ = 0;  // ... and how much was queued when it came.
   Watcher::End end_ = Watcher::End::Open;
   std::function<void(bool)> waiting_;
 };
