@@ -38,8 +38,11 @@ void WatcherState::push(Delivery delivery, uint64_t batch, Wakes& wakes) {
     counts->slow_watchers.fetch_add(1, std::memory_order_relaxed);
   } else {
     queue_.push_back(std::move(delivery));
-    // A burst that it could not help leaves it the usual room, once.
-    if (queue_.size() > limit_ && limit_ == base_limit) limit_ = queue_.size() + base_limit;
+    // A burst that it could not help leaves it the usual room, once: until it has caught up.
+    if (queue_.size() > limit_ && (limit_ == base_limit || burst_ == batch)) {
+      limit_ = queue_.size() + base_limit;
+      burst_ = batch;
+    }
   }
   if (waiting_) wakes.push_back(std::exchange(waiting_, nullptr));
 }

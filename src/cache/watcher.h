@@ -61,6 +61,7 @@ struct WatcherState {
   size_t limit_ = base_limit;
   uint64_t batch_ = 0;        // The last one offered ...
   size_t queued_before_ = 0;  // ... and how much was queued when it came.
+  uint64_t burst_ = 0;        // The one that raised the limit.
   Watcher::End end_ = Watcher::End::Open;
   std::function<void(bool)> waiting_;
 };
