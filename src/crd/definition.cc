@@ -1,7 +1,9 @@
 #include <algorithm>
 
+#include "codec/codec.h"
 #include "crd/crd.h"
 #include "crd/rules.h"
+#include "discovery/discovery.h"
 #include "table/table.h"
 
 namespace holdfast::crd {
@@ -56,7 +58,9 @@ std::span<const types::Column> columns(Arena& arena, const Value& version) {
 
 }  // namespace
 
-std::shared_ptr<const Definition> Definition::make(const Value& written) {
+std::shared_ptr<const Definition> Definition::make(const Value& as_stored) {
+  Arena scratch;
+  const Value written = with_read_raws(scratch, as_stored);
   std::shared_ptr<Definition> result(new Definition());
   Arena& arena = result->arena_;
   result->name_ = written.text_at("metadata", "name");
@@ -139,8 +143,16 @@ std::shared_ptr<const Definition> Definition::make(const Value& written) {
     Version& made = result->versions_[i];
     made.deprecation_warning = versions[i].text_at("deprecationWarning");
     if (made.deprecation_warning.empty()) {
-      made.deprecation_warning = std::string(made.resource->group) + "/" + std::string(made.resource->version) + " " +
-                                 std::string(made.resource->kind) + " is deprecated";
+      const std::string kind = " " + std::string(made.resource->kind), group = std::string(made.resource->group) + "/";
+      made.deprecation_warning = group + std::string(made.resource->version) + kind + " is deprecated";
+      std::string_view better;
+      for (const Value& other : versions) {
+        const std::string_view name = other.text_at("name");
+        if (flag_at(other, "deprecated") || !flag_at(other, "served")) continue;
+        if (!discovery::version_precedes(name, made.resource->version)) continue;
+        if (better.empty() || discovery::version_precedes(name, better)) better = name;
+      }
+      if (!better.empty()) made.deprecation_warning += "; use " + group + std::string(better) + kind;
     }
   }
   return result;
@@ -165,6 +177,31 @@ size_t Definition::bytes() const {
   size_t total = sizeof *this + arena_.reserved_bytes();
   for (const Version& version : versions_) total += sizeof version + version.schema->bytes();
   return total;
+}
+
+Value with_read_raws(Arena& arena, const Value& value) {
+  switch (value.kind()) {
+    case Value::Kind::Raw: {
+      Result<Value> read = codec::decode_json(arena, value.raw_json());
+      return read ? *read : Value::null();
+    }
+    case Value::Kind::List: {
+      ListBuilder list(arena);
+      bool changed = false;
+      for (const Value& item : value.items()) {
+        list.add(with_read_raws(arena, item));
+        changed |= item.is_raw() || item.is_list() || item.is_map();
+      }
+      return changed ? list.build() : value;
+    }
+    case Value::Kind::Map: {
+      MapBuilder map(arena);
+      for (const Member& member : value.members()) map.add(member.key, with_read_raws(arena, member.value));
+      return map.build();
+    }
+    default:
+      return value;
+  }
 }
 
 bool flag_at(const Value& map, std::string_view key) {

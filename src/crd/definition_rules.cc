@@ -405,8 +405,10 @@ Error invalid(const Value& definition, const FieldErrors& errors) {
 
 }  // namespace
 
-Result<Unit> validate_definition(const Value& definition, const Value* old) {
+Result<Unit> validate_definition(const Value& as_sent, const Value* old) {
   FieldErrors errors;
+  Arena arena;
+  const Value definition = with_read_raws(arena, as_sent);
   const Value empty = Value::empty_map();
   const Value* metadata = definition.find("metadata");
   const Value* spec = definition.find("spec");

@@ -198,6 +198,10 @@ struct Checker {
     if (type.format == "int32" && (type.shape == Shape::Int64) && (n > 2147483647.0 || n < -2147483648.0)) {
       errors.invalid(place(at), value, in_body(at) + "must be of type int32: \"" + number_text(n) + "\"");
     }
+    if (type.shape == Shape::Int64 && value.is_double() && !is_integral(n)) {
+      const std::string format = type.format.empty() ? " (default format)" : " with format " + std::string(type.format);
+      errors.invalid(Path("<nil>"), "", "Checked value must be of type integer" + format + " in " + place(at).text());
+    }
     if (c == nullptr) return;
     if (c->multiple_of != nullptr && *c->multiple_of != 0) {
       const double ratio = n / *c->multiple_of;

@@ -29,8 +29,8 @@ constexpr types::Column kDefaultCustomColumns[] = {
 Value custom_cell(Arena& arena, const types::Column& column, const Value& object, UnixTime now) {
   std::vector<Value> found;
   if (!evaluate_json_path(column.json_path, object, found) || found.empty()) return Value::null();
-  if (column.type == "string") return Value::string(arena, json_path_text(found));
   const Value& value = found.front();
+  if (column.type == "string") return Value::string(arena, json_path_text({value}));
   if (column.type == "integer") {
     if (value.is_int()) return value;
     if (value.is_double()) return Value::integer(static_cast<int64_t>(value.as_double()));
