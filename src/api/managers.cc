@@ -87,6 +87,7 @@ std::unique_ptr<ownership::FieldManager> Managers::make(kinds::Endpoint endpoint
     const types::Type* type = resource_.type;
     options.zero_object = [type](Arena& arena) { return kinds::zero_value(arena, *type); };
   }
+  options.fields_v2 = gates_.on(Gate::FieldsV2);
   options.unset_markers = gates_.on(Gate::ServerSideApplyUnsettingFields);
   options.retain_all_managers = gates_.on(Gate::RetainAllManagers);
   return std::make_unique<ownership::FieldManager>(std::move(options));
@@ -100,6 +101,7 @@ std::unique_ptr<ownership::FieldManager> Managers::make_scale() const {
   options.subresource = "scale";
   options.versions.push_back({"autoscaling/v1", &ownership::builtin_merge_types().of(scale), {}});
   options.zero_object = [](Arena& arena) { return kinds::zero_value(arena, scale); };
+  options.fields_v2 = gates_.on(Gate::FieldsV2);
   options.unset_markers = gates_.on(Gate::ServerSideApplyUnsettingFields);
   options.retain_all_managers = gates_.on(Gate::RetainAllManagers);
   return std::make_unique<ownership::FieldManager>(std::move(options));

@@ -178,6 +178,26 @@ int run(int argc, char** argv) {
       update(arena, versions, state, first, "controller", versions.v1);
       update(arena, versions, state, second, "other-controller", versions.v2);
     });
+    // The same with owners read from the pool and put back into it, as a server does: into an empty one each time, and
+    // into one that holds the sets already.
+    auto through_pool = [&](Pool& pool) {
+      Arena arena;
+      State state;
+      OwnersRef owners;
+      for (const auto& [who, config] : {std::pair("controller", &first), std::pair("other-controller", &second)}) {
+        Result<Managed> stored = decode_managed(arena, owners.view());
+        check(stored.ok(), "pool");
+        state.managed = std::move(*stored);
+        apply(arena, versions, state, *config, who);
+        owners = pool.intern(pool.kind(c.name, MemberOrder::Canonical), entries_of(arena, state.managed));
+      }
+    };
+    print("ApplyTwicePoolCold", [&] {
+      Pool pool{Gates()};
+      through_pool(pool);
+    });
+    Pool warm{Gates()};
+    print("ApplyTwicePoolWarm", [&] { through_pool(warm); });
     print("MarkerScan", [&] { check(!has_marker(first), "scan"); });
     print("Validate", [&] { check(validate(type, first, Duplicates::Tolerated).empty(), "validate"); });
     Arena arena;
