@@ -61,8 +61,11 @@ std::unique_ptr<ownership::FieldManager> Managers::make(kinds::Endpoint endpoint
   options.kind = resource_.kind;
   options.subresource = subresource_of(endpoint);
   for (const KindVersion& version : versions_) {
-    const kinds::ResetFields reset =
+    kinds::ResetFields reset =
         custom_ ? custom_reset_fields(*version.resource, endpoint) : kinds::reset_fields(*version.resource, endpoint);
+    // Of a custom kind the main endpoint resets status in the request's version alone, as Kubernetes has it.
+    const bool other = version.resource->version != resource_.version;
+    if (custom_ && other && endpoint != kinds::Endpoint::Status) reset = {};
     options.versions.push_back({api_version_of(*version.resource),
                                 version.merge_type != nullptr
                                     ? version.merge_type
@@ -86,6 +89,12 @@ std::unique_ptr<ownership::FieldManager> Managers::make(kinds::Endpoint endpoint
   if (!custom_) {
     const types::Type* type = resource_.type;
     options.zero_object = [type](Arena& arena) { return kinds::zero_value(arena, *type); };
+  } else {
+    options.declared_defaults = [rules = rules_](Arena& arena, const Value& object) {
+      Draft draft(arena, object);
+      rules->set_defaults(arena, draft.root());
+      return draft.value();
+    };
   }
   options.fields_v2 = gates_.on(Gate::FieldsV2);
   options.unset_markers = gates_.on(Gate::ServerSideApplyUnsettingFields);
