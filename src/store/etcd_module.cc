@@ -18,8 +18,8 @@ std::vector<std::string> module_candidates(const EtcdOptions& options) {
   std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", failed).parent_path();
   if (!failed) {
     candidates.push_back((program / kModuleFile).string());
-    candidates.push_back((program / "../lib" / kModuleFile).string());
-    candidates.push_back((program / "../lib/holdfast" / kModuleFile).string());
+    candidates.push_back((program / HOLDFAST_MODULES / kModuleFile).string());  // Installed.
+    candidates.push_back((program / "../lib" / kModuleFile).string());          // Built.
   }
   candidates.emplace_back(kModuleFile);
   return candidates;

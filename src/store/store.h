@@ -268,7 +268,8 @@ struct EtcdOptions {
   // Compaction shared with other API servers on the same etcd (compact_rev_key). 0: leave it to them.
   std::chrono::milliseconds compaction_interval = std::chrono::minutes(5);
 
-  // Where the engine lies; empty: libholdfast_etcd.so beside the program, in ../lib, or in the library path.
+  // Where the engine lies; empty: libholdfast_etcd.so beside the program, where it is installed or built, or in the
+  // library path.
   std::string module_path = {};
 };
 
