@@ -443,7 +443,8 @@ Result<ApplyResult> FieldManager::State::apply(Arena& arena, const ApplyRequest&
     if (!applied) return applied.take_error();
   }
 
-  ApplyResult out{applied->object, applied->changed, std::move(applied->managed)};
+  // A configuration may say managedFields: null.
+  ApplyResult out{without_managed_fields(arena, applied->object), applied->changed, std::move(applied->managed)};
   if (request.live == nullptr) out.changed = true;
   if (!out.changed) out.object = without_managed_fields(arena, *request.live);
   if (request.manager == kKubectl) {

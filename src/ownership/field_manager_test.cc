@@ -199,6 +199,15 @@ TEST_F(Fields, AConfigurationOfAnotherKindOrVersionIsRefused) {
   EXPECT_EQ(message(widget("metadata: {managedFields: []}")), "metadata.managedFields must be nil");
 }
 
+TEST_F(Fields, ManagedFieldsThatAreNullInAConfigurationAreTakenAndLeaveNothing) {
+  const FieldManager manager = widgets();
+  const Value config = widget("metadata: {name: w, managedFields: null}, spec: {size: 1}");
+  const Result<ApplyResult> result = manager.apply(arena_, {.config = config, .manager = "m", .now = {1, 0}});
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  EXPECT_EQ(result->object.get("metadata", "managedFields"), nullptr);
+  EXPECT_EQ(to_fields_v1(result->managed[0].fields), R"({"f:spec":{"f:size":{}}})");
+}
+
 TEST_F(Fields, SeveralConflictsAreListedByManager) {
   const FieldManager manager = widgets();
   const Value live = widget("metadata: {name: w, uid: '1'}, spec: {size: 1, opts: {a: x}, l: [{k: p, v: q}]}");
