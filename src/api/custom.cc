@@ -6,6 +6,7 @@
 #include "codec/codec.h"
 #include "codec/typed.h"
 #include "ownership/ownership.h"
+#include "schema/schema.h"
 
 namespace holdfast::api {
 namespace {
