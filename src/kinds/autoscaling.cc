@@ -220,6 +220,13 @@ void validate_autoscaler(Context&, const Value& object, FieldErrors& errors) {
   validate_reference(sub(spec, "scaleTargetRef"), true, at.child("scaleTargetRef"), errors);
   const std::span<const Value> metrics = spec.items_at("metrics");
   for (size_t i = 0; i < metrics.size(); ++i) validate_metric(metrics[i], at.item("metrics", i), errors);
+  const auto counts_without_pods = [](const Value& metric) {
+    return metric.text_at("type") == "Object" || metric.text_at("type") == "External";
+  };
+  if (min == 0 && std::none_of(metrics.begin(), metrics.end(), counts_without_pods)) {
+    errors.forbidden(at.child("metrics"),
+                     "must specify at least one Object or External metric to support scaling to zero replicas");
+  }
   if (is_set(spec, "behavior")) {
     const Path behavior = at.child("behavior");
     validate_rules(sub(spec, "behavior"), "scaleUp", behavior, errors);

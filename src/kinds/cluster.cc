@@ -40,10 +40,7 @@ void finalize_namespace(Context&, Endpoint, Draft::Node next, const Value& old) 
 void validate_finalizer(const Value& finalizer, const Path& at, FieldErrors& errors) {
   const std::string_view text = finalizer.as_string();
   errors.invalid_each(at, text, qualified_name_errors(text));
-  constexpr std::string_view kKnown[] = {"kubernetes", "orphan", "foregroundDeletion"};
-  if (text.find('/') == std::string_view::npos && !contains(kKnown, text)) {
-    errors.invalid(at, text, "name is neither a standard finalizer name nor is it fully qualified");
-  }
+  validate_finalizer_is_known(text, at, errors);
 }
 
 void validate_namespace(Context&, const Value& object, FieldErrors& errors) {

@@ -5,8 +5,6 @@
 namespace holdfast::kinds {
 namespace {
 
-Messages name_is_anything(std::string_view, bool) { return {}; }
-
 bool is_new_api(const Context& context) { return context.resource.group == "events.k8s.io"; }
 
 void validate_size(const Value& event, std::string_view key, size_t limit, FieldErrors& errors) {
@@ -47,8 +45,7 @@ void validate_series(const Value& event, FieldErrors& errors) {
 void validate_event(Context& context, const Value& event, FieldErrors& errors) {
   validate_common(context, event, errors);
   if (!is_new_api(context)) return;
-  const std::string_view name = event.text_at("metadata", "name");
-  errors.invalid_each(Path("metadata.name"), name, dns_subdomain_errors(name));
+  validate_metadata(sub(event, "metadata"), true, name_is_dns_subdomain, Path("metadata"), errors);
   validate_series(event, errors);
   if (!is_set(event, "eventTime")) errors.required(Path("eventTime"));
   const std::string_view type = event.text_at("type");
@@ -84,6 +81,6 @@ void validate_event_update(Context& context, const Value& next, const Value& old
 }  // namespace
 
 const Hooks kEventHooks = {
-    .name = name_is_anything, .validate = validate_event, .validate_update = validate_event_update};
+    .checks_metadata_last = true, .validate = validate_event, .validate_update = validate_event_update};
 
 }  // namespace holdfast::kinds

@@ -293,7 +293,7 @@ void validate_api_service(Context&, const Value& object, FieldErrors& errors) {
   const std::string expected = std::string(version) + "." + std::string(group);
   if (const Messages bad = path_segment_errors(name); !bad.empty()) {
     errors.invalid_each(Path("metadata.name"), name, bad);
-  } else if (name != expected) {
+  } else if (!name.empty() && name != expected) {
     errors.invalid(Path("metadata.name"), name, "must be `spec.version+\".\"+spec.group`: " + go_quote(expected));
   }
   if (group.empty() && version != "v1") {

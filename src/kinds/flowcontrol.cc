@@ -83,6 +83,13 @@ void validate_flow_rule(const Value& rule, const Path& at, FieldErrors& errors) 
     } else if (spaces.size() > 1 && contains_text(spaces, "*")) {
       errors.invalid(here.child("namespaces"), resources[i].find("namespaces"),
                      "if '*' is present, must not specify other namespaces");
+    } else if (!contains_text(spaces, "*")) {
+      for (size_t j = 0; j < spaces.size(); ++j) {
+        for (const std::string& message : dns_label_errors(spaces[j].as_string())) {
+          errors.invalid(here.item("namespaces", j), spaces[j],
+                         "each member of this list must be '*' or a DNS-1123 label; " + message);
+        }
+      }
     }
   }
   for (size_t i = 0; i < others.size(); ++i) {

@@ -39,6 +39,8 @@ struct Hooks {
   StatusMetadata status_metadata = StatusMetadata::Honoured;
   // The validation of an update looks at all of the metadata once more, as that of a create: one more cause each.
   bool update_repeats_metadata = false;
+  // Event: the kind's validation looks after the metadata, or nobody does until everything else is right.
+  bool checks_metadata_last = false;
 
   void (*defaults)(Arena& arena, const types::Resource& resource, Draft::Node object) = nullptr;
   void (*create)(Context& context, Draft::Node object) = nullptr;
@@ -82,6 +84,9 @@ Value time_value(Arena& arena, UnixTime time);
 void remove_if_empty(Draft::Node object, std::string_view key);
 
 // --- Checking ---
+
+// A finalizer without a slash is one of Kubernetes' own.
+void validate_finalizer_is_known(std::string_view finalizer, const Path& at, FieldErrors& errors);
 
 void validate_enum(const Value& object, std::string_view key, std::span<const std::string_view> values, const Path& at,
                    FieldErrors& errors);

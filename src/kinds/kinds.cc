@@ -154,19 +154,43 @@ void prepare_for_update(Context& context, Endpoint endpoint, Draft::Node next, c
   if (!metadata.has("deletionGracePeriodSeconds")) restore(metadata, old_metadata, "deletionGracePeriodSeconds");
 }
 
+namespace {
+
+// Not in the groups whose validation leaves out what Kubernetes adds to that of any API server.
+void validate_known_finalizers(const Context& context, const Value& metadata, FieldErrors& errors) {
+  constexpr std::string_view kAnything[] = {"admissionregistration.k8s.io", "apiextensions.k8s.io",
+                                            "apiregistration.k8s.io", "coordination.k8s.io", "node.k8s.io"};
+  if (contains(kAnything, context.resource.group)) return;
+  const Path at("metadata");
+  const std::span<const Value> finalizers = metadata.items_at("finalizers");
+  for (size_t i = 0; i < finalizers.size(); ++i) {
+    validate_finalizer_is_known(finalizers[i].as_string(), at.item("finalizers", i), errors);
+  }
+}
+
+// Events are events of the core, whichever group they were sent to.
+Error refusal(const Context& context, const FieldErrors& errors, std::string_view name) {
+  const types::Resource& resource = context.resource;
+  return errors.to_error(resource.group == "events.k8s.io" ? "" : resource.group, resource.kind, name);
+}
+
+}  // namespace
+
 Result<Unit> validate_create(Context& context, const Value& object) {
   const Hooks& hooks = hooks_of(rules_of(context.resource));
   FieldErrors errors;
   const Path at("metadata");
   const Value& metadata = sub(object, "metadata");
-  validate_metadata(metadata, context.resource.namespaced, hooks.name, at, errors);
+  if (!hooks.checks_metadata_last) {
+    validate_metadata(metadata, context.resource.namespaced, hooks.name, at, errors);
+    validate_known_finalizers(context, metadata, errors);
+  }
   if (hooks.validate != nullptr) hooks.validate(context, object, errors);
   if (errors.empty()) {
-    const std::string_view name = metadata.text_at("name");
-    errors.invalid_each(at.child("name"), name, path_segment_errors(name));
+    validate_metadata(metadata, context.resource.namespaced, name_is_path_segment, at, errors);
   }
   if (errors.empty()) return Unit{};
-  return errors.to_error(context.resource.group, context.resource.kind, metadata.text_at("name"));
+  return refusal(context, errors, metadata.text_at("name"));
 }
 
 Result<Unit> validate_update(Context& context, Endpoint endpoint, const Value& next, const Value& old) {
@@ -180,7 +204,8 @@ Result<Unit> validate_update(Context& context, Endpoint endpoint, const Value& n
   if (hooks.update_repeats_metadata && endpoint == Endpoint::Main) {
     validate_metadata(metadata, context.resource.namespaced, hooks.name, at, errors);
   }
-  if (!errors.empty()) validate_metadata_update(metadata, old_metadata, at, errors);
+  if (!errors.empty() && !hooks.checks_metadata_last) validate_metadata_update(metadata, old_metadata, at, errors);
+  if (!hooks.checks_metadata_last) validate_known_finalizers(context, metadata, errors);
   switch (endpoint) {
     case Endpoint::Main:
       if (hooks.validate_update != nullptr) {
@@ -197,7 +222,7 @@ Result<Unit> validate_update(Context& context, Endpoint endpoint, const Value& n
       break;
   }
   if (errors.empty()) return Unit{};
-  return errors.to_error(context.resource.group, context.resource.kind, metadata.text_at("name"));
+  return refusal(context, errors, metadata.text_at("name"));
 }
 
 std::vector<std::string> warnings(Context& context, const Value& object, const Value* old, Endpoint endpoint) {

@@ -138,6 +138,12 @@ void validate_metadata(const Value& metadata, bool namespaced, NameRule rule, co
   validate_managed_fields(metadata.find("managedFields"), at.child("managedFields"), errors);
 }
 
+void validate_finalizer_is_known(std::string_view finalizer, const Path& at, FieldErrors& errors) {
+  constexpr std::string_view kKnown[] = {"kubernetes", "orphan", "foregroundDeletion"};
+  if (finalizer.find('/') != std::string_view::npos || contains(kKnown, finalizer)) return;
+  errors.invalid(at, finalizer, "name is neither a standard finalizer name nor is it fully qualified");
+}
+
 void validate_metadata_update(const Value& next, const Value& old, const Path& at, FieldErrors& errors) {
   if (old.has("deletionTimestamp")) {
     std::vector<std::string> added;

@@ -296,9 +296,6 @@ void default_pod_spec(Arena& arena, Draft::Node spec) {
   spec.set_if_zero("restartPolicy", Value::string("Always"));
   spec.set_default("securityContext", Value::empty_map());
   spec.set_default("terminationGracePeriodSeconds", Value::integer(30));
-  if (spec.value().int_at_or(0, "terminationGracePeriodSeconds") < 0) {
-    spec.set("terminationGracePeriodSeconds", Value::integer(1));
-  }
   spec.set_if_zero("schedulerName", Value::string("default-scheduler"));
   // The two names of one field.
   const std::string_view account = spec.value().text_at("serviceAccountName"),
@@ -330,6 +327,9 @@ void default_pod(Arena& arena, const types::Resource&, Draft::Node pod) {
   drop_init_annotations(pod);
   Draft::Node spec = pod.child("spec");
   default_pod_spec(arena, spec);
+  if (spec.value().int_at_or(0, "terminationGracePeriodSeconds") < 0) {
+    spec.set("terminationGracePeriodSeconds", Value::integer(1));
+  }
   for (const std::string_view list : {"containers", "initContainers"}) {
     if (is_empty(spec.value(), list)) continue;
     const bool host_network = is_true(spec.value(), "hostNetwork");

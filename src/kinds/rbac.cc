@@ -49,7 +49,10 @@ void validate_cluster_role(Context&, const Value& object, FieldErrors& errors) {
                     "at least one clusterRoleSelector required if aggregationRule is non-nil");
   }
   for (size_t i = 0; i < selectors.size(); ++i) {
-    validate_label_selector(&selectors[i], at.item("clusterRoleSelectors", i), errors);
+    const Path here = at.item("clusterRoleSelectors", i);
+    const size_t before = errors.count();
+    validate_label_selector(&selectors[i], here, errors);
+    if (errors.count() != before) errors.invalid(here, Value::null(), "invalid label selector.");
   }
 }
 

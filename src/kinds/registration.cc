@@ -163,8 +163,9 @@ void validate_client_config(const Value& config, const Path& at, FieldErrors& er
   }
   const Value& reference = sub(config, "service");
   const Path here = at.child("service");
-  if (reference.text_at("name").empty()) errors.required(here.child("name"));
-  if (reference.text_at("namespace").empty()) errors.required(here.child("namespace"));
+  // Kubernetes hands the two over in the wrong order: the one that is there is the one that is missed.
+  if (reference.text_at("namespace").empty()) errors.required(here.child("name"));
+  if (reference.text_at("name").empty()) errors.required(here.child("namespace"));
   const int64_t port = reference.int_at_or(443, "port");
   if (port < 1 || port > 65535)
     errors.invalid(here.child("port"), port, "port is not valid: " + range_message(1, 65535));
@@ -339,7 +340,12 @@ void validate_validating_policy(Context&, const Value& object, FieldErrors& erro
   for (size_t i = 0; i < notes.size(); ++i) {
     const Path here = at.item("auditAnnotations", i);
     const std::string_view key = notes[i].text_at("key");
-    if (key.empty()) errors.required(here.child("key"));
+    if (const std::string_view name = object.text_at("metadata", "name"); name.empty()) {
+      errors.invalid(here.child("key"), key, "requires metadata.name be non-empty");
+    } else {
+      const std::string full = std::string(name) + "/" + std::string(key);
+      errors.invalid_each(here.child("key"), Shown(full), qualified_name_errors(full));
+    }
     if (trimmed(notes[i].text_at("valueExpression")).empty()) {
       errors.required(here.child("valueExpression"), "valueExpression is not specified");
     }
@@ -352,6 +358,13 @@ void validate_mutating_policy(Context&, const Value& object, FieldErrors& errors
   const Path at("spec");
   const Value& spec = sub(object, "spec");
   validate_policy_spec(spec, at, errors);
+  const Path operations_at = at.child("matchConstraints.resourceRules.operations");
+  for (const Value& rule : spec.items_at("matchConstraints", "resourceRules")) {
+    for (const Value& operation : rule.items_at("operations")) {
+      constexpr std::string_view kMutable[] = {"*", "CONNECT", "CREATE", "UPDATE"};
+      if (!contains(kMutable, operation.as_string())) errors.not_supported(operations_at, operation, kMutable);
+    }
+  }
   const std::span<const Value> mutations = spec.items_at("mutations");
   if (mutations.empty()) errors.required(at.child("mutations"), "mutations must contain at least one item");
   for (size_t i = 0; i < mutations.size(); ++i) {
@@ -365,7 +378,7 @@ void validate_mutating_policy(Context&, const Value& object, FieldErrors& errors
         errors.required(here.child(member), "must be specified when patchType is " + std::string(type));
       } else if (trimmed(mutations[i].text_at(member, "expression")).empty()) {
         const Path member_at = here.child(member);
-        errors.required(member_at.child("expression"), "expression is not specified");
+        errors.required(member_at.child("expression"));
       }
     } else {
       errors.not_supported(here.child("patchType"), type, {"ApplyConfiguration", "JSONPatch"});

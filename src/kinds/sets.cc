@@ -262,11 +262,13 @@ void validate_daemon_set(Context& context, const Value& object, FieldErrors& err
   const Path at("spec");
   const Value& spec = sub(object, "spec");
   const Value& selector = sub(spec, "selector");
+  const size_t before = errors.count();
   validate_label_selector(&selector, at.child("selector"), errors);
+  const bool valid = errors.count() == before;
   const Value& pod_template = sub(spec, "template");
   const Path template_at = at.child("template");
   const Value* labels = pod_template.get("metadata", "labels");
-  if (!selects(&selector, labels)) {
+  if (valid && !selects(&selector, labels)) {
     errors.invalid(template_at.child("metadata.labels"), shown_sorted(labels),
                    "`selector` does not match template `labels`");
   }

@@ -53,6 +53,37 @@ void default_storage_class(Arena&, const types::Resource&, Draft::Node object) {
   object.set_default("volumeBindingMode", Value::string("Immediate"));
 }
 
+void validate_topologies(const Value& object, FieldErrors& errors) {
+  const Path list("allowedTopologies");
+  const std::span<const Value> terms = object.items_at("allowedTopologies");
+  for (size_t i = 0; i < terms.size(); ++i) {
+    const Path at = list.index(i);
+    const std::span<const Value> expressions = terms[i].items_at("matchLabelExpressions");
+    for (size_t j = 0; j < expressions.size(); ++j) {
+      const Path here = at.item("matchLabelExpressions", j);
+      const std::span<const Value> values = expressions[j].items_at("values");
+      const std::string_view key = expressions[j].text_at("key");
+      if (values.empty()) errors.required(here.child("values"));
+      for (size_t k = 0; k < values.size(); ++k) {
+        if (contains_text(values.first(k), values[k].as_string())) errors.duplicate(here.item("values", k), values[k]);
+      }
+      errors.invalid_each(here.child("key"), key, qualified_name_errors(key));
+      for (const Value& other : expressions.first(j)) {
+        if (other.text_at("key") != key) continue;
+        errors.duplicate(here.child("key"), key);
+        break;
+      }
+    }
+    // A term of no expressions equals as many that are not there as the list is long.
+    for (size_t j = 0; j < (expressions.empty() ? terms.size() : 0); ++j) {
+      errors.duplicate(at.child("matchLabelExpressions"), "");
+    }
+    for (const Value& other : terms.first(i)) {
+      if (equal(other, terms[i])) errors.duplicate(at.child("matchLabelExpressions"), "");
+    }
+  }
+}
+
 void validate_storage_class(Context&, const Value& object, FieldErrors& errors) {
   validate_provisioner(object.text_at("provisioner"), Path("provisioner"), errors);
   validate_parameters(object, true, errors);
@@ -65,6 +96,7 @@ void validate_storage_class(Context&, const Value& object, FieldErrors& errors) 
   } else if (mode != "Immediate" && mode != "WaitForFirstConsumer") {
     errors.not_supported(Path("volumeBindingMode"), mode, {"Immediate", "WaitForFirstConsumer"});
   }
+  validate_topologies(object, errors);
 }
 
 void validate_storage_class_update(Context&, const Value& next, const Value& old, FieldErrors& errors) {
@@ -205,6 +237,15 @@ void validate_csi_driver_update(Context& context, const Value& next, const Value
   }
 }
 
+void warn_csi_driver(Context&, const Value& object, const Value* old, std::vector<std::string>& texts) {
+  const Value& spec = sub(object, "spec");
+  if (is_empty(spec, "tokenRequests") || is_set(spec, "serviceAccountTokenInSecrets")) return;
+  if (old != nullptr && equal(sub(*old, "spec", "tokenRequests"), sub(spec, "tokenRequests"))) return;
+  texts.push_back(
+      "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible "
+      "logging of tokens in volume attributes");
+}
+
 // --- CSINode ---
 
 void validate_csi_node(Context&, const Value& object, FieldErrors& errors) {
@@ -285,7 +326,8 @@ const Hooks kVolumeAttributesClassHooks = {.update_repeats_metadata = true,
 const Hooks kCsiDriverHooks = {.generation = Generation::SpecFromZero,
                                .defaults = default_csi_driver,
                                .validate = validate_csi_driver,
-                               .validate_update = validate_csi_driver_update};
+                               .validate_update = validate_csi_driver_update,
+                               .warn = warn_csi_driver};
 const Hooks kCsiNodeHooks = {
     .update_repeats_metadata = true, .validate = validate_csi_node, .validate_update = validate_csi_node_update};
 const Hooks kCsiStorageCapacityHooks = {.validate = validate_capacity, .validate_update = validate_capacity_update};

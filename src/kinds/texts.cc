@@ -49,8 +49,8 @@ void add_parent_directory_errors(std::string_view text, Messages& messages) {
 
 }  // namespace
 
-std::string max_length_message(int64_t characters) {
-  return "must be no more than " + std::to_string(characters) + " characters";
+std::string max_length_message(int64_t characters, std::string_view unit) {
+  return "must be no more than " + std::to_string(characters) + " " + std::string(unit);
 }
 std::string range_message(int64_t lowest, int64_t highest) {
   return "must be between " + std::to_string(lowest) + " and " + std::to_string(highest) + ", inclusive";
@@ -101,9 +101,11 @@ Messages dns_label_errors(std::string_view text) {
   return messages;
 }
 
-Messages dns_subdomain_errors(std::string_view text) {
+namespace {
+
+Messages subdomain_errors(std::string_view text, std::string_view unit) {
   Messages messages;
-  if (text.size() > 253) messages.push_back(max_length_message(253));
+  if (text.size() > 253) messages.push_back(max_length_message(253, unit));
   if (!is_dns_subdomain(text)) {
     messages.push_back(pattern_message(
         "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start "
@@ -112,6 +114,10 @@ Messages dns_subdomain_errors(std::string_view text) {
   }
   return messages;
 }
+
+}  // namespace
+
+Messages dns_subdomain_errors(std::string_view text) { return subdomain_errors(text, "characters"); }
 
 Messages wildcard_subdomain_errors(std::string_view text) {
   Messages messages;
@@ -153,13 +159,13 @@ Messages qualified_name_errors(std::string_view text) {
     if (prefix.empty()) {
       messages.push_back("prefix part must be non-empty");
     } else {
-      for (const std::string& message : dns_subdomain_errors(prefix)) messages.push_back("prefix part " + message);
+      for (const std::string& message : subdomain_errors(prefix, "bytes")) messages.push_back("prefix part " + message);
     }
   }
   if (name.empty()) {
     messages.push_back("name part must be non-empty");
   } else if (name.size() > 63) {
-    messages.push_back("name part " + max_length_message(63));
+    messages.push_back("name part " + max_length_message(63, "bytes"));
   }
   if (!is_label_name(name)) {
     messages.push_back("name part " + pattern_message(kNameSentence, kNamePattern, {"MyName", "my.name", "123-abc"}));
@@ -169,7 +175,7 @@ Messages qualified_name_errors(std::string_view text) {
 
 Messages label_value_errors(std::string_view text) {
   Messages messages;
-  if (text.size() > 63) messages.push_back(max_length_message(63));
+  if (text.size() > 63) messages.push_back(max_length_message(63, "bytes"));
   if (!text.empty() && !is_label_name(text)) {
     messages.push_back(
         pattern_message("a valid label must be an empty string or consist of alphanumeric characters, "

@@ -17,7 +17,7 @@ inline constexpr std::string_view kImmutable = "field is immutable";
 inline constexpr std::string_view kNegative = "must be greater than or equal to 0";
 inline constexpr std::string_view kNotPositive = "must be greater than zero";
 
-std::string max_length_message(int64_t characters);          // must be no more than N characters
+std::string max_length_message(int64_t characters, std::string_view unit = "characters");  // must be no more than N ...
 std::string range_message(int64_t lowest, int64_t highest);  // must be between A and B, inclusive
 // "<sentence> (e.g. 'a',  or 'b', regex used for validation is '<pattern>')"
 std::string pattern_message(std::string_view sentence, std::string_view pattern,
