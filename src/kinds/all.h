@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kinds/hooks.h"
+#include "kinds/internal.h"
 
 namespace holdfast::kinds {
 

@@ -235,6 +235,8 @@ void validate_any_update(Context& context, Endpoint endpoint, const Value& next,
     }
   }
   if (endpoint != Endpoint::Approval) {
+    const types::Field* list =
+        types::find_member(type_named("certificates/v1.CertificateSigningRequestStatus"), "conditions");
     for (const std::string_view type : {"Approved", "Denied"}) {
       const std::vector<Value> now = conditions_of(next, type), was = conditions_of(old, type);
       if (now.size() > was.size()) {
@@ -242,7 +244,7 @@ void validate_any_update(Context& context, Endpoint endpoint, const Value& next,
       } else if (now.size() == was.size() && !std::equal(now.begin(), now.end(), was.begin(),
                                                          [](const Value& a, const Value& b) { return equal(a, b); })) {
         errors.forbidden(conditions, "updates may not modify a condition of type " + go_quote(type) + "\n" +
-                                         difference(Value::list(was), Value::list(now)));
+                                         difference(*list->type, Value::list(was), Value::list(now)));
       }
     }
   }

@@ -133,7 +133,7 @@ void validate_claim_update(Context& context, const Value& next, const Value& old
     errors.forbidden(Path("spec"),
                      "spec is immutable after creation except resources.requests and volumeAttributesClassName for "
                      "bound claims\n" +
-                         difference(was_value, now_value));
+                         difference(type_named("core/v1.PersistentVolumeClaimSpec"), was_value, now_value));
   }
   const Quantity new_size = quantity_of(spec.get("resources", "requests", "storage"));
   const Quantity old_size = quantity_of(before.get("resources", "requests", "storage"));
@@ -356,14 +356,16 @@ void validate_volume_update(Context& context, const Value& next, const Value& ol
   }
   const Value now_sources = now.build(), old_sources = was.build();
   if (!equal(now_sources, old_sources)) {
-    errors.forbidden(Path("spec.persistentvolumesource"), "spec.persistentvolumesource is immutable after creation\n" +
-                                                              difference(old_sources, now_sources));
+    errors.forbidden(Path("spec.persistentvolumesource"),
+                     "spec.persistentvolumesource is immutable after creation\n" +
+                         difference(type_named("core/v1.PersistentVolumeSource"), old_sources, now_sources));
   }
   if (spec.text_at("volumeMode") != before.text_at("volumeMode")) {
     errors.invalid(Path("volumeMode"), spec.find("volumeMode"), kImmutable);
   }
   if (is_set(before, "nodeAffinity") && !equal(sub(spec, "nodeAffinity"), sub(before, "nodeAffinity"))) {
-    errors.invalid(Path("nodeAffinity"), spec.find("nodeAffinity"),
+    errors.invalid(Path("nodeAffinity"),
+                   shown_internal(type_named("core/v1.PersistentVolumeSpec"), spec, "nodeAffinity"),
                    "field is immutable, except for updating from beta label to GA");
   }
   if (is_set(before, "volumeAttributesClassName") && !is_set(spec, "volumeAttributesClassName")) {

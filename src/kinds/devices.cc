@@ -60,10 +60,8 @@ void validate_claim_spec(const Value& spec, const Path& at, FieldErrors& errors)
   for (size_t i = 0; i < requests.size(); ++i) {
     const Path here = devices.item("requests", i);
     const std::string_view name = requests[i].text_at("name");
-    if (name.empty()) {
-      errors.required(here.child("name"));
-    } else {
-      errors.invalid_each(here.child("name"), name, dns_label_errors(name));
+    errors.invalid_each(here.child("name"), name, dns_label_errors(name));
+    if (!name.empty()) {
       for (const Value& other : requests.first(i)) {
         if (other.text_at("name") == name) errors.duplicate(here, name);
       }
@@ -92,11 +90,11 @@ void validate_claim(Context&, const Value& object, FieldErrors& errors) {
   validate_claim_spec(sub(object, "spec"), Path("spec"), errors);
 }
 
-void validate_claim_update(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
+void validate_claim_update(Context&, const Value& next, const Value& old, FieldErrors& errors) {
   if (!semantic_equal(type_named("resource/v1.ResourceClaimSpec"), next.find("spec"), old.find("spec"))) {
-    errors.invalid(Path("spec"), next.find("spec"), kImmutable);
+    errors.invalid(Path("spec"), shown_internal(type_named("resource/v1.ResourceClaimSpec"), next.find("spec")),
+                   kImmutable);
   }
-  validate_claim(context, next, errors);
 }
 
 void validate_claim_status(Context&, const Value& next, const Value& old, FieldErrors& errors) {
@@ -126,7 +124,10 @@ void validate_claim_template(Context&, const Value& object, FieldErrors& errors)
 }
 void validate_claim_template_update(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
   validate_claim_template(context, next, errors);
-  if (!equal(sub(next, "spec"), sub(old, "spec"))) errors.invalid(Path("spec"), next.find("spec"), kImmutable);
+  if (!equal(sub(next, "spec"), sub(old, "spec"))) {
+    const types::Type& type = type_named("resource/v1.ResourceClaimTemplateSpec");
+    errors.invalid(Path("spec"), shown_internal(type, next.find("spec")), kImmutable);
+  }
 }
 
 void validate_slice(Context&, const Value& object, FieldErrors& errors) {
@@ -161,14 +162,10 @@ void validate_slice(Context&, const Value& object, FieldErrors& errors) {
   for (size_t i = 0; i < devices.size(); ++i) {
     const Path here = at.item("devices", i);
     const std::string_view name = devices[i].text_at("name");
-    if (name.empty()) {
-      errors.required(here.child("name"));
-    } else {
-      errors.invalid_each(here.child("name"), name, dns_label_errors(name));
-    }
+    errors.invalid_each(here.child("name"), name, dns_label_errors(name));
     for (const Value& other : devices.first(i)) {
       if (other.text_at("name") == name) {
-        errors.duplicate(here.child("name"), name);
+        errors.duplicate(here, name);
         break;
       }
     }

@@ -3,11 +3,12 @@
 
 #include <string>
 
+#include "types/types.h"
 #include "value/value.h"
 
 namespace holdfast::kinds {
 
-// A unified-diff hunk of the two as indented JSON, three lines of context.
-std::string difference(const Value& before, const Value& after);
+// A unified diff, three lines of context, of the two as Kubernetes' internal structs print as indented JSON.
+std::string difference(const types::Type& type, const Value& before, const Value& after);
 
 }  // namespace holdfast::kinds

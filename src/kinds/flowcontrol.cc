@@ -23,6 +23,18 @@ void validate_list(const Value& rule, std::string_view key, std::string_view mis
   }
 }
 
+void validate_verbs(const Value& rule, const Path& at, FieldErrors& errors) {
+  static constexpr std::string_view kVerbs[] = {"create", "delete", "deletecollection", "get",  "list",
+                                                "patch",  "proxy",  "update",           "watch"};
+  validate_list(rule, "verbs", "verbs must contain at least one value", "verbs", at, errors);
+  const std::span<const Value> verbs = rule.items_at("verbs");
+  if (contains_text(verbs, "*")) return;
+  const auto is_known = [](const Value& verb) { return contains(kVerbs, verb.as_string()); };
+  if (!std::all_of(verbs.begin(), verbs.end(), is_known)) {
+    errors.not_supported(at.child("verbs"), rule.find("verbs"), kVerbs);
+  }
+}
+
 void validate_subject(const Value& subject, const Path& at, FieldErrors& errors) {
   const std::string_view kind = subject.text_at("kind");
   struct Member {
@@ -71,7 +83,7 @@ void validate_flow_rule(const Value& rule, const Path& at, FieldErrors& errors) 
   }
   for (size_t i = 0; i < resources.size(); ++i) {
     const Path here = at.item("resourceRules", i);
-    validate_list(resources[i], "verbs", "verbs must contain at least one value", "verbs", here, errors);
+    validate_verbs(resources[i], here, errors);
     validate_list(resources[i], "apiGroups", "resource rules must supply at least one api group", "api groups", here,
                   errors);
     validate_list(resources[i], "resources", "resource rules must supply at least one resource", "resources", here,
@@ -94,7 +106,7 @@ void validate_flow_rule(const Value& rule, const Path& at, FieldErrors& errors) 
   }
   for (size_t i = 0; i < others.size(); ++i) {
     const Path here = at.item("nonResourceRules", i);
-    validate_list(others[i], "verbs", "verbs must contain at least one value", "verbs", here, errors);
+    validate_verbs(others[i], here, errors);
     validate_list(others[i], "nonResourceURLs", "nonResourceURLs must contain at least one value", "non-resource URLs",
                   here, errors);
   }

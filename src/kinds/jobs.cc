@@ -360,7 +360,9 @@ void validate_template_update(Context& context, const Value& spec, const Value& 
   }
   const Value result = draft.value();
   if (semantic_equal(type_named("core/v1.PodTemplateSpec"), &next, &result)) return;
-  errors.invalid(at.child(quiet ? "template.spec" : "template"), quiet ? sub(next, "spec") : next, kImmutable);
+  const types::Type& type = type_named(quiet ? "core/v1.PodSpec" : "core/v1.PodTemplateSpec");
+  errors.invalid(at.child(quiet ? "template.spec" : "template"),
+                 shown_internal(type, quiet ? &sub(next, "spec") : &next), kImmutable);
 }
 
 void validate_job_update(Context& context, const Value& next, const Value& old, FieldErrors& errors) {

@@ -364,9 +364,11 @@ constexpr Case kWorkloads[] = {
      .group = "autoscaling",
      .plural = "horizontalpodautoscalers",
      .object = R"({"spec":{"maxReplicas":0,"minReplicas":0,"scaleTargetRef":{"kind":"","name":"d","apiVersion":""}}})",
-     .error = R"([spec.minReplicas: Invalid value: 0: must be greater than or equal to 1, spec.maxReplicas: Required )"
-              R"(value: must be set and greater than 0, spec.scaleTargetRef.kind: Required value, )"
-              R"(spec.scaleTargetRef.apiVersion: Invalid value: "": apiVersion must specify API group])"},
+     .error =
+         R"([spec.minReplicas: Invalid value: 0: must be greater than or equal to 1, spec.maxReplicas: Required )"
+         R"(value: must be set and greater than 0, spec.scaleTargetRef.kind: Required value, )"
+         R"(spec.scaleTargetRef.apiVersion: Invalid value: "": apiVersion must specify API group, spec.metrics: Forbidden: must )"
+         R"(specify at least one Object or External metric to support scaling to zero replicas])"},
     {.name = "a budget with both bounds",
      .group = "policy",
      .plural = "poddisruptionbudgets",

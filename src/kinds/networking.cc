@@ -375,7 +375,9 @@ void validate_ip_address(Context&, const Value& object, FieldErrors& errors) {
 
 void validate_ip_address_update(Context&, const Value& next, const Value& old, FieldErrors& errors) {
   if (!equal(sub(next, "spec", "parentRef"), sub(old, "spec", "parentRef"))) {
-    errors.invalid(Path("spec.parentRef"), sub(next, "spec", "parentRef"), kImmutable);
+    errors.invalid(Path("spec.parentRef"),
+                   shown_internal(type_named("networking/v1.IPAddressSpec"), sub(next, "spec"), "parentRef"),
+                   kImmutable);
   }
 }
 

@@ -387,7 +387,7 @@ void validate_pod_update(Context& context, const Value& next, const Value& old, 
                    "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to "
                    "existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was "
                    "previously negative)\n" +
-                       difference(before, result));
+                       difference(spec_type(), before, result));
 }
 
 // A container that ended for good does not run again.
@@ -521,8 +521,8 @@ void validate_pod_part(Context& context, Endpoint endpoint, const Value& next, c
     if (found == now.end()) {
       errors.forbidden(at, "existing ephemeral containers " + name + " may not be removed\n");
     } else if (!semantic_equal(type, &before, &*found)) {
-      errors.forbidden(at,
-                       "existing ephemeral containers " + name + " may not be changed\n" + difference(before, *found));
+      errors.forbidden(
+          at, "existing ephemeral containers " + name + " may not be changed\n" + difference(type, before, *found));
     }
   }
 }

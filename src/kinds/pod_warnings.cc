@@ -110,6 +110,77 @@ void warn_about_volumes(const Value& spec, const Path& at, std::vector<std::stri
   }
 }
 
+// A file inside a volume, and what puts it there.
+struct Projection {
+  std::string path, source;
+
+  std::string text() const { return go_quote(path) + (source.empty() ? "" : " (" + source + ")"); }
+};
+
+class Overlaps {
+ public:
+  Overlaps(std::string_view volume, std::string what, std::vector<std::string>& texts)
+      : start_("volume " + go_quote(volume) + " (" + what + "): overlapping paths: "), texts_(&texts) {}
+
+  void add(std::string_view path, std::string source) {
+    while (path.ends_with('/')) path.remove_suffix(1);
+    if (path.empty()) return;
+    const Projection next{std::string(path), std::move(source)};
+    for (const Projection& other : all_) {
+      if (!inside(next.path, other.path) && !inside(other.path, next.path)) continue;
+      texts_->push_back(start_ + next.text() + " with " + other.text());
+    }
+    all_.push_back(next);
+  }
+  void add_items(const Value& source, const std::string& what) {
+    for (const Value& item : source.items_at("items")) add(item.text_at("path"), what);
+  }
+
+ private:
+  static bool inside(const std::string& path, const std::string& directory) {
+    return (path + "/").starts_with(directory + "/");
+  }
+
+  std::string start_;
+  std::vector<std::string>* texts_;
+  std::vector<Projection> all_;
+};
+
+std::string named(std::string_view kind, std::string_view name) { return std::string(kind) + " " + go_quote(name); }
+
+void warn_about_overlaps(const Value& volume, std::vector<std::string>& texts) {
+  const std::string_view name = volume.text_at("name");
+  if (const Value& source = sub(volume, "configMap"); !source.is_null()) {
+    Overlaps(name, named("ConfigMap", source.text_at("name")), texts).add_items(source, "");
+  }
+  if (const Value& source = sub(volume, "secret"); !source.is_null()) {
+    Overlaps(name, named("Secret", source.text_at("secretName")), texts).add_items(source, "");
+  }
+  if (const Value& source = sub(volume, "downwardAPI"); !source.is_null()) {
+    Overlaps(name, "DownwardAPI", texts).add_items(source, "");
+  }
+  Overlaps projected(name, "Projected", texts);
+  for (const Value& source : volume.items_at("projected", "sources")) {
+    if (source.count() == 0) texts.push_back("volume " + go_quote(name) + " (Projected) has no sources provided");
+    if (const Value& one = sub(source, "configMap"); !is_empty(one, "items")) {
+      projected.add_items(one, named("ConfigMap", one.text_at("name")));
+    } else if (const Value& secret = sub(source, "secret"); !is_empty(secret, "items")) {
+      projected.add_items(secret, named("Secret", secret.text_at("name")));
+    } else if (const Value& fields = sub(source, "downwardAPI"); !is_empty(fields, "items")) {
+      projected.add_items(fields, "DownwardAPI");
+    } else if (const Value& token = sub(source, "serviceAccountToken"); !token.is_null()) {
+      projected.add(token.text_at("path"), "ServiceAccountToken");
+    } else if (const Value& bundle = sub(source, "clusterTrustBundle"); !bundle.is_null()) {
+      projected.add(bundle.text_at("path"),
+                    named("ClusterTrustBundle", bundle.text_at(is_set(bundle, "name") ? "name" : "signerName")));
+    } else if (const Value& certificate = sub(source, "podCertificate"); !certificate.is_null()) {
+      projected.add(certificate.text_at("certificateChainPath"), "PodCertificate chain");
+      projected.add(certificate.text_at("keyPath"), "PodCertificate key");
+      projected.add(certificate.text_at("credentialBundlePath"), "PodCertificate credential bundle");
+    }
+  }
+}
+
 void warn_about_repeats(const Value& spec, const Path& at, std::vector<std::string>& texts) {
   for (const auto& [list, key, what] :
        {std::tuple<std::string_view, std::string_view, std::string_view>{"hostAliases", "ip", "ip"},
@@ -213,6 +284,7 @@ void warn_about_pod(const Value& spec, const Value* metadata, const Path& spec_a
   note("security.alpha.kubernetes.io/sysctls", "non-functional in v1.11+; use the \"sysctls\" field instead");
   note("security.alpha.kubernetes.io/unsafe-sysctls", "non-functional in v1.11+; use the \"sysctls\" field instead");
   warn_about_volumes(spec, spec_at, texts);
+  for (const Value& volume : spec.items_at("volumes")) warn_about_overlaps(volume, texts);
   warn_about_repeats(spec, spec_at, texts);
   const Path overhead = spec_at.child("overhead");
   for (const std::string_view name : {"memory", "ephemeral-storage"}) {
@@ -246,6 +318,10 @@ void warn_about_pod(const Value& spec, const Value* metadata, const Path& spec_a
     if (first == ports.begin() + static_cast<ptrdiff_t>(i)) continue;
     texts.push_back(ports[i].where + ": duplicate port name " + go_quote(name) + " with " + first->where +
                     ", services and probes that select ports by name will use " + first->where);
+  }
+  if (spec.int_at_or(0, "terminationGracePeriodSeconds") < 0) {
+    texts.push_back(at_text(spec_at.child("terminationGracePeriodSeconds"),
+                            "must be >= 0; negative values are invalid and will be treated as 1"));
   }
   warn_about_affinity(spec, spec_at, texts);
   const std::span<const Value> servers = spec.items_at("dnsConfig", "nameservers"),

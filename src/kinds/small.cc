@@ -113,7 +113,8 @@ void validate_runtime_class(Context& context, const Value& object, FieldErrors& 
   validate_tolerations(object.items_at("scheduling", "tolerations"), at.child("tolerations"), errors);
 }
 
-void validate_runtime_class_update(Context&, const Value& next, const Value& old, FieldErrors& errors) {
+void validate_runtime_class_update(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
+  validate_runtime_class(context, next, errors);
   const std::string_view handler = next.text_at("handler");
   if (handler != old.text_at("handler")) errors.invalid(Path("handler"), handler, kImmutable);
 }

@@ -148,7 +148,8 @@ void validate_attachment(Context&, const Value& object, FieldErrors& errors) {
 void validate_attachment_update(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
   validate_attachment(context, next, errors);
   if (!semantic_equal(type_named("storage/v1.VolumeAttachmentSpec"), next.find("spec"), old.find("spec"))) {
-    errors.invalid(Path("spec"), next.find("spec"), kImmutable);
+    errors.invalid(Path("spec"), shown_internal(type_named("storage/v1.VolumeAttachmentSpec"), next.find("spec")),
+                   kImmutable);
   }
 }
 
@@ -282,9 +283,9 @@ void validate_csi_node_update(Context& context, const Value& next, const Value& 
   for (const Value& before : old.items_at("spec", "drivers")) {
     for (const Value& now : next.items_at("spec", "drivers")) {
       if (now.text_at("name") != before.text_at("name")) continue;
-      if (!equal(without_member(context.arena, now, "allocatable"),
-                 without_member(context.arena, before, "allocatable"))) {
-        errors.invalid(Path("spec.drivers"), now, kImmutable);
+      const Value rest = without_member(context.arena, now, "allocatable");
+      if (!equal(rest, without_member(context.arena, before, "allocatable"))) {
+        errors.invalid(Path("spec.drivers"), shown_internal(type_named("storage/v1.CSINodeDriver"), &rest), kImmutable);
       }
     }
   }

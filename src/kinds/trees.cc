@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kinds/hooks.h"
+#include "kinds/internal.h"
 #include "kinds/quantity.h"
 
 namespace holdfast::kinds {
@@ -80,7 +81,7 @@ bool unchanged(const Type& parent, const Value& next, const Value& old, std::str
 
 void validate_immutable(const Type& parent, const Value& next, const Value& old, std::string_view key, const Path& at,
                         FieldErrors& errors) {
-  if (!unchanged(parent, next, old, key)) errors.invalid(at.child(key), next.find(key), kImmutable);
+  if (!unchanged(parent, next, old, key)) errors.invalid(at.child(key), shown_internal(parent, next, key), kImmutable);
 }
 
 namespace {
