@@ -246,7 +246,7 @@ void validate_volume_source(const Value& spec, std::string_view key, const Path&
     require("server");
     require("path");
     const std::string_view path = source.text_at("path");
-    if (!path.empty() && !path.starts_with('/')) errors.invalid(at.child("path"), path, "must be an absolute path");
+    if (!path.starts_with('/')) errors.invalid(at.child("path"), path, "must be an absolute path");
   } else if (key == "local") {
     const std::string_view path = source.text_at("path");
     if (path.empty()) return errors.required(at.child("path"));
@@ -308,12 +308,13 @@ void validate_volume_spec(const Value& spec, const Path& at, FieldErrors& errors
   size_t count = 0;
   for (const std::string_view key : kSources) {
     if (!is_set(spec, key)) continue;
-    if (count > 0) {
+    // Not even Kubernetes minds a Flex volume beside another.
+    if (count > 0 && key != "flexVolume") {
       errors.forbidden(at.child(key), "may not specify more than 1 volume type");
       continue;
     }
     ++count;
-    validate_volume_source(spec, key, at.child(key), errors);
+    validate_volume_source(spec, key, at.child(key == "gcePersistentDisk" ? "persistentDisk" : key), errors);
     if (key == "local" && !is_set(spec, "nodeAffinity")) {
       errors.required(at.child("nodeAffinity"), "Local volume requires node affinity");
     }

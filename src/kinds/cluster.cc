@@ -146,7 +146,7 @@ void validate_node(Context&, const Value& node, FieldErrors& errors) {
   }
 }
 
-void validate_node_update(Context&, const Value& next, const Value& old, FieldErrors& errors) {
+void validate_node_status(Context&, const Value& next, const Value& old, FieldErrors& errors) {
   validate_node_resources(next, errors);
   const Path status("status"), at("spec");
   const std::span<const Value> addresses = next.items_at("status", "addresses");
@@ -175,6 +175,12 @@ void validate_node_update(Context&, const Value& next, const Value& old, FieldEr
     errors.forbidden(at.child("providerID"), "node updates may not change providerID except from \"\" to valid");
   }
   validate_taints(next, errors);
+}
+
+// All of it is looked at once more, and wrong taints are said twice.
+void validate_node_update(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
+  validate_node(context, next, errors);
+  validate_node_status(context, next, old, errors);
 }
 
 void warn_node(Context&, const Value& node, const Value*, std::vector<std::string>& texts) {
@@ -228,7 +234,7 @@ const Hooks kNodeHooks = {.update_repeats_metadata = true,
                           .update_status = update_node_status,
                           .validate = validate_node,
                           .validate_update = validate_node_update,
-                          .validate_status = validate_node_update,
+                          .validate_status = validate_node_status,
                           .warn = warn_node};
 
 const Hooks kServiceAccountHooks = {.update_repeats_metadata = true,

@@ -106,7 +106,6 @@ void validate_endpoint(const Value& endpoint, std::string_view type, const Path&
     const std::string_view node = endpoint.text_at("nodeName");
     errors.invalid_each(at.child("nodeName"), node, dns_subdomain_errors(node));
   }
-  validate_labels(endpoint.find("deprecatedTopology"), at.child("deprecatedTopology"), errors);
   if (is_set(endpoint, "hostname")) {
     const std::string_view host = endpoint.text_at("hostname");
     errors.invalid_each(at.child("hostname"), host, dns_label_errors(host));

@@ -268,7 +268,7 @@ void validate_has_label(const Value& labels, std::string_view key, std::string_v
   if (actual == nullptr) {
     errors.required(labels_at.key(key), "must be '" + std::string(expected) + "'");
   } else if (!actual->is_string() || actual->as_string() != expected) {
-    errors.invalid(labels_at.key(key), labels, "must be '" + std::string(expected) + "'");
+    errors.invalid(labels_at.key(key), shown_sorted(&labels), "must be '" + std::string(expected) + "'");
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kinds/internal.h"
 #include "kinds/ip.h"
 #include "kinds/pod.h"
 #include "kinds/quantity.h"
@@ -11,6 +12,7 @@ namespace {
 
 void validate_resource_claims(const Value& spec, const Path& at, FieldErrors& errors) {
   std::vector<std::string_view> names;
+  const types::Type& type = type_named("core/v1.PodResourceClaim");
   const std::span<const Value> claims = spec.items_at("resourceClaims");
   for (size_t i = 0; i < claims.size(); ++i) {
     const Value& claim = claims[i];
@@ -26,10 +28,12 @@ void validate_resource_claims(const Value& spec, const Path& at, FieldErrors& er
     }
     const bool by_name = is_set(claim, "resourceClaimName"), by_template = is_set(claim, "resourceClaimTemplateName");
     if (by_name && by_template) {
-      errors.invalid(here, claim, "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified");
+      errors.invalid(here, shown_internal(type, &claim),
+                     "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified");
     }
     if (!by_name && !by_template) {
-      errors.invalid(here, claim, "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`");
+      errors.invalid(here, shown_internal(type, &claim),
+                     "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`");
     }
     for (const std::string_view key : {"resourceClaimName", "resourceClaimTemplateName"}) {
       if (is_set(claim, key)) {

@@ -241,6 +241,12 @@ void warn_about_ports(const Value& container, const Path& at, std::vector<NamedP
     const Path here = at.item("ports", i);
     const int64_t number = port.int_at_or(0, "hostPort");
     const std::string_view ip = port.text_at("hostIP");
+    if (!ip.empty() && number == 0) {
+      texts.push_back(
+          at_text(here, "hostIP set without hostPort: {Name:" + std::string(port.text_at("name")) +
+                            " HostPort:0 ContainerPort:" + std::to_string(port.int_at_or(0, "containerPort")) +
+                            " Protocol:" + std::string(port.text_at("protocol")) + " HostIP:" + std::string(ip) + "}"));
+    }
     for (const NamedPort& other : all) {
       if (other.port->int_at_or(0, "containerPort") != port.int_at_or(0, "containerPort") ||
           other.port->text_at("protocol") != port.text_at("protocol")) {

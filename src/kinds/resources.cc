@@ -295,7 +295,9 @@ void validate_quota_spec(const Value& spec, const Path& at, FieldErrors& errors)
     if (!contains(kScopes, scope)) errors.invalid(selector_at.child("scopeName"), scope, "unsupported scope");
     for (const Member& amount : spec.members_at("hard")) {
       if (is_quota_resource(amount.key) && !scope_applies(scope, amount.key)) {
-        errors.invalid(selector_at, sub(spec, "scopeSelector"), "unsupported scope applied to resource");
+        const Value* selector = spec.find("scopeSelector");
+        errors.invalid(selector_at, shown_internal(type_named("core/v1.ScopeSelector"), selector),
+                       "unsupported scope applied to resource");
       }
     }
     if (contains(kScopes, scope) && scope != "PriorityClass" && scope != "VolumeAttributesClass" && op != "Exists") {

@@ -69,6 +69,7 @@ void validate_label_keys(const Value& holder, const Path& at, FieldErrors& error
     const std::span<const Value> keys = holder.items_at(list);
     if (!keys.empty() && !is_set(holder, "labelSelector")) {
       errors.forbidden(at.child(list), "must not be specified when labelSelector is not set");
+      continue;
     }
     for (size_t i = 0; i < keys.size(); ++i) {
       errors.invalid_each(at.item(list, i), keys[i], qualified_name_errors(keys[i].as_string()));

@@ -198,7 +198,8 @@ void validate_pod_security(const Value& spec, const Path& at, FieldErrors& error
     validate_enum(context, "supplementalGroupsPolicy", {"Merge", "Strict"}, here, errors);
   }
   if (is_set(context, "seLinuxChangePolicy")) {
-    validate_enum(context, "seLinuxChangePolicy", {"MountOption", "Recursive"}, here, errors);
+    // The gate SELinuxMount is off.
+    validate_enum(context, "seLinuxChangePolicy", {"Recursive"}, here, errors);
   }
 }
 

@@ -305,7 +305,7 @@ void validate_daemon_set(Context& context, const Value& object, FieldErrors& err
     }
   } else if (type != "OnDelete") {
     errors.not_supported(strategy_at,
-                         Shown::verbatim("{\"Type\":" + codec::encode_json_string(type) + ",\"RollingUpdate\":null}"),
+                         shown_internal(type_named("apps/v1.DaemonSetUpdateStrategy"), spec.find("updateStrategy")),
                          {"RollingUpdate", "OnDelete"});
   }
   validate_non_negative(spec, "revisionHistoryLimit", at, errors);

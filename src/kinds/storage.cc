@@ -302,7 +302,8 @@ void validate_capacity(Context&, const Value& object, FieldErrors& errors) {
   }
 }
 
-void validate_capacity_update(Context&, const Value& next, const Value& old, FieldErrors& errors) {
+void validate_capacity_update(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
+  validate_capacity(context, next, errors);
   if (!semantic_equal(type_named("meta/v1.LabelSelector"), next.find("nodeTopology"), old.find("nodeTopology"))) {
     errors.invalid(Path("nodeTopology"), shown_selector(next.find("nodeTopology")), kImmutable);
   }
@@ -331,6 +332,7 @@ const Hooks kCsiDriverHooks = {.generation = Generation::SpecFromZero,
                                .warn = warn_csi_driver};
 const Hooks kCsiNodeHooks = {
     .update_repeats_metadata = true, .validate = validate_csi_node, .validate_update = validate_csi_node_update};
-const Hooks kCsiStorageCapacityHooks = {.validate = validate_capacity, .validate_update = validate_capacity_update};
+const Hooks kCsiStorageCapacityHooks = {
+    .update_repeats_metadata = true, .validate = validate_capacity, .validate_update = validate_capacity_update};
 
 }  // namespace holdfast::kinds

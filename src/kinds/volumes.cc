@@ -98,7 +98,7 @@ void validate_projected(const Value& projected, const Path& at, FieldErrors& err
       }
     }
     for (const std::string_view key : {"clusterTrustBundle", "podCertificate"}) count += is_set(sources[i], key);
-    if (count > 1) errors.forbidden(source_at, "may not specify more than 1 volume type");
+    if (count > 1) errors.forbidden(source_at, "may not specify more than 1 volume type per source");
   }
 }
 
@@ -141,7 +141,7 @@ void validate_source(const Value& volume, std::string_view key, const Path& at, 
     require(source, "server", at, errors);
     require(source, "path", at, errors);
     const std::string_view path = source.text_at("path");
-    if (!path.empty() && !path.starts_with('/')) errors.invalid(at.child("path"), path, "must be an absolute path");
+    if (!path.starts_with('/')) errors.invalid(at.child("path"), path, "must be an absolute path");
   } else if (key == "csi") {
     const std::string_view driver = source.text_at("driver");
     if (driver.empty()) {
