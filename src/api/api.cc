@@ -211,6 +211,19 @@ Task<void> Api::close(Executor& executor) {
 }
 
 Registry& Api::registry() { return state_->registry; }
+
+std::optional<std::string> Api::uid_of(std::string_view group, std::string_view plural, std::string_view ns,
+                                       std::string_view name) const {
+  const Registry::SnapshotRef served = state_->registry.snapshot();
+  const Served* resource = served->find(group, "v1", plural);
+  if (resource == nullptr || resource->storage == nullptr) return std::nullopt;
+  Result<cache::Snapshot> snapshot = resource->storage->cache().snapshot();
+  if (!snapshot) return std::nullopt;
+  const cache::EntryRef entry = snapshot->find(resource->storage->short_key(ns, name));
+  if (!entry) return std::nullopt;
+  return std::string(entry->uid());
+}
+
 const Options& Api::options() const { return state_->options; }
 
 Task<void> Api::handle(net::Request& request, net::Response& response, auth::UserRef user) {

@@ -9,12 +9,14 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "api/admission_hook.h"
 #include "api/negotiate.h"
+#include "api/rbac_authorizer.h"
 #include "api/registry.h"
 #include "api/request_info.h"
 #include "auth/auth.h"
@@ -87,6 +89,10 @@ class Api {
 
   Registry& registry();
   const Options& options() const;
+
+  // The uid of an object of a v1 resource, as the cache has it; nothing when it is not there. Any thread.
+  std::optional<std::string> uid_of(std::string_view group, std::string_view plural, std::string_view ns,
+                                    std::string_view name) const;
 
   struct State;
   State& state() { return *state_; }  // For api's own files.

@@ -22,6 +22,7 @@
 #include "server/pipeline.h"
 #include "server/version.h"
 #include "store/store.h"
+#include "tokens/tokens.h"
 
 namespace holdfast::server {
 
@@ -107,6 +108,7 @@ struct Server::State {
   std::atomic<bool> started{false};
   std::atomic<bool> stopping{false};
   std::unique_ptr<auth::Authorizer> authorizer;
+  api::RbacAuthorizer* rbac = nullptr;  // The authorizer, if it is this.
   std::unique_ptr<Health> health;
   std::unique_ptr<Pipeline> pipeline;
   // What comes later uses what comes before: taken down in the opposite order.
@@ -122,7 +124,9 @@ struct Server::State {
   Result<net::Identity> serving_identity() const;
   Result<std::string> client_ca() const;
   Result<std::shared_ptr<const auth::Authenticator>> make_authenticator(const std::string& client_ca_pem) const;
+  Result<auth::TokenCheck> service_account_check() const;
   std::string url() const;
+  std::string issuer() const;  // Of service account tokens.
   void add_metrics();
   void make_api();
   void start_api(const std::string& client_ca_pem);
@@ -134,6 +138,11 @@ std::string Server::State::url() const {
   if (is_any(host)) host = "127.0.0.1";
   if (host.find(':') != std::string::npos) host = "[" + host + "]";
   return "https://" + host + ":" + std::to_string(net->port());
+}
+
+std::string Server::State::issuer() const {
+  return options.service_account_issuer.empty() ? "https://kubernetes.default.svc.cluster.local"
+                                                : options.service_account_issuer;
 }
 
 Result<Unit> Server::State::open_store() {
@@ -167,6 +176,53 @@ Result<std::string> Server::State::client_ca() const {
   return pem;
 }
 
+// Recognises the tokens of service accounts that are still there, bound to things that are still there.
+Result<auth::TokenCheck> Server::State::service_account_check() const {
+  std::vector<std::string> keys;
+  for (const std::string& path : options.service_account_key_files) {
+    Result<std::string> key = auth::read_file(path);
+    if (!key) return key.take_error();
+    keys.push_back(std::move(*key));
+  }
+  if (keys.empty()) keys.push_back(pki.service_account_public_pem);
+  Result<tokens::Verifier> made = tokens::Verifier::from_pem(issuer(), keys);
+  if (!made) return made.take_error();
+  auto verifier = std::make_shared<const tokens::Verifier>(std::move(*made));
+  return auth::TokenCheck([this, verifier](std::string_view token) -> Result<auth::UserRef> {
+    if (!verifier->recognizes(token)) return auth::UserRef();
+    Result<tokens::Claims> claims = verifier->verify(token, {issuer()}, system_clock().now());
+    if (!claims) return claims.take_error();
+    const std::string& ns = claims->ns;
+    auto lives = [&](std::string_view plural, const tokens::NamedUid& object) {
+      return api->uid_of("", plural, plural == "nodes" ? "" : ns, object.name) == object.uid;
+    };
+    if (!lives("serviceaccounts", claims->service_account)) {
+      return Error{Reason::Unauthorized, "the service account of the token is not there"};
+    }
+    if ((claims->pod && !lives("pods", *claims->pod)) || (claims->secret && !lives("secrets", *claims->secret))) {
+      return Error{Reason::Unauthorized, "what the token is bound to is not there"};
+    }
+    auth::UserInfo user{
+        .name = claims->subject(),
+        .uid = claims->service_account.uid,
+        .groups = {"system:serviceaccounts", "system:serviceaccounts:" + ns, std::string(auth::kAuthenticatedGroup)},
+        .extra = {}};
+    auto add = [&](std::string key, const std::string& value) {
+      user.extra.emplace_back("authentication.kubernetes.io/" + std::move(key), std::vector<std::string>{value});
+    };
+    if (!claims->id.empty()) add("credential-id", "JTI=" + claims->id);
+    if (claims->node) {
+      add("node-name", claims->node->name);
+      add("node-uid", claims->node->uid);
+    }
+    if (claims->pod) {
+      add("pod-name", claims->pod->name);
+      add("pod-uid", claims->pod->uid);
+    }
+    return std::make_shared<const auth::UserInfo>(std::move(user));
+  });
+}
+
 Result<std::shared_ptr<const auth::Authenticator>> Server::State::make_authenticator(
     const std::string& client_ca_pem) const {
   auth::AuthenticatorOptions a;
@@ -182,6 +238,9 @@ Result<std::shared_ptr<const auth::Authenticator>> Server::State::make_authentic
     a.tokens.push_back([table = std::make_shared<const auth::TokenTable>(std::move(*table))](
                            std::string_view token) -> Result<auth::UserRef> { return table->find(token); });
   }
+  Result<auth::TokenCheck> service_accounts = service_account_check();
+  if (!service_accounts) return service_accounts.take_error();
+  a.tokens.push_back(std::move(*service_accounts));
   if (!options.requestheader_client_ca_file.empty()) {
     Result<std::string> pem = auth::read_file(options.requestheader_client_ca_file);
     if (!pem) return pem.take_error();
@@ -231,6 +290,7 @@ void Server::State::make_api() {
                       .registry_prefix = options.etcd_prefix,
                       .event_ttl = options.event_ttl,
                       .allow_privileged = options.allow_privileged,
+                      .disabled_admission_plugins = options.disable_admission_plugins,
                       .service_cluster_ip_range = options.service_cluster_ip_range,
                       .server_address = address.substr(address.find("//") + 2)};
   api = std::make_unique<api::Api>(api::Dependencies{.store = store.get(),
@@ -242,6 +302,7 @@ void Server::State::make_api() {
                                                      .clock = &system_clock(),
                                                      .admission = nullptr},
                                    std::move(chosen));
+  if (rbac != nullptr) rbac->serve(api->registry());
 }
 
 namespace {
@@ -341,7 +402,11 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
       return bad_request("--authorization-mode " + mode + " is not known; known are RBAC, AlwaysAllow");
     }
   }
-  if (!s.authorizer) s.authorizer = auth::masters_only();
+  if (!s.authorizer) {
+    auto rbac = std::make_unique<api::RbacAuthorizer>();
+    s.rbac = rbac.get();
+    s.authorizer = std::move(rbac);
+  }
 
   s.add_metrics();
   s.health = std::make_unique<Health>(Health::Probes{.store = {},

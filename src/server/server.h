@@ -38,7 +38,7 @@ struct Options {
   std::vector<std::string> requestheader_username_headers, requestheader_uid_headers, requestheader_group_headers,
       requestheader_extra_headers_prefix;
 
-  std::string service_account_issuer;                  // url() when empty.
+  std::string service_account_issuer;                  // Kubernetes' usual one when empty.
   std::vector<std::string> service_account_key_files;  // Verify tokens; PKI's own when empty.
   std::string service_account_signing_key_file;
 

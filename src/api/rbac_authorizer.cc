@@ -1,0 +1,83 @@
+#include "api/rbac_authorizer.h"
+
+#include <array>
+#include <chrono>
+
+#include "api/storage.h"
+#include "base/hash.h"
+
+namespace holdfast::api {
+
+namespace {
+
+constexpr std::string_view kGroup = "rbac.authorization.k8s.io";
+constexpr std::array<std::string_view, 4> kPlurals = {"roles", "clusterroles", "rolebindings", "clusterrolebindings"};
+
+// How old an index may be before the caches are looked at again. A change is in force after it reached the cache and
+// this has passed; looking at every request would cost big clusters a walk over their bindings each time.
+constexpr std::chrono::milliseconds kLookInterval{10};
+
+int64_t now_nanos() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+
+}  // namespace
+
+void RbacAuthorizer::serve(const Registry& registry) { registry_.store(&registry); }
+
+std::shared_ptr<const rbac::Index> RbacAuthorizer::index() const {
+  const int64_t now = now_nanos();
+  if (now >= next_look_.load(std::memory_order_relaxed)) refresh();
+  return index_.load();
+}
+
+auth::Decision RbacAuthorizer::authorize(const auth::Attributes& attributes) const {
+  if (attributes.user->in_group(auth::kMastersGroup)) return {auth::Decision::Verdict::Allow, {}};
+  const std::shared_ptr<const rbac::Index> rules = index();
+  return rules ? rules->authorize(attributes) : auth::Decision{};
+}
+
+void RbacAuthorizer::refresh() const {
+  const Registry* registry = registry_.load();
+  // The first index is waited for; later ones are made by one thread while the others go on with what they have.
+  std::unique_lock lock(mutex_, std::defer_lock);
+  if (index_.load()) {
+    if (!lock.try_lock()) return;
+  } else {
+    lock.lock();
+  }
+  next_look_.store(now_nanos() + std::chrono::nanoseconds(kLookInterval).count(), std::memory_order_relaxed);
+  if (registry == nullptr) return;
+
+  const Registry::SnapshotRef served = registry->snapshot();
+  std::array<Storage*, 4> storages{};
+  std::array<std::vector<cache::EntryRef>, 4> entries;
+  uint64_t fingerprint = 0;
+  for (size_t i = 0; i < kPlurals.size(); ++i) {
+    const Served* resource = served->find(kGroup, "v1", kPlurals[i]);
+    if (resource == nullptr || resource->storage == nullptr) return;
+    storages[i] = resource->storage;
+    Result<cache::Snapshot> snapshot = storages[i]->cache().snapshot();
+    if (!snapshot) return;
+    entries[i] = snapshot->list({}).entries;
+    fingerprint = hash_combine(fingerprint, entries[i].size());
+    for (const cache::EntryRef& entry : entries[i]) {
+      fingerprint = hash_combine(hash_bytes(entry->key(), fingerprint), entry->revision().value);
+    }
+  }
+  if (index_.load() && fingerprint == seen_) return;
+
+  Arena arena;
+  std::vector<store::Blob> bodies;  // Trees hold views into them.
+  std::array<rbac::Index::Objects, 4> objects;
+  for (size_t i = 0; i < kPlurals.size(); ++i) {
+    for (const cache::EntryRef& entry : entries[i]) {
+      bodies.push_back(entry->body());
+      Result<Value> tree = storages[i]->codec().tree(arena, *bodies.back());
+      if (!tree) continue;
+      objects[i].emplace(std::string(entry->namespace_name()) + "/" + std::string(entry->name()), *tree);
+    }
+  }
+  index_.store(rbac::Index::build(objects[0], objects[1], objects[2], objects[3]));
+  seen_ = fingerprint;
+}
+
+}  // namespace holdfast::api

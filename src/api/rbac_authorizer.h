@@ -1,0 +1,35 @@
+// Role-based access control over the watch caches: roles and bindings decide as soon as the caches have them.
+//
+// Threading: any thread. A decision reads an immutable index; whoever finds it out of date makes the next one.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+#include "api/registry.h"
+#include "auth/auth.h"
+#include "rbac/rbac.h"
+
+namespace holdfast::api {
+
+class RbacAuthorizer final : public auth::Authorizer {
+ public:
+  // Before this, system:masters alone may act. The registry must outlive this.
+  void serve(const Registry& registry);
+
+  // system:masters may do everything; everybody else what rules say.
+  auth::Decision authorize(const auth::Attributes& attributes) const override;
+  std::shared_ptr<const rbac::Index> index() const;
+
+ private:
+  void refresh() const;
+
+  std::atomic<const Registry*> registry_{nullptr};
+  mutable std::atomic<std::shared_ptr<const rbac::Index>> index_;
+  mutable std::atomic<int64_t> next_look_{0};  // Of the steady clock, in nanoseconds.
+  mutable std::mutex mutex_;                   // Held while an index is made; guards seen_.
+  mutable uint64_t seen_ = 0;                  // What the index was made of.
+};
+
+}  // namespace holdfast::api
