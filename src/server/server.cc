@@ -146,9 +146,12 @@ std::string Server::State::issuer() const {
 }
 
 Result<Unit> Server::State::open_store() {
-  if (!options.etcd_servers.empty()) return bad_request("--etcd-servers: this build has no etcd engine yet");
   store::StoreResult<std::unique_ptr<store::Store>> opened =
-      store::open_rocks({.directory = options.data_dir + "/store"});
+      options.etcd_servers.empty() ? store::open_rocks({.directory = options.data_dir + "/store"})
+                                   : store::open_etcd({.endpoints = options.etcd_servers,
+                                                       .ca_file = options.etcd_cafile,
+                                                       .cert_file = options.etcd_certfile,
+                                                       .key_file = options.etcd_keyfile});
   if (!opened) return Error{Reason::InternalError, opened.error().message};
   store = std::move(*opened);
   return Unit{};
@@ -288,10 +291,11 @@ void Server::State::make_api() {
   const std::string address = url();
   api::Options chosen{.gates = options.gates,
                       .registry_prefix = options.etcd_prefix,
+                      .embedded_store = options.etcd_servers.empty(),
                       .event_ttl = options.event_ttl,
                       .allow_privileged = options.allow_privileged,
-                      .disabled_admission_plugins = options.disable_admission_plugins,
                       .service_cluster_ip_range = options.service_cluster_ip_range,
+                      .disabled_admission_plugins = options.disable_admission_plugins,
                       .server_address = address.substr(address.find("//") + 2)};
   api = std::make_unique<api::Api>(api::Dependencies{.store = store.get(),
                                                      .loops = loops.get(),
