@@ -358,7 +358,7 @@ struct Options {
   uint32_t max_history_events = 102400;
   std::chrono::milliseconds history_age = std::chrono::seconds(75);
   // A state of the index is kept this often; states between are made from the next one by undoing events.
-  uint32_t events_per_snapshot = 256;
+  uint32_t events_per_snapshot = 1024;
   // States that were asked for by revision (continue, Exact), the most recently used ones.
   uint32_t kept_exact_snapshots = 8;
 
