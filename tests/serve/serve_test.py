@@ -56,9 +56,9 @@ class Server:
             context.load_cert_chain(identity)
         return http.client.HTTPSConnection('127.0.0.1', self.port, context=context, timeout=10)
 
-    def get(self, path, identity=None, headers=None, method='GET'):
+    def get(self, path, identity=None, headers=None, method='GET', body=None):
         connection = self.connect(identity)
-        connection.request(method, path, headers=headers or {})
+        connection.request(method, path, body=body, headers=headers or {})
         answer = connection.getresponse()
         body = answer.read().decode()
         connection.close()
@@ -157,6 +157,53 @@ class Serve(unittest.TestCase):
         text = subprocess.check_output([BINARY, 'kubeconfig', '--data-dir', os.path.join(self.folder, 'data'), '--user',
                                         'root', '--group', 'system:masters'], text=True)
         self.assertEqual(s.get('/metrics', s.identity(text, 'root'))[0], 200)
+
+    def test_roles_give_rights(self):
+        s = self.start()
+        text = subprocess.check_output([BINARY, 'kubeconfig', '--data-dir', os.path.join(self.folder, 'data'), '--user',
+                                        'bob'], text=True)
+        bob = s.identity(text, 'bob')
+        path = '/api/v1/namespaces/default/configmaps'
+        self.assertEqual(s.get(path, bob)[0], 403)
+        group = {'apiVersion': 'rbac.authorization.k8s.io/v1'}
+        rules = '/apis/rbac.authorization.k8s.io/v1/namespaces/default/'
+        for kind, plural, members in (
+                ('Role', 'roles', {'rules': [{'apiGroups': [''], 'resources': ['configmaps'], 'verbs': ['list']}]}),
+                ('RoleBinding', 'rolebindings',
+                 {'roleRef': {'apiGroup': 'rbac.authorization.k8s.io', 'kind': 'Role', 'name': 'reader'},
+                  'subjects': [{'apiGroup': 'rbac.authorization.k8s.io', 'kind': 'User', 'name': 'bob'}]})):
+            body = json.dumps({**group, 'kind': kind, 'metadata': {'name': 'reader'}, **members})
+            self.assertEqual(s.get(rules + plural, s.admin, {'Content-Type': 'application/json'}, 'POST', body)[0], 201)
+        end = time.time() + 5
+        while s.get(path, bob)[0] != 200:
+            self.assertLess(time.time(), end)
+        self.assertEqual(s.get('/api/v1/namespaces/kube-system/configmaps', bob)[0], 403)
+        self.assertEqual(s.get(rules + 'rolebindings/reader', s.admin, method='DELETE')[0], 200)
+        while s.get(path, bob)[0] != 403:
+            self.assertLess(time.time(), end)
+
+    def test_an_empty_server_has_its_first_objects_once(self):
+        s = self.start()
+        names = [n['metadata']['name'] for n in json.loads(s.get('/api/v1/namespaces', s.admin)[1])['items']]
+        self.assertEqual(names, ['default', 'kube-node-lease', 'kube-public', 'kube-system'])
+        service = json.loads(s.get('/api/v1/namespaces/default/services/kubernetes', s.admin)[1])
+        self.assertEqual(service['spec']['clusterIP'], '10.0.0.1')
+        self.assertEqual(s.stop(), 0)
+        s = self.start()
+        again = json.loads(s.get('/api/v1/namespaces/default/services/kubernetes', s.admin)[1])
+        self.assertEqual(again['metadata']['uid'], service['metadata']['uid'])
+
+    def test_stopping_ends_watches(self):
+        s = self.start()
+        connection = s.connect(s.admin)
+        self.addCleanup(connection.close)
+        connection.request('GET', '/api/v1/namespaces?watch=true')
+        answer = connection.getresponse()
+        self.assertEqual(answer.status, 200)
+        begin = time.time()
+        self.assertEqual(s.stop(), 0)
+        self.assertLess(time.time() - begin, 8)
+        answer.read()  # Ends whole, not broken off.
 
     def test_a_certificate_of_a_stranger_is_unauthorized(self):
         s = self.start()
