@@ -160,7 +160,7 @@ Api::State::State(const Dependencies& dependencies, Options chosen)
     for (const Served& other : served) {
       if (other.storage == entry.storage) versions.push_back({other.resource, nullptr});
     }
-    entry.managers = 
+    entry.managers =
         std::make_shared<Managers>(*entry.resource, std::move(versions), entry.object_rules, options.gates, false);
   }
   openapi = std::make_unique<OpenApiDocuments>();

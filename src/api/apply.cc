@@ -149,10 +149,10 @@ Result<Unit> report_config_findings(Call& call, const DecodedConfig& config, Fie
   return Unit{};
 }
 
-Result<Value> typed_from_config(Call& call, const Value& object, const types::Type& type) {
+Result<Value> typed_from_config(Call& call, const Value& object, const Value& config, const types::Type& type) {
   const auto refused = [&](std::string_view why) {
     const types::Resource& resource = *call.served->resource;
-    return untyped("failed to convert new object " + shown_object(call, object) +
+    return untyped("failed to convert new object " + shown_object(call, config) +
                    " to proper version: unable to convert unstructured object to " + std::string(resource.group) + "/" +
                    std::string(resource.version) + ", Kind=" + std::string(resource.kind) + ": " + std::string(why));
   };

@@ -187,6 +187,50 @@ Result<Found> find_custom_kind(const Value& tree, const Expected& expected, std:
   return found;
 }
 
+// Kubernetes' CBOR decoder takes quantities as text only. The error names the top field.
+const Value* number_as_quantity(const types::Type& type, const Value& value) {
+  switch (type.shape) {
+    case types::Shape::Quantity:
+      return value.is_number() ? &value : nullptr;
+    case types::Shape::List:
+      if (!value.is_list() || type.element == nullptr) return nullptr;
+      for (const Value& item : value.items()) {
+        if (const Value* found = number_as_quantity(*type.element, item)) return found;
+      }
+      return nullptr;
+    case types::Shape::Map:
+    case types::Shape::Struct:
+      if (!value.is_map()) return nullptr;
+      for (const Member& member : value.members()) {
+        const types::Type* inner = type.element;
+        if (type.shape == types::Shape::Struct) {
+          const types::Field* field = types::find_member(type, member.key);
+          inner = field == nullptr ? nullptr : field->type;
+        }
+        if (inner == nullptr) continue;
+        if (const Value* found = number_as_quantity(*inner, member.value)) return found;
+      }
+      return nullptr;
+    default:
+      return nullptr;
+  }
+}
+Result<Unit> check_cbor_quantities(const types::Type& type, const Value& tree, const Expected& expected) {
+  if (!tree.is_map()) return Unit{};
+  for (const Member& member : tree.members()) {
+    const types::Field* field = types::find_member(type, member.key);
+    const Value* number = field == nullptr ? nullptr : number_as_quantity(*field->type, member.value);
+    if (number == nullptr) continue;
+    const std::string_view what = number->is_double()    ? "primitives"
+                                  : number->as_int() < 0 ? "negative integer"
+                                                         : "positive integer";
+    return bad_request("cbor: cannot unmarshal " + std::string(what) + " into Go struct field " +
+                       std::string(expected.version) + "." + std::string(expected.kind) + "." +
+                       std::string(member.key) + " of type string");
+  }
+  return Unit{};
+}
+
 Result<Value> decode_protobuf_body(Call& call, std::string_view bytes, const Expected& expected) {
   Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(bytes);
   if (!envelope) return unrecognized(expected, envelope.error().message, bytes);
@@ -251,6 +295,15 @@ Expected expected_of(const Call& call) {
   return expected;
 }
 
+Value with_ownership_reset(Arena& arena, const Value& typed, const Value& sent) {
+  const Value* managed = sent.get("metadata", "managedFields");
+  if (managed == nullptr || !managed->is_list() || managed->count() > 0) return typed;
+  const Value* metadata = typed.find("metadata");
+  return with_member(
+      arena, typed, "metadata",
+      with_member(arena, metadata == nullptr ? Value::empty_map() : *metadata, "managedFields", Value::empty_list()));
+}
+
 Result<Value> decode_body(Call& call, std::string_view bytes, Format format, const Expected& expected,
                           FieldValidation validation) {
   if (format == Format::Protobuf) {
@@ -268,7 +321,8 @@ Result<Value> decode_body(Call& call, std::string_view bytes, Format format, con
   Result<Value> tree = Value::null();
   switch (format) {
     case Format::Json: {
-      tree = codec::decode_json(arena, bytes, {.duplicates = &duplicates, .keep_huge_numbers = true});
+      tree = codec::decode_json(arena, bytes,
+                                {.duplicates = &duplicates, .keep_huge_numbers = true, .unite_repeated_maps = true});
       if (!tree) {
         return unrecognized(expected, "couldn't get version/kind; json parse error: " + tree.error().message, bytes);
       }
@@ -299,6 +353,10 @@ Result<Value> decode_body(Call& call, std::string_view bytes, Format format, con
   Result<Unit> right = check_kind(*found, expected);
   if (!right) return right.take_error();
 
+  if (format == Format::Cbor) {
+    Result<Unit> quantities = check_cbor_quantities(*expected.type, *tree, expected);
+    if (!quantities) return not_handled(*found, expected, quantities.error().message);
+  }
   codec::TypedReport report;
   codec::TypedOptions options{.gates = gates};
   if (format == Format::Json) options.json_source = bytes;
@@ -306,6 +364,7 @@ Result<Value> decode_body(Call& call, std::string_view bytes, Format format, con
       codec::to_typed(arena, *expected.type, tree->is_null() ? Value::empty_map() : *tree, options, &report);
   if (!object) return not_handled(*found, expected, object.error().message);
 
+  object = with_ownership_reset(arena, *object, *tree);
   if (validation != FieldValidation::Ignore && (report.has_unknown || !duplicates.empty())) {
     std::vector<std::string> findings;
     if (format == Format::Json) {

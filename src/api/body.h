@@ -25,6 +25,9 @@ Expected expected_of(const Call& call);  // Of the subresource, if the call has 
 Result<Value> decode_body(Call& call, std::string_view bytes, Format format, const Expected& expected,
                           FieldValidation validation);
 
+// An empty managedFields list resets ownership, but no typed object keeps an empty list: it is put back here.
+Value with_ownership_reset(Arena& arena, const Value& typed, const Value& sent);
+
 // metadata.options (gate DeclarativeFieldManager): taken out of the object, wherever it came from.
 struct DeclaredOptions {
   Value object;                              // Without them.

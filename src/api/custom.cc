@@ -96,7 +96,9 @@ class CustomRules final : public ObjectRules {
     return endpoint == kinds::Endpoint::Status ? crd::validate_object_status(storage(next), next, old)
                                                : crd::validate_object(storage(next), next, &old);
   }
-  std::vector<std::string> warnings(kinds::Context&, kinds::Endpoint, const Value&, const Value*) const override { return {}; }
+  std::vector<std::string> warnings(kinds::Context&, kinds::Endpoint, const Value&, const Value*) const override {
+    return {};
+  }
   bool same(const Value& a, const Value& b) const override { return equal(a, b); }
   std::string_view deprecation_warning() const override { return version_.deprecation_warning; }
 

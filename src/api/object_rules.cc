@@ -30,7 +30,7 @@ class BuiltinRules : public ObjectRules {
     return kinds::validate_update(context, endpoint, next, old);
   }
   std::vector<std::string> warnings(kinds::Context& context, kinds::Endpoint endpoint, const Value& object,
-                                       const Value* old) const override {
+                                    const Value* old) const override {
     return kinds::warnings(context, object, old, endpoint);
   }
   bool same(const Value& a, const Value& b) const override { return kinds::semantic_equal(*stored_.type, &a, &b); }
@@ -55,7 +55,7 @@ class DefinitionRules final : public BuiltinRules {
                                                : crd::validate_definition(next, &old);
   }
   std::vector<std::string> warnings(kinds::Context& context, kinds::Endpoint endpoint, const Value& object,
-                                       const Value* old) const override {
+                                    const Value* old) const override {
     std::vector<std::string> all = BuiltinRules::warnings(context, endpoint, object, old);
     for (std::string& warning : crd::definition_warnings(object, old)) all.push_back(std::move(warning));
     return all;

@@ -1,6 +1,9 @@
 // PATCH: JSON, merge and strategic merge patches, and apply.
-#include "api/custom.h"
 #include "api/patch.h"
+#include "api/custom.h"
+
+#include <algorithm>
+#include <cmath>
 
 #include "api/body.h"
 #include "api/managed.h"
@@ -46,6 +49,54 @@ void find_unknown_members(const Value& patch, std::vector<std::string>& findings
       findings.push_back("json patch unknown field \"[" + std::to_string(i) + "]." + std::string(member.key) + "\"");
     }
   }
+}
+
+bool is_integral(const Value& value) { return value.is_double() && std::floor(value.as_double()) == value.as_double(); }
+
+// Whether a double with an integral value stands in an integer's place.
+bool has_integral_double(const types::Type& type, const Value& value) {
+  switch (type.shape) {
+    case types::Shape::Int32:
+    case types::Shape::Int64:
+      return is_integral(value);
+    case types::Shape::List:
+      if (!value.is_list() || type.element == nullptr) return false;
+      return std::any_of(value.items().begin(), value.items().end(),
+                         [&](const Value& item) { return has_integral_double(*type.element, item); });
+    case types::Shape::Map:
+    case types::Shape::Struct: {
+      if (!value.is_map()) return false;
+      for (const Member& member : value.members()) {
+        const types::Type* inner = type.element;
+        if (type.shape == types::Shape::Struct) {
+          const types::Field* field = types::find_member(type, member.key);
+          inner = field == nullptr ? nullptr : field->type;
+        }
+        if (inner != nullptr && has_integral_double(*inner, member.value)) return true;
+      }
+      return false;
+    }
+    default:
+      return false;
+  }
+}
+
+// Integral doubles as raw text with a fraction.
+Value with_written_doubles(Arena& arena, const Value& value) {
+  if (is_integral(value)) {
+    return Value::raw(arena.copy(codec::float_text(value.as_double(), codec::FloatText::Json) + ".0"));
+  }
+  if (value.is_list()) {
+    ListBuilder list(arena);
+    for (const Value& item : value.items()) list.add(with_written_doubles(arena, item));
+    return list.build();
+  }
+  if (value.is_map()) {
+    MapBuilder map(arena);
+    for (const Member& member : value.members()) map.add(member.key, with_written_doubles(arena, member.value));
+    return map.build();
+  }
+  return value;
 }
 
 bool reaches_ownership(std::string_view path) {
@@ -144,7 +195,7 @@ Result<Value> typed_from_patch(Call& call, const DecodedPatch& patch, const Valu
   const bool strategic = patch.type == PatchType::Strategic;
   // What the error shows as the value: the patched document, or for a strategic patch the patch itself.
   const auto refused = [&](const std::string& why) {
-    const std::string text = strategic               ? go_print(patch.value)
+    const std::string text = strategic             ? go_print(patch.value)
                              : call.served->custom ? codec::encode_json_sorted(shown)
                                                    : codec::encode_json(shown);
     return invalid({"", ""}, "", {field_invalid_text("patch", text, why)});
@@ -169,8 +220,19 @@ Result<Value> typed_from_patch(Call& call, const DecodedPatch& patch, const Valu
     tree = *converted;
   }
   codec::TypedReport report;
-  Result<Value> object = codec::to_typed(arena, type, tree, {.gates = gates}, &report);
+  codec::TypedOptions options{.gates = gates};
+  std::string text;
+  if (!strategic && has_integral_double(type, tree)) {
+    // JSON that says 2.0 is no integer to Kubernetes: the error needs it as text.
+    text = codec::encode_json(with_written_doubles(arena, tree));
+    Result<Value> again = codec::decode_json(arena, text);
+    if (!again) return again.take_error();
+    tree = *again;
+    options.json_source = text;
+  }
+  Result<Value> object = codec::to_typed(arena, type, tree, options, &report);
   if (!object) return refused(object.error().message);
+  object = with_ownership_reset(arena, *object, patched);
   if (validation != FieldValidation::Ignore && (report.has_unknown || !patch.findings.empty())) {
     std::vector<std::string> findings = patch.findings;
     if (report.has_unknown) {
@@ -255,7 +317,7 @@ Task<Result<NextObject>> apply_live(Call& call, const WriteOptions& options, kin
   Value object = applied->object;
   if (live == nullptr || applied->changed) {
     if (!call.served->custom) {
-      Result<Value> typed = typed_from_config(call, object, *resource.type);
+      Result<Value> typed = typed_from_config(call, object, config.value, *resource.type);
       if (!typed) co_return typed.take_error();
       object = *typed;
     }

@@ -33,7 +33,7 @@ struct DecodedConfig {
 Result<WriteOptions> parse_apply_options(Call& call, PatchType type, std::string_view bytes, DecodedConfig& config);
 Result<Unit> report_config_findings(Call& call, const DecodedConfig& config, FieldValidation validation);
 // What an apply made, as an object of the type. 500 without a reason, as Kubernetes answers.
-Result<Value> typed_from_config(Call& call, const Value& object, const types::Type& type);
+Result<Value> typed_from_config(Call& call, const Value& object, const Value& config, const types::Type& type);
 
 // Numbers as Kubernetes' converter from untyped trees takes them: an integral double fits an integer field, what is
 // beyond its range wraps. "cannot convert float64 to int32".

@@ -47,7 +47,7 @@ Task<void> serve_binding(Call& call, const std::string& bytes, Format format) {
   }
   WriteRequest request;
   request.options = *options;
-  request.endpoint = kinds::Endpoint::Status;
+  request.as_is = true;
   if (const std::string_view uid = placed->text_at("metadata", "uid"); !uid.empty()) request.uid = std::string(uid);
   const Value binding = *placed;
   Result<Written> written = co_await write_object(

@@ -140,7 +140,8 @@ Result<Value> tree_of(Arena& arena, const View& view, const ObjectSource& source
   Result<Value> tree = view.served->storage->codec().tree(arena, source.body);
   if (!tree) return tree;
   Value object = *tree;
-  if (!is_stored_version(view)) object = view.served->object_rules->convert(arena, *view.served->stored, *view.served->resource, object);
+  if (!is_stored_version(view))
+    object = view.served->object_rules->convert(arena, *view.served->stored, *view.served->resource, object);
   if (!source.managed.empty()) {
     const Value* metadata = object.find("metadata");
     const Value managed = managed_fields_value(arena, source.managed);
@@ -165,7 +166,7 @@ Result<std::string> encode_answer(const Value& tree, const types::Type* type, Fo
       return out;
     case Format::Yaml: {
       Result<Unit> encoded = codec::encode_yaml(tree, out);
-      if (!encoded) return encoded.take_error();
+      if (!encoded) return untyped(encoded.error().message);
       return out;
     }
     case Format::Cbor:

@@ -17,14 +17,6 @@ const types::Type& scale_type() {
   return type;
 }
 
-std::vector<std::string> versions_of(const Call& call) {
-  std::vector<std::string> versions;
-  for (const Served& other : call.registry->all()) {
-    if (other.storage == call.served->storage) versions.push_back(api_version_of(*other.resource));
-  }
-  return versions;
-}
-
 // spec.replicas of this resource, as ownership names it: ".spec.replicas" of a definition's path.
 std::string replicas_path(const Call& call) {
   if (!call.served->custom) return "spec.replicas";
@@ -41,19 +33,17 @@ Result<Value> scale_from(Call& call, const Value& object) {
 struct ScaleLive {
   Value scale;
   ownership::Managed managed;
-  std::vector<std::string> versions;
-  std::string replicas;
   std::vector<ownership::ReplicasPath> paths;
 };
 Result<ScaleLive> scale_live(Call& call, const LiveObject& live) {
   ScaleLive out;
-  out.versions = versions_of(call);
-  out.replicas = replicas_path(call);
   Result<Value> scale = scale_from(call, live.object);
   if (!scale) return scale.take_error();
   out.scale = *scale;
-  for (const std::string& version : out.versions) {
-    out.paths.push_back({version, call.arena.copy(out.replicas)});
+  const std::string_view replicas = call.arena.copy(replicas_path(call));
+  for (const Served& other : call.registry->all()) {
+    if (other.storage != call.served->storage) continue;
+    out.paths.push_back({call.arena.copy(api_version_of(*other.resource)), replicas});
   }
   out.managed = ownership::scale_entries(call.arena, live.managed, out.paths);
   return out;
@@ -81,8 +71,8 @@ Result<NextObject> parent_of(Call& call, const LiveObject& live, const ScaleLive
   }
   NextObject next;
   next.object = draft.value();
-  next.managed = ownership::parent_entries(call.arena, live.managed, managed, api_version_of(*call.served->resource),
-                                           before.paths);
+  next.managed = ownership::parent_entries(call.arena, live.managed, managed,
+                                           call.arena.copy(api_version_of(*call.served->resource)), before.paths);
   return next;
 }
 
@@ -133,7 +123,7 @@ Task<Result<NextObject>> apply_scale_live(Call& call, const WriteOptions& option
   if (!applied) co_return applied.take_error();
   Result<Unit> strict = report_config_findings(call, config, options.field_validation);
   if (!strict) co_return strict.take_error();
-  Result<Value> scale = typed_from_config(call, applied->object, scale_type());
+  Result<Value> scale = typed_from_config(call, applied->object, config.value, scale_type());
   if (!scale) co_return scale.take_error();
   Result<Unit> named = check_name(call, *scale);
   if (!named) co_return named.take_error();

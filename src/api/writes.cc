@@ -129,10 +129,15 @@ Task<Result<UpdateAttempt>> update_once(Call& call, const WriteRequest& request,
     if (!taken) co_return taken.take_error();
     lease = std::move(*taken);
   }
-  call.served->object_rules->prepare_for_update(context, request.endpoint, draft.root(), live.stored);
+  if (!request.as_is) {
+    call.served->object_rules->prepare_for_update(context, request.endpoint, draft.root(), live.stored);
+    Result<Unit> valid =
+        call.served->object_rules->validate_update(context, request.endpoint, draft.value(), live.stored);
+    if (!valid) co_return valid.take_error();
+  }
+  // As it will be read back: what was prepared may call for defaults of its own (a Job's labels).
+  if (!custom) kinds::set_defaults(arena, stored_version, draft.root());
   const Value stored = draft.value();
-  Result<Unit> valid = call.served->object_rules->validate_update(context, request.endpoint, stored, live.stored);
-  if (!valid) co_return valid.take_error();
   add_warnings(call, context, request.endpoint, stored, &live.stored);
 
   Result<std::string> body = storage.codec().body_of(arena, stored);
@@ -454,14 +459,14 @@ Task<Result<Written>> create_object(Call& call, const WriteOptions& options, Nex
       lease = std::move(*taken);
     }
     call.served->object_rules->prepare_for_create(context, draft.root());
-    const Value stored = draft.value();
-    Result<Unit> valid = call.served->object_rules->validate_create(context, stored);
+    Result<Unit> valid = call.served->object_rules->validate_create(context, draft.value());
     if (!valid) co_return valid.take_error();
+    if (!custom) kinds::set_defaults(arena, stored_version, draft.root());
+    const Value stored = draft.value();
     add_warnings(call, context, kinds::Endpoint::Main, stored, nullptr);
 
     {
-      const Value shown =
-          with_managed(arena, to_requested(call, stored), next.managed, custom);
+      const Value shown = with_managed(arena, to_requested(call, stored), next.managed, custom);
       Result<Unit> admitted = co_await run_validation(
           call, AdmissionOperation::Create, write_options_value(arena, "CreateOptions", options, options.field_manager),
           shown, nullptr, options.dry_run);

@@ -44,6 +44,7 @@ struct Written {
 struct WriteRequest {
   WriteOptions options;
   kinds::Endpoint endpoint = kinds::Endpoint::Main;
+  bool as_is = false;              // The server's own change (binding): no strategy, no validation.
   bool may_create = false;         // A missing object is created (apply; PUT of some kinds).
   std::optional<std::string> uid;  // Precondition.
   bool keeps_ownership_if_too_large =

@@ -39,6 +39,8 @@ struct JsonOptions {
   // A number beyond the range of a double becomes an infinity instead of an error. For readers of typed objects,
   // whose error names the field: see json_text_at.
   bool keep_huge_numbers = false;
+  // Maps given twice under one key are united, as Go's decoder does when it fills a struct. Else the last counts.
+  bool unite_repeated_maps = false;
 };
 
 // Texts without escapes are views into `source`, which must outlive the tree; everything else lies in `arena`.

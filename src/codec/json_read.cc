@@ -165,6 +165,7 @@ class TreeHandler {
 
   // Of members with one key the last value stays, in the first one's place.
   void merge_repeated(size_t start);
+  Value united(const Value& earlier, const Value& later);
 
   Arena& arena_;
   const JsonOptions& options_;
@@ -176,6 +177,16 @@ class TreeHandler {
   std::string_view out_of_range_;
   bool saw_repeated_ = false;
 };
+
+Value TreeHandler::united(const Value& earlier, const Value& later) {
+  Value both = earlier;
+  for (const Member& member : later.members()) {
+    const Value* before = both.find(member.key);
+    const bool nested = before != nullptr && before->is_map() && member.value.is_map();
+    both = with_member(arena_, both, member.key, nested ? united(*before, member.value) : member.value);
+  }
+  return both;
+}
 
 void TreeHandler::merge_repeated(size_t start) {
   saw_repeated_ = true;
@@ -189,7 +200,9 @@ void TreeHandler::merge_repeated(size_t start) {
     if (fresh) {
       members_[kept++] = members_[i];
     } else {
-      members_[at->second].value = members_[i].value;
+      Value& earlier = members_[at->second].value;
+      const Value& later = members_[i].value;
+      earlier = options_.unite_repeated_maps && earlier.is_map() && later.is_map() ? united(earlier, later) : later;
     }
   }
   members_.resize(kept);

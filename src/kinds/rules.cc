@@ -199,7 +199,8 @@ constexpr std::string_view kRequestMain[] = {"spec", "status"};
 constexpr std::string_view kRequestStatus[] = {"spec", "status.conditions"};
 constexpr std::string_view kRequestApproval[] = {"spec", "status.certificate"};
 constexpr std::string_view kEphemeral[] = {"spec.ephemeralContainers"};
-constexpr std::string_view kResize[] = {"spec.containers[].resources", "spec.containers[].resizePolicy",
+constexpr std::string_view kResize[] = {"spec.containers[].name",          "spec.containers[].resources",
+                                        "spec.containers[].resizePolicy",  "spec.initContainers[].name",
                                         "spec.initContainers[].resources", "spec.initContainers[].resizePolicy"};
 
 }  // namespace
