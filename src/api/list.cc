@@ -19,6 +19,11 @@ struct Chosen {
   bool honours_limit = true;
 };
 
+// Kubernetes has no watch cache for events: a limit always counts, and a revision of the future is told at once.
+bool reads_like_the_store(const Call& call) {
+  return call.served->stored->group.empty() && call.served->stored->kind == "Event";
+}
+
 Task<Result<Chosen>> choose_snapshot(Call& call, const ListOptions& options) {
   cache::Cache& cache = call.storage().cache();
   Result<std::optional<Revision>> revision = parse_revision(options.resource_version);
@@ -32,7 +37,12 @@ Task<Result<Chosen>> choose_snapshot(Call& call, const ListOptions& options) {
   if (asked.value == 0) {
     Result<cache::Snapshot> snapshot = cache.snapshot();
     if (!snapshot) co_return snapshot.take_error();
-    co_return Chosen{std::move(*snapshot), false};
+    co_return Chosen{std::move(*snapshot), reads_like_the_store(call)};
+  }
+  if (reads_like_the_store(call)) {
+    Result<Revision> current = co_await cache.store_revision(call.executor());
+    if (!current) co_return current.take_error();
+    if (asked > *current) co_return too_large_resource_version(asked.value, current->value, 0);
   }
   const bool exact =
       options.resource_version_match == "Exact" || (options.resource_version_match.empty() && options.limit > 0);
