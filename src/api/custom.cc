@@ -47,7 +47,9 @@ class CustomRules final : public ObjectRules {
     if (&from == &to) return object;
     const Value named = with_member(arena, object, "apiVersion", Value::string(arena, api_version_of(to)));
     const crd::Version* target = definition_->find(to.version);
-    return target == nullptr ? named : schema::apply_defaults(arena, target->schema->root(), named);
+    if (target == nullptr) return named;
+    const types::Type& root = target->schema->root();
+    return schema::apply_defaults(arena, root, schema::prune(arena, root, named));
   }
 
   void prepare_for_create(kinds::Context&, Draft::Node object) const override {
@@ -277,6 +279,10 @@ kinds::Rules custom_kind_rules(const crd::Version& version) {
   rules.has_status = version.has_status;
   rules.unconditional_update = false;
   return rules;
+}
+
+Result<Value> with_typed_metadata(Arena& arena, const crd::Version& version, const Value& object, const Gates& gates) {
+  return MetadataTyper{arena, gates, nullptr}.walk(version.schema->root(), object, true, "");
 }
 
 Result<Value> normalize_custom(Arena& arena, const crd::Version& version, const Value& object, const Gates& gates,

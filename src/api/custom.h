@@ -27,4 +27,7 @@ kinds::Rules custom_kind_rules(const crd::Version& version);
 Result<Value> normalize_custom(Arena& arena, const crd::Version& version, const Value& object, const Gates& gates,
                                std::vector<std::string>* unknown);
 
+// Only the metadata: what apply made is neither pruned nor freed of nulls.
+Result<Value> with_typed_metadata(Arena& arena, const crd::Version& version, const Value& object, const Gates& gates);
+
 }  // namespace holdfast::api

@@ -320,6 +320,10 @@ Task<Result<NextObject>> apply_live(Call& call, const WriteOptions& options, kin
       Result<Value> typed = typed_from_config(call, object, config.value, *resource.type);
       if (!typed) co_return typed.take_error();
       object = *typed;
+    } else {
+      Result<Value> typed = with_typed_metadata(arena, *call.served->version, object, call.api.options.gates);
+      if (!typed) co_return typed.take_error();
+      object = *typed;
     }
     Draft draft(arena, object);
     call.served->object_rules->set_defaults(arena, draft.root());

@@ -114,7 +114,10 @@ struct Checker {
     // Ratcheting: what did not change is not judged anew.
     if (old != nullptr && !root && equal(value, *old)) return;
     if (value.is_null()) {
-      if (!type.nullable && !wanted_type(type).empty()) wrong_type(type, value, at);
+      if (!type.nullable && !wanted_type(type).empty()) {
+        wrong_type(type, value, at);
+        if (type.constraints != nullptr) enumeration(*type.constraints, value, at);
+      }
       return;
     }
     if (!type_allows(type, value)) wrong_type(type, value, at);
@@ -195,10 +198,8 @@ struct Checker {
   void number(const Type& type, const Value& value, const Path* at) {
     const Constraints* c = type.constraints;
     const double n = value.number_value();
-    if (type.format == "int32" && (type.shape == Shape::Int64) && (n > 2147483647.0 || n < -2147483648.0)) {
-      errors.invalid(place(at), value, in_body(at) + "must be of type int32: \"" + number_text(n) + "\"");
-    }
-    if (type.shape == Shape::Int64 && value.is_double() && !is_integral(n)) {
+    const bool beyond_int32 = type.format == "int32" && (n > 2147483647.0 || n < -2147483648.0);
+    if (type.shape == Shape::Int64 && (beyond_int32 || (value.is_double() && !is_integral(n)))) {
       const std::string format = type.format.empty() ? " (default format)" : " with format " + std::string(type.format);
       errors.invalid(Path("<nil>"), "", "Checked value must be of type integer" + format + " in " + place(at).text());
     }

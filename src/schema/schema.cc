@@ -294,7 +294,7 @@ const Type* member_type(const Type& type, std::string_view key, bool resource) {
 }
 
 // A member that a null is no value for.
-bool refuses_null(const Type& type) { return !type.nullable && !(type.shape == Shape::Any && type.preserve_unknown); }
+bool refuses_null(const Type& type) { return !type.nullable; }
 
 struct NullDropper {
   Arena& arena;
