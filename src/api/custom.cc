@@ -41,7 +41,7 @@ class CustomRules final : public ObjectRules {
     object.assign(schema::apply_defaults(arena, version_.schema->root(), object.value()));
   }
 
-  // Strategy None: only the version's name changes.
+  // Strategy None: the version's name changes, and what the other version does not know goes.
   Value convert(Arena& arena, const types::Resource& from, const types::Resource& to,
                 const Value& object) const override {
     if (&from == &to) return object;
@@ -49,7 +49,7 @@ class CustomRules final : public ObjectRules {
     const crd::Version* target = definition_->find(to.version);
     if (target == nullptr) return named;
     const types::Type& root = target->schema->root();
-    return schema::apply_defaults(arena, root, schema::prune(arena, root, named));
+    return schema::prune(arena, root, named);
   }
 
   void prepare_for_create(kinds::Context&, Draft::Node object) const override {

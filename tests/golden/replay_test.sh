@@ -14,8 +14,9 @@ cleanup() {
 }
 trap cleanup EXIT
 
+echo 'replay-token,admin,admin,"system:masters"' >"$dir/tokens.csv"
 # As the recorded server was run: no controllers, and without the plugins that need them.
-"$holdfast" serve --data-dir "$dir/data" --listen 127.0.0.1:0 --controllers=none \
+"$holdfast" serve --data-dir "$dir/data" --listen 127.0.0.1:0 --controllers=none --token-auth-file "$dir/tokens.csv" \
   --disable-admission-plugins=ServiceAccount,Priority >"$dir/log" 2>&1 &
 pid=$!
 for _ in $(seq 600); do
@@ -25,13 +26,19 @@ for _ in $(seq 600); do
 done
 server=$(sed -n 's/^ *server: *//p' "$dir/data/kubeconfig" | tr -d '"')
 
-# Custom resources: set HOLDFAST_REPLAY_CRDS once the server has them.
+waits() { # waits TOPIC/NAME: whether waiting.txt lists it
+  local pattern
+  while IFS=$'\t' read -r pattern _; do
+    case $pattern in '#'* | '') continue ;; esac
+    # shellcheck disable=SC2254  # The list holds patterns.
+    case $1 in $pattern) return 0 ;; esac
+  done <"$here/waiting.txt"
+  return 1
+}
 files=()
 for topic in "$@"; do
   for file in "$here/$topic"/*.json; do
-    if [ -z "${HOLDFAST_REPLAY_CRDS:-}" ] && grep -q customresourcedefinitions "$file"; then continue; fi
-    files+=("$file")
+    waits "$topic/$(basename "$file" .json)" || files+=("$file")
   done
 done
-python3 "$here/replay.py" --server "$server" --cert "$dir/data/pki/admin.crt" --key "$dir/data/pki/admin.key" \
-  --ca "$dir/data/pki/ca.crt" --fast "${files[@]}"
+python3 "$here/replay.py" --server "$server" --token replay-token --fast "${files[@]}"
