@@ -95,9 +95,9 @@ std::vector<Lexeme> scan(std::string_view text) {
 
 std::string joined(const std::vector<std::string>& texts, std::string_view separator) {
   std::string out;
-  for (const std::string& text : texts) {
-    if (!out.empty()) out += separator;
-    out += text;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    if (i > 0) out += separator;
+    out += texts[i];
   }
   return out;
 }
