@@ -212,6 +212,11 @@ Task<void> Api::close(Executor& executor) {
 
 Registry& Api::registry() { return state_->registry; }
 
+cache::Cache* Api::cache_of(std::string_view group, std::string_view plural) {
+  Storage* storage = state_->storage_of(group, plural);
+  return storage == nullptr ? nullptr : &storage->cache();
+}
+
 std::optional<std::string> Api::uid_of(std::string_view group, std::string_view plural, std::string_view ns,
                                        std::string_view name) const {
   const Registry::SnapshotRef served = state_->registry.snapshot();

@@ -28,6 +28,9 @@
 #include "net/net.h"
 #include "store/store.h"
 
+namespace holdfast::cache {
+class Cache;
+}
 namespace holdfast::ownership {
 class Pool;
 }
@@ -88,6 +91,8 @@ class Api {
   Task<void> handle(net::Request& request, net::Response& response, auth::UserRef user);
 
   Registry& registry();
+  // The watch cache of a resource that is served now; null when there is none. For the server's own controllers.
+  cache::Cache* cache_of(std::string_view group, std::string_view plural);
   const Options& options() const;
 
   // The uid of an object of a v1 resource, as the cache has it; nothing when it is not there. Any thread.

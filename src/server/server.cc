@@ -19,6 +19,7 @@
 #include "net/net.h"
 #include "ownership/ownership.h"
 #include "server/first_objects.h"
+#include "server/namespaces.h"
 #include "server/pipeline.h"
 #include "server/version.h"
 #include "store/store.h"
@@ -117,6 +118,7 @@ struct Server::State {
   std::unique_ptr<ThreadPool> background;
   std::unique_ptr<store::Store> store;
   std::unique_ptr<api::Api> api;
+  std::unique_ptr<NamespaceController> namespaces;  // Null: none of its controllers runs.
   std::unique_ptr<net::Server> net;
   bool stopped = false;
 
@@ -344,11 +346,24 @@ void Server::State::start_api(const std::string& client_ca_pem) {
                            .secure_port = net->port(),
                            .client_ca_pem = client_ca_pem};
   wait_for(loops->at(0), make_first_objects(*api, loops->at(0), std::move(first), system_clock().now()));
+
+  const auto runs = [this](std::string_view controller) {
+    return std::any_of(options.controllers.begin(), options.controllers.end(),
+                       [controller](const std::string& chosen) { return chosen == "*" || chosen == controller; });
+  };
+  NamespaceControllerOptions chosen{.deletes_content = runs("namespace"),
+                                    .makes_service_accounts = runs("serviceaccount"),
+                                    .publishes_root_ca = runs("root-ca-certificate-publisher"),
+                                    .root_ca_pem = pki.authority.certificate_pem};
+  if (!chosen.deletes_content && !chosen.makes_service_accounts && !chosen.publishes_root_ca) return;
+  namespaces = std::make_unique<NamespaceController>(*api, loops->at(0), std::move(chosen));
+  namespaces->start();
 }
 
 void Server::State::shut_down() {
   stopping = true;
   net->stop(options.shutdown_grace);
+  if (namespaces) wait_for(loops->at(0), namespaces->close(loops->at(0)));
   wait_for(loops->at(0), api->close(loops->at(0)));
   net.reset();
   api.reset();

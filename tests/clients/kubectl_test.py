@@ -7,6 +7,7 @@ import os
 import pathlib
 import sys
 import tempfile
+import time
 import unittest
 import uuid
 
@@ -59,6 +60,11 @@ class KubectlTest(unittest.TestCase):
 
     def tearDown(self):
         self.kubectl.run("delete", "namespace", self.ns, "--wait=false")
+
+    def needs_kubectl(self, minor):
+        """Older ones lack the command or flag that the test is about."""
+        if self.kubectl.minor() < minor:
+            self.skipTest(f"needs kubectl 1.{minor}")
 
     def k(self, *arguments, **keywords):
         return self.kubectl.run("-n", self.ns, *arguments, **keywords)
@@ -146,6 +152,7 @@ class KubectlTest(unittest.TestCase):
         self.assertNotIn("c1", self.k("get", "cm"))
 
     def test_wait_for_a_condition_that_a_status_write_sets(self):
+        self.needs_kubectl(24)
         self.k("apply", "-f", "-", stdin=DEPLOYMENT)
         self.k("patch", "deploy", "web", "--subresource=status", "--type=merge", "-p",
                '{"status":{"conditions":[{"type":"Available","status":"True","reason":"R","message":"m"}]}}')
@@ -154,6 +161,7 @@ class KubectlTest(unittest.TestCase):
         self.k("wait", "deploy/web", "--for=delete", "--timeout=10s")
 
     def test_explain_reads_the_published_schema(self):
+        self.needs_kubectl(27)
         shown = self.k("explain", "deployment.spec.strategy")
         self.assertIn("FIELD: strategy", shown)
         self.assertIn("rollingUpdate", shown)
@@ -176,7 +184,22 @@ class KubectlTest(unittest.TestCase):
         shown = self.k("get", "cm", "c", "--watch", "--output-watch-events", "--request-timeout=1s")
         self.assertRegex(shown, r"ADDED\s+c")
 
+    def test_a_deleted_namespace_goes_with_its_content(self):
+        name = self.ns + "-gone"
+        self.kubectl.run("create", "namespace", name)
+        self.kubectl.run("-n", name, "create", "configmap", "c")
+        self.kubectl.run("-n", name, "apply", "-f", "-", stdin=DEPLOYMENT)
+        self.kubectl.run("delete", "namespace", name, "--timeout=60s")
+        self.assertIn("NotFound", self.kubectl.run("get", "namespace", name, fails=True))
+
+    def test_a_new_namespace_has_its_service_account_and_the_authority(self):
+        deadline = time.monotonic() + 30
+        while "BEGIN CERTIFICATE" not in self.k("get", "cm", "-o", "yaml") or "default" not in self.k("get", "sa"):
+            self.assertLess(time.monotonic(), deadline, "the namespace was not furnished")
+            time.sleep(0.05)
+
     def test_auth_can_i(self):
+        self.needs_kubectl(28)
         self.assertEqual(self.k("auth", "can-i", "create", "pods").strip(), "yes")
         self.assertRegex(self.k("auth", "whoami"), r"system:masters")
 

@@ -77,3 +77,8 @@ class Kubectl:
 
     def json(self, *arguments):
         return json.loads(self.run(*arguments, "-o", "json"))
+
+    def minor(self):
+        """The kubectl's own minor version: 36 of v1.36.3."""
+        client = json.loads(self.run("version", "--client", "-o", "json"))["clientVersion"]
+        return int("".join(c for c in client["minor"] if c.isdigit()))
