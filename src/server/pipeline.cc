@@ -202,6 +202,12 @@ Task<void> Pipeline::serve_known(net::Request& request, net::Response& response,
   }
   account.user = std::move(*user);
   if (account.user->name == auth::kAnonymous) send_away();
+  // Acting as somebody else is not there yet. Going on as who asked would give the request rights that it gave up.
+  for (const std::string_view header : {"impersonate-user", "impersonate-group", "impersonate-uid"}) {
+    if (request.headers.get(header).empty()) continue;
+    api::send_error(request, response, Error{Reason::Forbidden, "impersonation is not supported by this server"});
+    co_return;
+  }
 
   const auth::Attributes attributes{.user = account.user.get(),
                                     .verb = account.verb,
