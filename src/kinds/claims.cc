@@ -65,7 +65,7 @@ void normalize_sources(Draft::Node spec, bool drop_unknown) {
     if (!known) spec.remove("dataSource");
   }
   // The gate that lets a claim refer to another namespace is off.
-  if (Draft::Node reference = spec.existing("dataSourceRef")) reference.remove("namespace");
+  if (drop_unknown && !spec.value().text_at("dataSourceRef", "namespace").empty()) spec.remove("dataSourceRef");
   const bool source = is_set(spec.value(), "dataSource"), reference = is_set(spec.value(), "dataSourceRef");
   if (source && !reference) {
     spec.set("dataSourceRef", *spec.find("dataSource"));

@@ -175,6 +175,9 @@ void validate_node_status(Context&, const Value& next, const Value& old, FieldEr
     errors.forbidden(at.child("providerID"), "node updates may not change providerID except from \"\" to valid");
   }
   validate_taints(next, errors);
+  if (next.text_at("spec", "externalID") != old.text_at("spec", "externalID")) {
+    errors.forbidden(at.child("externalID"), "may not be updated");
+  }
 }
 
 // All of it is looked at once more, and wrong taints are said twice.

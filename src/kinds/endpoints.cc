@@ -65,6 +65,15 @@ void validate_endpoints_update(Context& context, const Value& next, const Value&
 
 // --- EndpointSlice ---
 
+// Only v1beta1 could write it.
+void drop_topology(Draft::Node object) {
+  for (Draft::Node endpoint : object.list("endpoints")) endpoint.remove("deprecatedTopology");
+}
+void create_slice(Context&, Draft::Node object) { drop_topology(object); }
+void update_slice(Context&, Draft::Node next, const Value& old) {
+  if (!equal(sub(next.value(), "endpoints"), sub(old, "endpoints"))) drop_topology(next);
+}
+
 void default_slice(Arena&, const types::Resource&, Draft::Node object) {
   for (Draft::Node port : object.list("ports")) {
     port.set_default("name", Value::string(""));
@@ -219,6 +228,8 @@ const Hooks kEndpointsHooks = {.update_repeats_metadata = true,
 const Hooks kEndpointSliceHooks = {.generation = Generation::AllButMetadata,
                                    .update_repeats_metadata = true,
                                    .defaults = default_slice,
+                                   .create = create_slice,
+                                   .update = update_slice,
                                    .validate = validate_slice,
                                    .validate_update = validate_slice_update,
                                    .warn = warn_slice};

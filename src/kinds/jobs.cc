@@ -221,7 +221,8 @@ void validate_job_template(Context& context, const Value& spec, const Path& at, 
   if (is_set(spec, "successPolicy")) {
     const Path policy = at.child("successPolicy");
     if (mode != "Indexed") {
-      errors.invalid(policy, spec.find("successPolicy"), "requires indexed completion mode");
+      errors.invalid(policy, shown_internal(type_named("batch/v1.JobSpec"), spec, "successPolicy"),
+                     "requires indexed completion mode");
     } else if (spec.items_at("successPolicy", "rules").empty()) {
       errors.required(policy.child("rules"),
                       "at least one rules must be specified when the successPolicy is specified");

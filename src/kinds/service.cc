@@ -165,6 +165,17 @@ void validate_external_ips(const Value& spec, const Path& at, FieldErrors& error
   }
 }
 
+void validate_balancer_class(const Value& service, const Path& at, FieldErrors& errors) {
+  const Value& spec = sub(service, "spec");
+  if (!is_set(spec, "loadBalancerClass")) return;
+  const std::string_view name = spec.text_at("loadBalancerClass");
+  if (service_type(service) == "LoadBalancer") {
+    errors.invalid_each(at.child("loadBalancerClass"), name, qualified_name_errors(name));
+  } else {
+    errors.forbidden(at.child("loadBalancerClass"), kOnlyLoadBalancer);
+  }
+}
+
 void validate_load_balancer(const Value& service, const Path& at, FieldErrors& errors) {
   const Value& spec = sub(service, "spec");
   const bool balanced = service_type(service) == "LoadBalancer";
@@ -182,14 +193,6 @@ void validate_load_balancer(const Value& service, const Path& at, FieldErrors& e
   }
   if (is_set(spec, "allocateLoadBalancerNodePorts") && !balanced) {
     errors.forbidden(at.child("allocateLoadBalancerNodePorts"), kOnlyLoadBalancer);
-  }
-  if (is_set(spec, "loadBalancerClass")) {
-    const std::string_view name = spec.text_at("loadBalancerClass");
-    if (balanced) {
-      errors.invalid_each(at.child("loadBalancerClass"), name, qualified_name_errors(name));
-    } else {
-      errors.forbidden(at.child("loadBalancerClass"), kOnlyLoadBalancer);
-    }
   }
 }
 
@@ -227,7 +230,7 @@ void validate_traffic(const Value& service, const Path& at, FieldErrors& errors)
   }
 }
 
-void validate_service(Context&, const Value& service, FieldErrors& errors) {
+void validate_spec(const Value& service, bool create, FieldErrors& errors) {
   const Path at("spec");
   const Value& spec = sub(service, "spec");
   const std::string_view type = service_type(service);
@@ -276,8 +279,11 @@ void validate_service(Context&, const Value& service, FieldErrors& errors) {
   }
   validate_port_uniqueness(service, at, errors);
   validate_load_balancer(service, at, errors);
+  if (create) validate_balancer_class(service, at, errors);
   validate_traffic(service, at, errors);
 }
+
+void validate_service(Context&, const Value& service, FieldErrors& errors) { validate_spec(service, true, errors); }
 
 void validate_ip_change(const Value& next, const Value& old, FieldErrors& errors) {
   if (service_type(next) == "ExternalName" || service_type(old) == "ExternalName") return;
@@ -324,7 +330,7 @@ void validate_ip_change(const Value& next, const Value& old, FieldErrors& errors
   }
 }
 
-void validate_service_update(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
+void validate_service_update(Context&, const Value& next, const Value& old, FieldErrors& errors) {
   validate_ip_change(next, old, errors);
   const Path at("spec");
   const Value &spec = sub(next, "spec"), &before = sub(old, "spec");
@@ -332,11 +338,12 @@ void validate_service_update(Context& context, const Value& next, const Value& o
       !equal(sub(spec, "loadBalancerClass"), sub(before, "loadBalancerClass"))) {
     errors.invalid(at.child("loadBalancerClass"), spec.find("loadBalancerClass"), "may not change once set");
   }
+  validate_balancer_class(next, at, errors);
   if (needs_health_check(next) && needs_health_check(old) &&
       spec.int_at_or(0, "healthCheckNodePort") != before.int_at_or(0, "healthCheckNodePort")) {
     errors.forbidden(at.child("healthCheckNodePort"), kImmutable);
   }
-  validate_service(context, next, errors);
+  validate_spec(next, false, errors);
 }
 
 void validate_service_status(Context&, const Value& next, const Value&, FieldErrors& errors) {

@@ -75,7 +75,9 @@ void validate_priority_class(Context&, const Value& object, FieldErrors& errors)
     errors.forbidden(Path("value"), "maximum allowed value of a user defined priority is 1000000000");
   }
   const std::string_view policy = object.text_at("preemptionPolicy");
-  if (is_set(object, "preemptionPolicy") && policy != "PreemptLowerPriority" && policy != "Never") {
+  if (is_set(object, "preemptionPolicy") && policy.empty()) {
+    errors.required(Path("preemptionPolicy"));
+  } else if (is_set(object, "preemptionPolicy") && policy != "PreemptLowerPriority" && policy != "Never") {
     errors.not_supported(Path("preemptionPolicy"), policy, {"PreemptLowerPriority", "Never"});
   }
 }
@@ -148,6 +150,7 @@ void validate_lease(Context&, const Value& object, FieldErrors& errors) {
 
 const Hooks kPodDisruptionBudgetHooks = {.name = name_is_path_segment,
                                          .generation = Generation::Spec,
+                                         .checks_metadata_last = true,
                                          .validate = validate_budget,
                                          .validate_status = validate_budget_status};
 const Hooks kPriorityClassHooks = {.generation = Generation::Never,

@@ -247,6 +247,14 @@ void warn_csi_driver(Context&, const Value& object, const Value* old, std::vecto
       "logging of tokens in volume attributes");
 }
 
+// The gate is off.
+void create_csi_driver(Context&, Draft::Node object) { object.child("spec").remove("preventPodSchedulingIfMissing"); }
+void update_csi_driver(Context&, Draft::Node next, const Value& old) {
+  if (old.get("spec", "preventPodSchedulingIfMissing") == nullptr) {
+    next.child("spec").remove("preventPodSchedulingIfMissing");
+  }
+}
+
 // --- CSINode ---
 
 void validate_csi_node(Context&, const Value& object, FieldErrors& errors) {
@@ -327,6 +335,8 @@ const Hooks kVolumeAttributesClassHooks = {.update_repeats_metadata = true,
                                            .validate_update = validate_attributes_class_update};
 const Hooks kCsiDriverHooks = {.generation = Generation::SpecFromZero,
                                .defaults = default_csi_driver,
+                               .create = create_csi_driver,
+                               .update = update_csi_driver,
                                .validate = validate_csi_driver,
                                .validate_update = validate_csi_driver_update,
                                .warn = warn_csi_driver};
