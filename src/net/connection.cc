@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kRecordBytes = 16 << 10;        // The largest TLS record.
 constexpr size_t kRoundBytes = 64 << 10;         // Sealed before each send().
 constexpr size_t kFlushBudgetBytes = 512 << 10;  // Sent for one connection before others have their turn.
-constexpr uint32_t kLingerBytes = 1 << 20;
+constexpr uint32_t kLingerBytes = 16 << 20;
 constexpr Millis kLingerTime{1000};
 constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
