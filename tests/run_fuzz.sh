@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # run_fuzz.sh PROGRAM NAME: a short run of one fuzz target, seeded from tests/vectors by what its name says it reads.
-# HOLDFAST_FUZZ_SECONDS (5) sets how long; a finding is kept beside the program and fails the run.
+# The run is the same each time, so that it judges the change and not the dice. HOLDFAST_FUZZ_SECONDS explores anew for
+# that long instead. A finding is kept beside the program and fails the run.
 set -euo pipefail
 program=$1 name=$2
 here=$(cd "$(dirname "$0")" && pwd)
@@ -19,5 +20,10 @@ case $name in
 esac
 if [ -d "$here/corpus/$name" ]; then cp -r "$here/corpus/$name/." "$corpus"; fi
 
-"$program" -max_total_time="${HOLDFAST_FUZZ_SECONDS:-5}" -max_len=65536 -rss_limit_mb=2048 -timeout=20 \
+if [ -n "${HOLDFAST_FUZZ_SECONDS:-}" ]; then
+  length=(-max_total_time="$HOLDFAST_FUZZ_SECONDS")
+else
+  length=(-seed=1 -runs=20000)
+fi
+"$program" "${length[@]}" -max_len=65536 -rss_limit_mb=2048 -timeout=20 \
   -artifact_prefix="$(dirname "$program")/$name-" -print_final_stats=1 "$corpus"
