@@ -146,10 +146,10 @@ class KubectlTest(unittest.TestCase):
         self.k("create", "configmap", "c")
         self.assertIn("deleted", self.k("delete", "cm", "c"))
         self.assertIn("not found", self.k("delete", "cm", "c", fails=True))
-        self.k("create", "configmap", "c1")
-        self.k("create", "configmap", "c2")
+        self.k("create", "configmap", "first-map")
+        self.k("create", "configmap", "second-map")
         self.k("delete", "cm", "--all")
-        self.assertNotIn("c1", self.k("get", "cm"))
+        self.assertNotIn("first-map", self.k("get", "cm"))
 
     def test_wait_for_a_condition_that_a_status_write_sets(self):
         self.needs_kubectl(24)
