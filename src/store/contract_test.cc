@@ -17,7 +17,8 @@ class StoreContract : public ::testing::TestWithParam<Engine> {
  protected:
   void SetUp() override {
     engine_ = GetParam().start();
-    if (!engine_) GTEST_SKIP() << GetParam().name << " is not installed";
+    // ./dev setup installs what the engines need: a missing one is a broken machine, not a reason to pass.
+    ASSERT_TRUE(engine_) << GetParam().name << " is not installed; run ./dev setup";
     // Engines may be shared by all tests: each works below a name of its own, on from the revision it finds.
     static std::atomic<int> serial = 0;
     root_ = "/registry/test" + std::to_string(++serial) + "-" + std::to_string(::getpid()) + "/";
@@ -353,7 +354,12 @@ TEST_P(StoreContract, a_watcher_started_in_the_future_waits_for_what_comes_after
 }
 
 TEST_P(StoreContract, progress_comes_when_asked_for_and_covers_what_was_written_elsewhere) {
-  if (!waiting().status()->progress_is_exact) GTEST_SKIP() << "this engine says that its progress cannot be trusted";
+  if (!waiting().status()->progress_is_exact) {
+    // An etcd before 3.4.31 (Debian's is 3.4.23) may report progress before the events it covers. It must say so, and
+    // readers go to the store instead; no other engine may.
+    EXPECT_EQ(std::string_view(GetParam().name).substr(0, 4), "etcd");
+    return;
+  }
   auto watcher = store().watch({root_ + "nothing-here/", base_});
   Revision elsewhere = waiting().create(key("a"), "1");
   // An engine may answer with where its stream stands; asking until it is there must end.

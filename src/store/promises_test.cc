@@ -388,7 +388,7 @@ TEST_F(Promises, hold_on_the_embedded_store_while_it_restarts) {
 }
 
 TEST_F(Promises, hold_on_etcd_while_it_restarts) {
-  if (!EtcdProcess::installed()) GTEST_SKIP() << "etcd is not installed";
+  ASSERT_TRUE(EtcdProcess::installed()) << "etcd is not installed; run ./dev setup";
   RestartingEtcd store;
   work(store, milliseconds(6000), milliseconds(2000));
 }

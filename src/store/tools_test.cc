@@ -182,7 +182,7 @@ TEST_F(Tools, damage_is_found_and_named) {
 }
 
 TEST_F(Tools, a_store_moves_to_etcd_and_home_again) {
-  if (!EtcdProcess::installed()) GTEST_SKIP() << "etcd is not installed";
+  ASSERT_TRUE(EtcdProcess::installed()) << "etcd is not installed; run ./dev setup";
   EtcdProcess etcd;
   {
     open_etcd_at({etcd.url()});
