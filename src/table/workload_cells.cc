@@ -20,7 +20,7 @@ void deployment(Row& row) {
   row.text(selector_text(o.get("spec", "selector")));
 }
 
-void replica_set(Row& row) {
+void replicas_row(Row& row, const std::string& selector) {
   const Value& o = row.object();
   row.name();
   row.integer(o.int_at_or(0, "spec", "replicas"));
@@ -28,19 +28,12 @@ void replica_set(Row& row) {
   row.integer(o.int_at_or(0, "status", "readyReplicas"));
   row.age();
   containers(row, template_spec(o));
-  row.text(or_none(selector_text(o.get("spec", "selector"))));
+  row.text(or_none(selector));
 }
 
-void replication_controller(Row& row) {
-  const Value& o = row.object();
-  row.name();
-  row.integer(o.int_at_or(0, "spec", "replicas"));
-  row.integer(o.int_at_or(0, "status", "replicas"));
-  row.integer(o.int_at_or(0, "status", "readyReplicas"));
-  row.age();
-  containers(row, template_spec(o));
-  row.text(or_none(map_text(o.members_at("spec", "selector"))));
-}
+void replica_set(Row& row) { replicas_row(row, selector_text(row.object().get("spec", "selector"))); }
+
+void replication_controller(Row& row) { replicas_row(row, map_text(row.object().members_at("spec", "selector"))); }
 
 void stateful_set(Row& row) {
   const Value& o = row.object();
