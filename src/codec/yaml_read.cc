@@ -87,7 +87,8 @@ struct Entry {
 // Nodes to values. Does not recurse: ten thousand levels are allowed.
 class Decoder {
  public:
-  Decoder(Arena& arena, const YamlOptions& options) : arena_(arena), options_(options) {}
+  Decoder(Arena& arena, const YamlOptions& options, int inside_keys = 0)
+      : arena_(arena), options_(options), inside_keys_(inside_keys) {}
 
   Result<Value> decode(const YamlNode& root);
 
@@ -135,7 +136,8 @@ class Decoder {
   }
 
   Arena& arena_;
-  const YamlOptions& options_;
+  const YamlOptions& options_;  // Whoever makes the decoder keeps them.
+  const int inside_keys_;
   std::vector<Frame> frames_;
   std::vector<Value> items_;
   std::vector<Entry> entries_;
@@ -337,7 +339,11 @@ bool Decoder::map_key(const YamlNode* node, Key& key) {
   if (via != nullptr) open_aliases_.erase(via);
   if (node->kind == YamlNode::Kind::Scalar) return scalar(*node, key);
   // Named by what it is; what it holds can be anything.
-  Decoder inner(arena_, {});
+  // One decoder stands on the stack for each key that lies inside a key.
+  constexpr int kMostInsideKeys = 32;
+  if (inside_keys_ == kMostInsideKeys) return fail("exceeded max depth of keys inside keys");
+  const YamlOptions no_wishes;
+  Decoder inner(arena_, no_wishes, inside_keys_ + 1);
   const Result<Value> value = inner.decode(*node);
   if (!value) {
     const std::string& message = value.error().message;

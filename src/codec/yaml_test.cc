@@ -64,6 +64,8 @@ const Case kDocuments[] = {
     {"keys come out sorted", "b: 1\na: 2\nB: 3\n", R"({"B":3,"a":2,"b":1})"},
     {"keys become texts", "on: a\n0x10: b\n1.5: c\n", R"({"1.5":"c","16":"b","true":"a"})"},
     {"a null key", "~: 1", "error: unsupported map key of type: %!s(<nil>), key: <nil>, value: 1"},
+    {"a map with a duplicate as key", "{{k, k}}",
+     "error: yaml: invalid map key: map[interface {}]interface {}{\"k\":interface {}(nil)}"},
     {"a list as key", "? [1]\n: 2", "error: yaml: invalid map key: []interface {}{1}"},
     {"aliases", "a: &x {k: 1}\nb: *x\n", R"({"a":{"k":1},"b":{"k":1}})"},
     {"an anchor used again", "a: &x 1\nb: *x\nc: &x 2\nd: *x\n", R"({"a":1,"b":1,"c":2,"d":2})"},
