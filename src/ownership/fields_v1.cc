@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 
 #include "ownership/deep.h"
 #include "ownership/field_set.h"
@@ -650,12 +651,23 @@ void append_number(std::string& out, double d) {
     out += "null";
     return;
   }
-  char digits[400];
+  char text[40];
   const double magnitude = std::fabs(d);
   const bool exponent = magnitude != 0 && (magnitude < 1e-6 || magnitude >= 1e21);
-  const auto end = std::to_chars(digits, digits + sizeof digits, d,
-                                 exponent ? std::chars_format::scientific : std::chars_format::fixed);
-  out.append(digits, end.ptr);
+  const bool padded = magnitude > kExactIntegers && !exponent;
+  const auto format = exponent || padded ? std::chars_format::scientific : std::chars_format::fixed;
+  char* end = std::to_chars(text, text + sizeof text, d, format).ptr;
+  if (!padded) {
+    out.append(text, end);
+    return;
+  }
+  // The shortest digits that read back as the same number, and zeros up to the point.
+  char* e = std::find(text, end, 'e');
+  int power = 0;
+  std::from_chars(e + 2, end, power);
+  const size_t start = out.size();
+  std::copy_if(text, e, std::back_inserter(out), [](char c) { return c != '.'; });
+  out.append(static_cast<size_t>(power) + 1 + (d < 0 ? 1 : 0) - (out.size() - start), '0');
 }
 
 void append_integer(std::string& out, int64_t i) {
