@@ -14,11 +14,6 @@ using std::chrono_literals::operator""ms;
 // How often caches look at the clock: bookmarks are a matter of seconds, waiting for revisions of tenths.
 constexpr auto kTickInterval = 100ms;
 
-const types::Resource& stored_version(const types::Resource& resource) {
-  const types::Resource* stored = types::find_kind(resource.storage_group, resource.storage_version, resource.kind);
-  return stored == nullptr ? resource : *stored;
-}
-
 void tick(Api::State& state) {
   if (state.closing.load(std::memory_order_acquire)) return;
   for (auto& [prefix, storage] : state.storages) storage->cache().tick();

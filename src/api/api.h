@@ -19,6 +19,7 @@
 #include "api/rbac_authorizer.h"
 #include "api/registry.h"
 #include "api/request_info.h"
+#include "api/stored_check.h"
 #include "auth/auth.h"
 #include "base/clock.h"
 #include "base/error.h"

@@ -140,6 +140,11 @@ std::shared_ptr<const ObjectCodec> make_builtin_codec(const types::Resource& sto
   return std::make_shared<BuiltinCodec>(stored, gates);
 }
 
+const types::Resource& stored_version(const types::Resource& resource) {
+  const types::Resource* stored = types::find_kind(resource.storage_group, resource.storage_version, resource.kind);
+  return stored == nullptr ? resource : *stored;
+}
+
 std::string replace_revision(std::string_view enveloped, std::string_view revision) {
   std::string out;
   out.reserve(enveloped.size() + revision.size() + 8);

@@ -26,6 +26,9 @@ class ObjectCodec : public cache::Codec {
   virtual Result<std::string> body_of(Arena& arena, const Value& tree) const = 0;
 };
 
+// The version of a built-in kind that lies in the store.
+const types::Resource& stored_version(const types::Resource& resource);
+
 std::shared_ptr<const ObjectCodec> make_builtin_codec(const types::Resource& stored, const Gates& gates);
 
 // An enveloped object with another resourceVersion (empty: none, as the store has it).

@@ -17,6 +17,7 @@ using Command = std::function<int()>;  // Its exit code.
 
 Command add_serve(CLI::App& app);
 Command add_kubeconfig(CLI::App& app);
+Command add_store(CLI::App& app);
 
 // Replaces `--config FILE` (or --config=FILE) by the flags in the file, before those on the command line, which
 // therefore win. A line is `name = value` or `name: value`; '#' begins a comment. The error names the file and the

@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
       "namespaces");
 
   std::vector<std::pair<CLI::App*, cli::Command>> commands;
-  for (auto add : {cli::add_serve, cli::add_kubeconfig}) {
+  for (auto add : {cli::add_serve, cli::add_kubeconfig, cli::add_store}) {
     cli::Command run = add(app);
     commands.emplace_back(app.get_subcommands({}).back(), std::move(run));
   }

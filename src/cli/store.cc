@@ -1,0 +1,173 @@
+// holdfast store copy|check|backup|restore: moving and checking what a server keeps.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+
+#include "api/api.h"
+#include "cache/cache.h"
+#include "cli/commands.h"
+#include "store/store.h"
+
+namespace holdfast::cli {
+namespace {
+
+struct StoreFlags {
+  std::string from, to, data_dir, file;
+  std::string etcd_prefix = "/registry";
+  std::string etcd_cafile, etcd_certfile, etcd_keyfile;
+};
+
+bool is_url(std::string_view text) { return text.starts_with("http://") || text.starts_with("https://"); }
+
+// A server's data directory, a backup file that is there, or the URLs of an etcd.
+store::Location location_of(const std::string& text, const StoreFlags& flags) {
+  if (is_url(text)) {
+    store::EtcdOptions etcd;
+    for (size_t begin = 0; begin <= text.size();) {
+      const size_t end = std::min(text.find(',', begin), text.size());
+      if (end > begin) etcd.endpoints.push_back(text.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    etcd.ca_file = flags.etcd_cafile;
+    etcd.cert_file = flags.etcd_certfile;
+    etcd.key_file = flags.etcd_keyfile;
+    return etcd;
+  }
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(text, ignored)) return store::BackupFile{text};
+  store::RocksOptions rocks;
+  rocks.directory = text + "/store";
+  return rocks;
+}
+
+// An etcd may be others' too; an embedded store and its backups are the server's alone.
+std::string taken_prefix(const StoreFlags& flags, bool etcd) { return etcd ? flags.etcd_prefix + "/" : "/"; }
+
+bool is_etcd(const store::Location& location) { return std::holds_alternative<store::EtcdOptions>(location); }
+
+// How far it has come, on one line that is written over again; nothing when nobody watches.
+class ProgressLine {
+ public:
+  explicit ProgressLine(const char* verb) : verb_(verb), shown_(isatty(STDERR_FILENO) == 1) {}
+  ~ProgressLine() { clear(); }
+
+  void show(const store::Moved& so_far) {
+    if (!shown_) return;
+    fprintf(stderr, "\r\033[K%s %llu objects, %.1f MB", verb_, static_cast<unsigned long long>(so_far.items),
+            static_cast<double>(so_far.bytes) / 1e6);
+    fflush(stderr);
+    used_ = true;
+  }
+  void clear() {
+    if (used_) fputs("\r\033[K", stderr);
+    used_ = false;
+  }
+
+ private:
+  const char* const verb_;
+  const bool shown_;
+  bool used_ = false;
+};
+
+std::string summary(const store::Moved& moved) {
+  char text[128];
+  snprintf(text, sizeof text, "%llu objects, %.1f MB, at revision %llu", static_cast<unsigned long long>(moved.items),
+           static_cast<double>(moved.bytes) / 1e6, static_cast<unsigned long long>(moved.revision.value));
+  return text;
+}
+
+int move(const store::Location& from, const store::Location& to, const StoreFlags& flags, const char* verb,
+         const std::string& target) {
+  ProgressLine line(verb);
+  store::MoveOptions options;
+  options.prefix = taken_prefix(flags, is_etcd(from) || is_etcd(to));
+  options.progress = [&line](const store::Moved& so_far) { line.show(so_far); };
+  if (is_etcd(to)) {
+    options.convert = [](std::string_view key, std::string_view value) -> store::StoreResult<std::string> {
+      Result<std::string> converted = cache::kubernetes_value(value);
+      if (converted) return std::move(*converted);
+      return store::StoreError{store::ErrorKind::Corrupt, std::string(key) + ": " + converted.error().message};
+    };
+  }
+  store::StoreResult<store::Moved> moved = store::copy_store(from, to, options);
+  line.clear();
+  if (!moved) return fail(moved.error().message.c_str());
+  printf("%s: %s\n", target.c_str(), summary(*moved).c_str());
+  return 0;
+}
+
+int check(const StoreFlags& flags) {
+  ProgressLine line("checked");
+  const store::Location location = location_of(flags.from, flags);
+  store::CheckOptions options;
+  options.prefix = taken_prefix(flags, is_etcd(location));
+  options.verify = api::make_stored_check(flags.etcd_prefix);
+  options.progress = [&line](const store::Moved& so_far) { line.show(so_far); };
+  store::StoreResult<store::CheckReport> report = store::check_store(location, options);
+  line.clear();
+  if (!report) return fail(report.error().message.c_str());
+  for (const store::Problem& problem : report->problems) {
+    printf("%s: %s\n", problem.where.c_str(), problem.what.c_str());
+  }
+  const uint64_t problems = report->problems.size() + report->more_problems;
+  printf("%s: %s: %s\n", flags.from.c_str(), summary(report->checked).c_str(),
+         problems == 0 ? "nothing is damaged" : (std::to_string(problems) + " problems").c_str());
+  return problems == 0 ? 0 : 1;
+}
+
+void add_etcd_flags(CLI::App& c, StoreFlags& flags) {
+  c.add_option("--etcd-prefix", flags.etcd_prefix, "Prefix of all keys, as the server has it")->capture_default_str();
+  c.add_option("--etcd-cafile", flags.etcd_cafile, "Certificate authority of etcd");
+  c.add_option("--etcd-certfile", flags.etcd_certfile, "Client certificate for etcd");
+  c.add_option("--etcd-keyfile", flags.etcd_keyfile, "Its key");
+}
+
+}  // namespace
+
+Command add_store(CLI::App& app) {
+  auto flags = std::make_shared<StoreFlags>();
+  CLI::App* c = app.add_subcommand("store", "Copy, check, back up and restore what a server keeps.");
+  c->require_subcommand(1);
+
+  CLI::App* copy = c->add_subcommand("copy", "Copy every object to an empty store. The source may be in use.");
+  copy->add_option("--from", flags->from, "A server's data directory, a backup file, or an etcd: URL,URL,...")
+      ->required();
+  copy->add_option("--to", flags->to, "A new data directory, or an etcd that holds nothing yet")->required();
+  add_etcd_flags(*copy, *flags);
+  copy->footer(
+      "\nA data directory keeps every resourceVersion; an etcd numbers anew, so stop the server before moving there."
+      "\nKeys and certificates (DIR/pki) are not part of the store.");
+
+  CLI::App* checked =
+      c->add_subcommand("check", "Read everything and name what is damaged; exits with 1 if anything is.");
+  checked->add_option("location", flags->from, "A server's data directory, a backup file, or an etcd: URL,URL,...")
+      ->required();
+  add_etcd_flags(*checked, *flags);
+
+  CLI::App* backup =
+      c->add_subcommand("backup", "Write the embedded store's newest state to a file; it may be in use.");
+  backup->add_option("--data-dir", flags->data_dir, "The server's")->required();
+  backup->add_option("file", flags->file, "The backup; must not be there yet")->required();
+
+  CLI::App* restore = c->add_subcommand("restore", "Make an embedded store of a backup.");
+  restore->add_option("--data-dir", flags->data_dir, "The server's; must hold no store")->required();
+  restore->add_option("file", flags->file, "The backup")->required();
+
+  for (CLI::App* command : {copy, checked, backup, restore}) {
+    for (CLI::Option* option : command->get_options()) option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  }
+  return [=] {
+    const store::RocksOptions embedded{.directory = flags->data_dir + "/store"};
+    const store::BackupFile file{flags->file};
+    if (copy->parsed()) {
+      return move(location_of(flags->from, *flags), location_of(flags->to, *flags), *flags, "copied", flags->to);
+    }
+    if (checked->parsed()) return check(*flags);
+    if (backup->parsed()) return move(embedded, file, *flags, "backed up", flags->file);
+    return move(file, embedded, *flags, "restored", flags->data_dir);
+  };
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""`holdfast store copy|check|backup|restore` as a user types them, between running servers and a real etcd.
+
+store_test.py PATH/TO/holdfast
+"""
+import json, os, subprocess, sys, tempfile, unittest, shutil
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, '..', 'clients')]
+from etcd import Etcd
+from server import Server, Kubectl
+
+BINARY = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else 'build/release/bin/holdfast'
+
+OBJECTS = '''
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: widgets, kind: Widget}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, labels: {app: web}}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: c, image: nginx, ports: [{containerPort: 80}]}]}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: one}
+data: {a: b}
+'''
+WIDGET = '{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"n": 1}}'
+
+
+class StoreCommands(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix='holdfast-store-')
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def path(self, name):
+        path = os.path.join(self.folder, name)
+        return path
+
+    def store(self, *words, fails=False):
+        done = subprocess.run([BINARY, 'store', *words], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 1 if fails else 0, done.stdout + done.stderr)
+        return done.stdout + done.stderr
+
+    def serve(self, name, *flags):
+        data = self.path(name)
+        os.makedirs(data, exist_ok=True)
+        server = Server(BINARY, *flags, data_dir=data)
+        server.start()
+        self.addCleanup(server.stop)
+        return server, Kubectl(server.kubeconfig, self.path('cache-' + name))
+
+    def etcd(self):
+        etcd = Etcd()
+        self.addCleanup(etcd.stop)
+        return etcd
+
+    def filled(self):
+        """A running server with objects of every sort."""
+        server, kubectl = self.serve('a', '--controllers=none')
+        kubectl.run('apply', '--server-side', '--field-manager=me', '-f', '-', stdin=OBJECTS)
+        kubectl.run('wait', '--for=condition=established', 'crd/widgets.example.com')
+        kubectl.run('create', '-f', '-', stdin=WIDGET)
+        return server, kubectl
+
+    def everything(self, kubectl, revisions=True):
+        """What users see of the objects, ownership included."""
+        out = {}
+        for kind in ('deployments', 'configmaps', 'namespaces', 'crds', 'clusterroles', 'services', 'widgets'):
+            items = kubectl.json('get', kind, '-A', '--show-managed-fields')['items']
+            for item in items:
+                if not revisions:
+                    item['metadata'].pop('resourceVersion')
+                out[kind, item['metadata'].get('namespace'), item['metadata']['name']] = item
+        return out
+
+    def test_a_backup_of_a_running_server_is_restored_with_its_revisions(self):
+        server, kubectl = self.filled()
+        want = self.everything(kubectl)
+        backup = self.path('backup')
+        self.assertRegex(self.store('backup', '--data-dir', self.path('a'), backup), r'backup: \d+ objects, .* at revision \d+\n$')
+        self.assertIn('exists already', self.store('backup', '--data-dir', self.path('a'), backup, fails=True))
+        kubectl.run('delete', 'configmap', 'one')
+        self.assertIn('nothing is damaged', self.store('check', backup))
+        self.assertIn('nothing is damaged', self.store('check', self.path('a')))
+        self.assertIn('is not empty', self.store('restore', '--data-dir', self.path('a'), backup, fails=True))
+        self.store('restore', '--data-dir', self.path('b'), backup)
+        _, kubectl = self.serve('b', '--controllers=none')
+        self.assertEqual(self.everything(kubectl), want)
+
+    def test_objects_move_to_an_etcd_and_home_again(self):
+        server, kubectl = self.filled()
+        want = self.everything(kubectl, revisions=False)
+        server.stop()
+        etcd = self.etcd()
+        self.store('copy', '--from', self.path('a'), '--to', etcd.url)
+        self.assertIn('is not empty', self.store('copy', '--from', self.path('a'), '--to', etcd.url, fails=True))
+        self.assertIn('nothing is damaged', self.store('check', etcd.url))
+        # As kube-apiserver writes them: nothing of our own form is left.
+        for key, (value, _) in etcd.values().items():
+            self.assertNotIn(b'holdfast/', value, key)
+            self.assertNotIn(b'FieldsV2', value, key)
+        server, kubectl = self.serve('on-etcd', '--etcd-servers', etcd.url, '--controllers=none')
+        self.assertEqual(self.everything(kubectl, revisions=False), want)
+        kubectl.run('delete', 'configmap', 'one')
+        want = self.everything(kubectl, revisions=False)
+        self.store('copy', '--from', etcd.url, '--to', self.path('home'))
+        server.stop()
+        _, kubectl = self.serve('home', '--controllers=none')
+        self.assertEqual(self.everything(kubectl, revisions=False), want)
+        kubectl.run('apply', '--server-side', '--field-manager=me', '-f', '-', stdin=OBJECTS)
+
+    def test_damage_is_named(self):
+        etcd = self.etcd()
+        server, kubectl = self.serve('on-etcd', '--etcd-servers', etcd.url, '--controllers=none')
+        kubectl.run('create', 'configmap', 'whole')
+        server.stop()
+        good = etcd.values()['/registry/configmaps/default/whole'][0]
+        etcd.put('/registry/configmaps/default/cut', good[:-20])
+        etcd.put('/registry/configmaps/default/moved', good)
+        etcd.put('/registry/example.com/widgets/default/w', b'{')
+        out = self.store('check', etcd.url, fails=True)
+        self.assertIn('/registry/configmaps/default/moved: it holds the object default/whole\n', out)
+        for key in ('/registry/configmaps/default/cut: ', '/registry/example.com/widgets/default/w: '):
+            self.assertIn('\n' + key, '\n' + out)
+        self.assertNotIn('default/whole: ', out)
+        self.assertIn(': 3 problems\n', out)
+
+    def test_flipped_bits_of_an_embedded_store_are_found(self):
+        server, _ = self.filled()
+        server.stop()
+        files = [os.path.join(self.path('a'), 'store', f) for f in os.listdir(os.path.join(self.path('a'), 'store'))]
+        largest = max((f for f in files if f.endswith(('.log', '.sst'))), key=os.path.getsize)
+        with open(largest, 'r+b') as f:
+            f.seek(os.path.getsize(largest) // 2)
+            byte = f.read(1)[0]
+            f.seek(-1, 1)
+            f.write(bytes([byte ^ 0x10]))
+        self.assertIn('problems', self.store('check', self.path('a'), fails=True))
+
+    def test_mistakes_are_one_line(self):
+        for words, want in (
+                (('check', self.path('nothing')), 'there is no store'),
+                (('copy', '--from', self.path('nothing'), '--to', self.path('b')), 'there is no store'),
+                (('copy', '--from', self.path('nothing')), '--to is required'),
+                (('check', 'http://127.0.0.1:1'), '127.0.0.1:1'),
+                (('restore', '--data-dir', self.path('b'), self.path('nothing')), self.path('nothing')),
+                ((), 'subcommand')):
+            with self.subTest(words=words):
+                out = self.store(*words, fails=True)
+                self.assertIn(want, out)
+                self.assertEqual(out.count('\n'), 1, out)
+
+
+if __name__ == '__main__':
+    unittest.main(verbosity=1)
