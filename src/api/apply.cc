@@ -126,7 +126,8 @@ Result<WriteOptions> parse_apply_options(Call& call, PatchType type, std::string
     return decoded.take_error();
   }
   Result<DeclaredOptions> declared = take_declared_options(call, *decoded);
-  if (!options && declared && declared->field_manager && call.query.get("fieldManager").empty()) {
+  const bool names_manager = !declared || declared->field_manager;
+  if (!options && names_manager && call.query.get("fieldManager").empty()) {
     options = parse_write_options(call.query, WriteKind::Apply, WriteManager::GivenElsewhere);
   }
   if (!options) return options;

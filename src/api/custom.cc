@@ -207,6 +207,15 @@ struct MetadataTyper {
   const Gates& gates;
   std::vector<std::string>* unknown;
 
+  // The object's own may carry options, which are for the request and not for the type.
+  Result<Value> own_metadata(const Value& value, const std::string& path) {
+    const Value* options = gates.on(Gate::DeclarativeFieldManager) ? value.find("options") : nullptr;
+    if (options == nullptr) return metadata(value, path);
+    Result<Value> typed = metadata(without_member(arena, value, "options"), path);
+    if (!typed) return typed;
+    return with_member(arena, *typed, "options", *options);
+  }
+
   Result<Value> metadata(const Value& value, const std::string& path) {
     codec::TypedReport report;
     Result<Value> typed = codec::to_typed(arena, object_meta(), value, {.gates = &gates}, &report);
@@ -242,7 +251,8 @@ struct MetadataTyper {
       const std::string here = path.empty() ? std::string(member.key) : path + "." + std::string(member.key);
       Result<Value> next = member.value;
       if (resource && member.key == "metadata") {
-        next = metadata(member.value.is_null() ? Value::empty_map() : member.value, here);
+        const Value& given = member.value.is_null() ? Value::empty_map() : member.value;
+        next = root ? own_metadata(given, here) : metadata(given, here);
       } else if (const types::Type* child = child_of(type, member.key)) {
         next = walk(*child, member.value, false, here);
       }

@@ -231,7 +231,7 @@ Result<Accepted> negotiate(const NegotiationInput& input, const Offer& offer, co
       return candidate;
     }
   }
-  return not_acceptable(offer.stream && offer.protobuf_objects ? kStreamTypes : kTypes);
+  return not_acceptable(kTypes);
 }
 
 Accepted negotiate_error(const NegotiationInput& input) {

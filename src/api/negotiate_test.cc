@@ -43,6 +43,8 @@ TEST(NegotiateTest, YamlCannotStream) {
   EXPECT_EQ(outcome("application/yaml", {.stream = true}),
             "only the following media types are accepted: application/json;stream=watch, "
             "application/vnd.kubernetes.protobuf;stream=watch, application/cbor-seq");
+  // What is refused before that is refused as for a list.
+  EXPECT_EQ(outcome("application/cbor-seq", {.stream = true}), outcome("application/cbor-seq"));
 }
 
 TEST(NegotiateTest, AnyOfTheSpellingsOmitsManagedFields) {

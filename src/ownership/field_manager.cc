@@ -380,12 +380,24 @@ UpdateResult FieldManager::State::update(Arena& arena, const UpdateRequest& requ
 
 Result<ApplyResult> FieldManager::State::apply(Arena& arena, const ApplyRequest& request) const {
   const State& s = *this;
-  const std::string_view config_version = request.config.text_at("apiVersion");
-  const std::string_view config_kind = request.config.text_at("kind");
+  // Markers first: what is left must fit like any configuration, and one that stands for the kind is named as such.
+  Engine::ApplyOptions how;
+  how.force = request.force;
+  Value config = request.config;
+  if (s.options.unset_markers && has_marker(config)) {
+    Result<Unset> unset = take_markers(arena, *s.own->type, config);
+    if (!unset) return unset.take_error();
+    config = unset->config;
+    how.unset = unset->paths;
+    how.defaults = &s.options.declared_defaults;
+  }
+
+  const std::string_view config_version = config.text_at("apiVersion");
+  const std::string_view config_kind = config.text_at("kind");
   if (config_version != s.options.api_version || config_kind != s.options.kind) {
     return bad_request("invalid object type: " + kind_text(config_version, config_kind));
   }
-  if (const Value* sent = request.config.get("metadata", "managedFields"); sent != nullptr && !sent->is_null()) {
+  if (const Value* sent = config.get("metadata", "managedFields"); sent != nullptr && !sent->is_null()) {
     return bad_request("metadata.managedFields must be nil");
   }
 
@@ -403,17 +415,6 @@ Result<ApplyResult> FieldManager::State::apply(Arena& arena, const ApplyRequest&
     managed = std::move(*tracked);
   }
 
-  // Markers first: what is left must fit the type like any configuration.
-  Engine::ApplyOptions how;
-  how.force = request.force;
-  Value config = request.config;
-  if (s.options.unset_markers && has_marker(config)) {
-    Result<Unset> unset = take_markers(arena, *s.own->type, config);
-    if (!unset) return unset.take_error();
-    config = unset->config;
-    how.unset = unset->paths;
-    how.defaults = &s.options.declared_defaults;
-  }
   if (std::string why = validate(*s.own->type, config, Duplicates::Refused); !why.empty()) {
     return unknown_error("failed to create typed patch object (" + object_text(config, config_version, config_kind) +
                          "): " + why);

@@ -1,19 +1,47 @@
 """A Holdfast server for one test: started on an empty store, stopped at the end. Standard library only."""
-import http.client, json, os, shutil, signal, ssl, subprocess, tempfile, time
+import http.client, json, os, shutil, signal, ssl, subprocess, sys, tempfile, time
 from urllib.parse import urlsplit
+
+failures = []
+
+
+def check(condition, what):
+    if not condition:
+        failures.append(what)
+        print("FAIL", what)
+
+
+def run_parts(server, parts):
+    """Each part by itself: what goes wrong in one is told, and the others still run."""
+    for part in parts:
+        try:
+            part(server)
+        except (AssertionError, KeyError, IndexError, TypeError, ValueError) as problem:
+            check(False, f"{part.__name__}: {problem!r}")
+
+
+def finish():
+    print("failed" if failures else "passed")
+    sys.exit(1 if failures else 0)
 
 
 class Server:
     def __init__(self, holdfast, gates=""):
+        self.holdfast = holdfast
         self.dir = tempfile.mkdtemp()
-        data = os.path.join(self.dir, "data")
+        self.log = open(os.path.join(self.dir, "log"), "w+")
+        self.start(gates)
+
+    def start(self, gates=""):
+        holdfast, data = self.holdfast, os.path.join(self.dir, "data")
         command = [holdfast, "serve", "--data-dir", data, "--listen", "127.0.0.1:0", "--controllers=none",
                    "--disable-admission-plugins=ServiceAccount,Priority"]
         if gates:
             command.append("--feature-gates=" + gates)
-        self.log = open(os.path.join(self.dir, "log"), "w+")
-        self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log)
         kubeconfig = os.path.join(data, "kubeconfig")
+        if os.path.exists(kubeconfig):
+            os.remove(kubeconfig)  # Written again when the server is ready.
+        self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log)
         deadline = time.time() + 60
         while not (os.path.exists(kubeconfig) and os.path.getsize(kubeconfig)):
             if self.process.poll() is not None or time.time() > deadline:
@@ -28,13 +56,21 @@ class Server:
         self.tls.load_cert_chain(os.path.join(pki, "admin.crt"), os.path.join(pki, "admin.key"))
         self.tls.check_hostname = False
 
-    def stop(self):
+    def end(self):
         self.process.send_signal(signal.SIGTERM)
         try:
             self.process.wait(10)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+
+    def restart(self, gates=""):
+        """The same data, other gates."""
+        self.end()
+        self.start(gates)
+
+    def stop(self):
+        self.end()
         self.log.close()
         shutil.rmtree(self.dir, ignore_errors=True)
 

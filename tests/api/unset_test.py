@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""unset_test.py HOLDFAST: fields that an apply configuration takes out with {k8s_io__value: unset}, on a custom and on built-in kinds."""
+import json, sys
+
+from serve import Server, check, finish, run_parts
+from widgets import APPLY, JSON_PATCH, MERGE, UNSET, WIDGETS, apply, define, owns, widget
+
+DEPLOYMENT = "/apis/apps/v1/namespaces/default/deployments/d"
+
+
+def deployment(**spec):
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": spec}
+
+
+WHOLE_DEPLOYMENT = deployment(replicas=3, minReadySeconds=5, selector={"matchLabels": {"a": "b"}}, template={
+    "metadata": {"labels": {"a": "b"}}, "spec": {"containers": [
+        {"name": "c", "image": "i:1", "ports": [{"containerPort": 80}, {"containerPort": 90, "protocol": "UDP"}], "env": [{"name": "X", "value": "1"}]}]}})
+
+
+def every_sort_of_field(server):
+    full = {"size": 1, "note": "n", "box": {"a": "1", "b": "2"}, "options": {"x": "1", "y": "2"}, "atom": {"a": "1"}, "words": ["w"], "tags": ["t", "u"],
+            "ports": [{"port": 80, "name": "web"}, {"port": 81}]}
+    for name in full:
+        apply(server, widget(f"sort-{name}", **full), "first")
+        done = apply(server, widget(f"sort-{name}", **{name: UNSET}), "second", force=True)
+        check(name not in done["spec"] and all(other in done["spec"] for other in full if other != name), f"{name} is gone, the rest stays")
+        check(owns(done, "second", "spec", name) and not owns(done, "first", "spec", name), f"who unset {name} owns it")
+        again = apply(server, widget(f"sort-{name}", **{name: UNSET}), "second")
+        check(again["metadata"]["resourceVersion"] == done["metadata"]["resourceVersion"], f"unsetting {name} again writes nothing")
+        refused = apply(server, widget(f"sort-{name}", **{name: full[name]}), "third", want=409)
+        check("second" in refused["message"], f"setting {name} conflicts with who unset it")
+        released = apply(server, widget(f"sort-{name}", size=5), "second", force=True)
+        check(not owns(released, "second", "spec", name) or name == "size", f"without the marker {name} is released")
+
+
+def parts_of_containers(server):
+    full = {"box": {"a": "1", "b": "2"}, "options": {"x": "1", "y": "2"}, "ports": [{"port": 80, "name": "web"}, {"port": 80, "protocol": "UDP"}]}
+    apply(server, widget("parts", **full), "first")
+    done = apply(server, widget("parts", box={"b": UNSET}, options={"y": UNSET}, ports=[{"port": 80, **UNSET}]), "second", force=True)
+    check(done["spec"]["box"] == {"a": "1"} and done["spec"]["options"] == {"x": "1"}, "a member of a struct and of a map")
+    check(done["spec"]["ports"] == [{"port": 80, "protocol": "UDP"}], "an item of a keyed list, its defaulted key completed")
+    check(owns(done, "second", "spec", "ports", 'k:{"port":80,"protocol":"TCP"}') and not owns(done, "first", "spec", "ports", 'k:{"port":80,"protocol":"TCP"}'), "the item moves")
+    check(owns(done, "second", "spec", "options", "y") and owns(done, "first", "spec", "options", "x") and not owns(done, "first", "spec", "options", "y"), "of a map, b moves and a stays")
+    refused = apply(server, widget("parts", options=UNSET), "third", want=409)
+    check(".spec.options.x" in refused["message"], "a container conflicts at what others own below it")
+
+
+def sharing(server):
+    apply(server, widget("shared", size=1), "first")
+    apply(server, widget("shared", size=UNSET), "a", force=True)
+    both = apply(server, widget("shared", size=UNSET), "b")
+    check(owns(both, "a", "spec", "size") and owns(both, "b", "spec", "size"), "two who unset the same field share it")
+    one = apply(server, widget("shared", note="x"), "a")
+    check(owns(one, "b", "spec", "size") and not owns(one, "a", "spec", "size"), "one of them lets go, the other keeps it")
+
+
+def defaults(server):
+    apply(server, widget("defaulted", color="red"), "first")
+    done = apply(server, widget("defaulted", color=UNSET), "second", force=True)
+    check(done["spec"]["color"] == "blue" and owns(done, "second", "spec", "color"), "a default comes back, owned by who unset the field")
+    shared = apply(server, widget("defaulted", color=UNSET), "third")
+    check(owns(shared, "third", "spec", "color") and owns(shared, "second", "spec", "color"), "two that unset a defaulted field share it")
+    again = apply(server, widget("defaulted", color=UNSET), "third")
+    check(again["metadata"]["resourceVersion"] == shared["metadata"]["resourceVersion"], "and again: nothing")
+
+
+def mixes_with_updates(server):
+    apply(server, widget("mixed", note="n", size=UNSET), "owner")
+    updated = server.json("PATCH", WIDGETS + "/mixed?fieldManager=updater", {"spec": {"size": 4}}, content_type=MERGE, want=200)
+    check(updated["spec"]["size"] == 4 and owns(updated, "updater", "spec", "size", operation="Update") and not owns(updated, "owner", "spec", "size"), "an update takes the field")
+    refused = apply(server, widget("mixed", note="n", size=UNSET), "owner", want=409)
+    check("updater" in refused["message"], "and the next unset conflicts with it")
+    back = apply(server, widget("mixed", note="n", size=UNSET), "owner", force=True)
+    check("size" not in back["spec"] and owns(back, "owner", "spec", "size"), "with force it is unset again")
+    for type, patch in ((MERGE, {"spec": {"note": "m"}}), (JSON_PATCH, [{"op": "replace", "path": "/spec/note", "value": "j"}])):
+        patched = server.json("PATCH", WIDGETS + "/mixed?fieldManager=other", patch, content_type=type, want=200)
+        check(owns(patched, "owner", "spec", "size"), f"a patch of another field leaves it ({type})")
+    whole = server.json("GET", WIDGETS + "/mixed")
+    whole["spec"]["note"] = "put"
+    check(owns(server.json("PUT", WIDGETS + "/mixed?fieldManager=other", whole, want=200), "owner", "spec", "size"), "and so does a PUT")
+
+
+def built_in_kinds(server):
+    apply(server, WHOLE_DEPLOYMENT, "first", DEPLOYMENT)
+    refused = apply(server, deployment(minReadySeconds=UNSET), "second", DEPLOYMENT, want=409)
+    check(".spec.minReadySeconds" in refused["message"], "unsetting another's field is a conflict")
+    container = {"name": "c", "ports": [{"containerPort": 80, **UNSET}], "env": [{"name": "X", **UNSET}]}
+    done = apply(server, deployment(minReadySeconds=UNSET, template={"spec": {"containers": [container]}}), "second", DEPLOYMENT, force=True)
+    left = done["spec"]["template"]["spec"]["containers"][0]
+    check("minReadySeconds" not in done["spec"] and left["ports"] == [{"containerPort": 90, "protocol": "UDP"}] and "env" not in left, "fields and items of a Deployment")
+    check(owns(done, "second", "spec", "minReadySeconds") and owns(done, "second", "spec", "template", "spec", "containers", 'k:{"name":"c"}', "env", 'k:{"name":"X"}'), "their ownership")
+    as_cbor = b"\xd9\xd9\xf7" + cbor(deployment(minReadySeconds=UNSET, template={"spec": {"containers": [container]}}))
+    code, _, data = server.request("PATCH", DEPLOYMENT + "?fieldManager=second", as_cbor, content_type="application/apply-patch+cbor")
+    check(code == 200 and json.loads(data)["metadata"]["resourceVersion"] == done["metadata"]["resourceVersion"], f"the same as CBOR writes nothing: {code}")
+    meta = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "meta", "labels": {"a": "1", "b": "2"}, "finalizers": ["x.com/f"]}, "data": {"k": "v"}}
+    path = "/api/v1/namespaces/default/configmaps/meta"
+    apply(server, meta, "first", path)
+    unset = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "meta", "labels": {"b": UNSET}, "finalizers": UNSET}, "data": UNSET}
+    done = apply(server, unset, "second", path, force=True)
+    check(done["metadata"]["labels"] == {"a": "1"} and "finalizers" not in done["metadata"] and "data" not in done, "labels, finalizers and data of a ConfigMap")
+
+
+def wrong_use(server):
+    apply(server, widget("wrong", size=1), "first")
+    cases = {
+        "another value": (widget("wrong", size={"k8s_io__value": "gone"}), ".spec.size"),
+        "a value that is no text": (widget("wrong", size={"k8s_io__value": 1}), ".spec.size"),
+        "a sibling": (widget("wrong", box={"a": "1", **UNSET}), ".spec.box"),
+        "a sibling in an item": (widget("wrong", ports=[{"port": 80, "name": "n", **UNSET}]), ".spec.ports"),
+        "an element of a set": (widget("wrong", tags=[UNSET]), ".spec.tags"),
+        "inside an atomic map": (widget("wrong", atom={"a": UNSET}), ".spec.atom"),
+        "inside an atomic list": (widget("wrong", words=[UNSET]), ".spec.words"),
+        "a key field": (widget("wrong", ports=[{"port": UNSET}]), ".spec.ports"),
+        "the kind": ({**widget("wrong"), "kind": UNSET}, "marker at .kind:"),
+        "the name": ({**widget("wrong"), "metadata": {"name": UNSET}}, "metadata.name"),
+        "the root": ({**widget("wrong"), **UNSET}, "marker at .:"),
+    }
+    for what, (body, path) in cases.items():
+        code, _, data = server.request("PATCH", WIDGETS + "/wrong?fieldManager=m&force=true", body, content_type=APPLY)
+        check(code in (400, 422) and path in json.loads(data)["message"], f"{what} is refused by its path: {code} {data[:300]}")
+    check(server.json("GET", WIDGETS + "/wrong")["spec"] == {"size": 1, "color": "blue"}, "nothing came of them")
+
+
+def outside_apply(server):
+    code, _, _ = server.request("PATCH", WIDGETS + "/wrong", {"spec": {"size": UNSET}}, content_type=MERGE)
+    check(code == 422, f"in a merge patch the marker is a map like any other: {code}")
+    stored = server.json("PATCH", WIDGETS + "/wrong", {"spec": {"options": UNSET}}, content_type=MERGE, want=200)
+    check(stored["spec"]["options"] == UNSET, "and is kept where a map of texts may stand")
+
+
+def gate_off_and_on_again(server):
+    before = apply(server, widget("gate", note="n", size=UNSET), "owner")
+    server.restart("ServerSideApplyUnsettingFields=false")
+    check(server.json("GET", WIDGETS + "/gate") == before, "gate off: who owns what stays")
+    code, _, data = server.request("PATCH", WIDGETS + "/gate?fieldManager=owner", widget("gate", note="n", size=UNSET), content_type=APPLY)
+    check(code in (400, 422, 500) and b"size" in data, f"gate off: the marker is ordinary data, which does not fit: {code} {data[:200]}")
+    stored = apply(server, widget("plain", options=UNSET), "owner")
+    check(stored["spec"]["options"] == UNSET, "gate off: and is stored where it fits")
+    patched = server.json("PATCH", WIDGETS + "/gate?fieldManager=other", {"spec": {"note": "o"}}, content_type=MERGE, want=200)
+    check(owns(patched, "owner", "spec", "size"), "gate off: a patch leaves the entry")
+    server.restart()
+    check(server.json("GET", WIDGETS + "/gate") == patched, "gate on again: nothing is lost")
+    refused = apply(server, widget("gate", size=2), "third", want=409)
+    check("owner" in refused["message"], "gate on again: it still conflicts")
+    server.restart("ServerSideApplyUnsettingFields=false")
+    released = apply(server, widget("gate", box={"a": "1"}), "owner")
+    check(not owns(released, "owner", "spec", "size"), "gate off: an apply without the marker releases it too")
+
+
+def cbor(value):
+    """As much CBOR as these bodies need."""
+    def head(major, n):
+        return bytes([major << 5 | n]) if n < 24 else bytes([major << 5 | 24, n]) if n < 256 else bytes([major << 5 | 25]) + n.to_bytes(2, "big")
+    if isinstance(value, dict):
+        return head(5, len(value)) + b"".join(cbor(k) + cbor(v) for k, v in value.items())
+    if isinstance(value, list):
+        return head(4, len(value)) + b"".join(map(cbor, value))
+    if isinstance(value, int):
+        return head(0, value)
+    return head(2, len(value.encode())) + value.encode()
+
+
+if __name__ == "__main__":
+    with Server(sys.argv[1]) as server:
+        run_parts(server, (define, every_sort_of_field, parts_of_containers, sharing, defaults, mixes_with_updates, built_in_kinds, wrong_use, outside_apply,
+                           gate_off_and_on_again))
+    finish()
