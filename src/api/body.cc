@@ -317,12 +317,21 @@ Result<Value> decode_body(Call& call, std::string_view bytes, Format format, con
 
   Arena& arena = call.arena;
   const Gates* gates = &call.api.options.gates;
+  const bool custom = call.served->custom && expected.type == call.served->resource->type;
   std::vector<std::string> duplicates;  // Of JSON: field paths; of YAML: lines.
   Result<Value> tree = Value::null();
+  std::string huge_number;  // Why a custom object's number cannot be read; said after its kind was found to be right.
   switch (format) {
     case Format::Json: {
-      tree = codec::decode_json(arena, bytes,
-                                {.duplicates = &duplicates, .keep_huge_numbers = true, .unite_repeated_maps = true});
+      codec::JsonError error;
+      codec::JsonOptions reading{
+          .duplicates = &duplicates, .error = &error, .keep_huge_numbers = !custom, .unite_repeated_maps = true};
+      tree = codec::decode_json(arena, bytes, reading);
+      if (!tree && error.message.starts_with("json: cannot unmarshal number")) {
+        huge_number = std::move(error.message);
+        reading.keep_huge_numbers = true;
+        tree = codec::decode_json(arena, bytes, reading);
+      }
       if (!tree) {
         return unrecognized(expected, "couldn't get version/kind; json parse error: " + tree.error().message, bytes);
       }
@@ -346,9 +355,9 @@ Result<Value> decode_body(Call& call, std::string_view bytes, Format format, con
       break;
     }
   }
-  const bool custom = call.served->custom && expected.type == call.served->resource->type;
   Result<Found> found = custom ? find_custom_kind(*tree, expected, bytes) : find_kind(*tree, expected, bytes);
   if (!found) return found.take_error();
+  if (!huge_number.empty()) return not_handled(*found, expected, huge_number);
   if (custom) return finish_custom_body(call, *tree, format, *found, expected, validation, std::move(duplicates));
   Result<Unit> right = check_kind(*found, expected);
   if (!right) return right.take_error();

@@ -51,6 +51,20 @@ void find_unknown_members(const Value& patch, std::vector<std::string>& findings
   }
 }
 
+// What Go says of the first op, path or from that is no text; empty when there is none.
+std::string text_that_is_none(const Value& patch) {
+  for (const Value& operation : patch.items()) {
+    if (!operation.is_map()) continue;
+    for (const Member& member : operation.members()) {
+      if (member.key != "op" && member.key != "path" && member.key != "from") continue;
+      if (member.value.is_string() || member.value.is_null()) continue;
+      return "json: cannot unmarshal " + std::string(json_kind(member.value)) + " into Go struct field jsonPatchOp." +
+             std::string(member.key) + " of type string";
+    }
+  }
+  return {};
+}
+
 bool is_integral(const Value& value) { return value.is_double() && std::floor(value.as_double()) == value.as_double(); }
 
 // Whether a double with an integral value stands in an integer's place.
@@ -115,7 +129,14 @@ Result<DecodedPatch> decode_patch(Call& call, PatchType type, std::string_view b
   Result<Value> value = codec::decode_json(call.arena, bytes, {.duplicates = &duplicates});
   if (!value) {
     if (type == PatchType::Merge && !checks) return bad_request("Invalid JSON Patch");
-    return bad_request(prefix + value.error().message);
+    std::string why = value.error().message;
+    constexpr std::string_view kNowhere = " into Go value of type float64";
+    if (type == PatchType::Json && checks && why.ends_with(kNowhere)) {
+      // Only the values of operations are read as numbers.
+      why.replace(why.size() - kNowhere.size(), kNowhere.size(),
+                  " into Go struct field jsonPatchOp.value of type float64");
+    }
+    return bad_request(prefix + why);
   }
   patch.value = *value;
   if (type == PatchType::Json) {
@@ -128,6 +149,9 @@ Result<DecodedPatch> decode_patch(Call& call, PatchType type, std::string_view b
       if (operation.is_map() || operation.is_null()) continue;
       return bad_request(prefix + "json: cannot unmarshal " + std::string(json_kind(operation)) +
                          " into Go value of type " + (checks ? "handlers.jsonPatchOp" : "jsonpatch.Operation"));
+    }
+    if (const std::string wrong = checks ? text_that_is_none(patch.value) : ""; !wrong.empty()) {
+      return bad_request(prefix + wrong);
     }
     for (const std::string& finding : duplicates) patch.findings.push_back("json patch " + finding);
     find_unknown_members(patch.value, patch.findings);

@@ -123,6 +123,13 @@ Task<Result<NextObject>> apply_scale_live(Call& call, const WriteOptions& option
   if (!applied) co_return applied.take_error();
   Result<Unit> strict = report_config_findings(call, config, options.field_validation);
   if (!strict) co_return strict.take_error();
+  if (call.served->custom && !equal(applied->object, before.scale)) {
+    // kube-apiserver hands the Scale to the converter of the custom kind, which knows no other group.
+    const std::string shown = "(" + std::string(config.value.text_at("metadata", "namespace")) + "/" +
+                              std::string(config.value.text_at("metadata", "name")) + "; autoscaling/v1, Kind=Scale)";
+    co_return untyped("failed to convert new object " + shown +
+                      " to proper version: request to convert CR to an invalid group/version: autoscaling/v1");
+  }
   Result<Value> scale = typed_from_config(call, applied->object, config.value, scale_type());
   if (!scale) co_return scale.take_error();
   Result<Unit> named = check_name(call, *scale);

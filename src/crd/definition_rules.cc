@@ -15,12 +15,6 @@ namespace {
 
 constexpr size_t kMostSelectableFields = 8;
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(), [](unsigned char c) { return std::tolower(c); });
-  return result;
-}
-
 const Value* member_of(const Value& version, std::string_view key) {
   const Value* value = version.find(key);
   if (value == nullptr || (value->is_list() && value->count() == 0)) return nullptr;
@@ -404,6 +398,12 @@ Error invalid(const Value& definition, const FieldErrors& errors) {
 }
 
 }  // namespace
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(), [](unsigned char c) { return std::tolower(c); });
+  return result;
+}
 
 Result<Unit> validate_definition(const Value& as_sent, const Value* old) {
   FieldErrors errors;

@@ -375,11 +375,38 @@ struct Embedded {
 
   void resource(const Value& value, const Path& at) {
     for (std::string_view name : {"apiVersion", "kind"}) {
-      if (value.text_at(name).empty()) errors.required(at.child(name), "must not be empty");
+      if (!value.has(name)) errors.required(at.child(name));
+    }
+    if (const Value* version = value.find("apiVersion");
+        version != nullptr && name_is_text(*version, at, "apiVersion")) {
+      const std::string_view text = version->as_string();
+      if (std::count(text.begin(), text.end(), '/') > 1)
+        errors.invalid(at.child("apiVersion"), text, "unexpected GroupVersion string: " + std::string(text));
+    }
+    if (const Value* kind = value.find("kind"); kind != nullptr && name_is_text(*kind, at, "kind")) {
+      const std::string why = joined(kinds::dns1035_label_errors(lower(kind->as_string())), ",");
+      if (!why.empty())
+        errors.invalid(at.child("kind"), kind->as_string(), "may have mixed case, but should otherwise match: " + why);
     }
     if (const Value* metadata = value.find("metadata"); metadata != nullptr && metadata->is_map()) {
-      kinds::validate_metadata(*metadata, false, kinds::name_is_path_segment, at.child("metadata"), errors);
+      Arena arena;
+      // It need not have a name.
+      const Value named = metadata->text_at("name").empty()
+                              ? with_member(arena, *metadata, "name", Value::string("fakename"))
+                              : *metadata;
+      kinds::validate_metadata(named, !named.text_at("namespace").empty(), kinds::name_is_path_segment,
+                               at.child("metadata"), errors);
     }
+  }
+
+  bool name_is_text(const Value& value, const Path& at, std::string_view member) {
+    if (!value.is_string())
+      errors.invalid(at.child(member), value, "must be a string");
+    else if (value.as_string().empty())
+      errors.invalid(at.child(member), value, "must not be empty");
+    else
+      return true;
+    return false;
   }
 };
 
