@@ -1,5 +1,7 @@
 #include "api/api.h"
 
+#include <set>
+
 #include "api/call.h"
 #include "api/managers.h"
 #include "api/state.h"
@@ -210,6 +212,20 @@ Registry& Api::registry() { return state_->registry; }
 cache::Cache* Api::cache_of(std::string_view group, std::string_view plural) {
   Storage* storage = state_->storage_of(group, plural);
   return storage == nullptr ? nullptr : &storage->cache();
+}
+
+std::vector<std::string> Api::group_paths() const {
+  std::set<std::string> paths;
+  for (const types::Resource* resource : state_->registry.snapshot()->resources()) {
+    if (resource->group.empty()) {
+      paths.insert("/api/" + std::string(resource->version));
+      continue;
+    }
+    const std::string group = "/apis/" + std::string(resource->group);
+    paths.insert(group);
+    paths.insert(group + "/" + std::string(resource->version));
+  }
+  return {paths.begin(), paths.end()};
 }
 
 std::optional<std::string> Api::uid_of(std::string_view group, std::string_view plural, std::string_view ns,

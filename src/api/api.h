@@ -96,6 +96,9 @@ class Api {
   cache::Cache* cache_of(std::string_view group, std::string_view plural);
   const Options& options() const;
 
+  // The paths of the groups and versions that are served now: /api/v1, /apis/apps, /apis/apps/v1.
+  std::vector<std::string> group_paths() const;
+
   // The uid of an object of a v1 resource, as the cache has it; nothing when it is not there. Any thread.
   std::optional<std::string> uid_of(std::string_view group, std::string_view plural, std::string_view ns,
                                     std::string_view name) const;

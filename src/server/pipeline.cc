@@ -2,6 +2,7 @@
 
 #include <sys/random.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -258,9 +259,45 @@ Task<void> Pipeline::route(net::Request& request, net::Response& response, auth:
     response.add_header("content-type", "text/plain; version=0.0.4; charset=utf-8");
     response.allow_gzip();
     (void)response.send(200, net::Body(parts_.metrics->render()));
+  } else if (parts_.openid && (path == "/.well-known/openid-configuration" || path == "/openid/v1/jwks")) {
+    send_openid(request, response);
+  } else if (path == "/" || path == "/index.html") {
+    send_index(response);
   } else {
     send_text(response, 404, "404 page not found\n");
   }
+}
+
+void Pipeline::send_index(net::Response& response) const {
+  std::vector<std::string> paths = parts_.health->paths();
+  if (parts_.api_paths) {
+    for (std::string& path : parts_.api_paths()) paths.push_back(std::move(path));
+  }
+  for (const char* path : {"/.well-known/openid-configuration", "/api", "/apis", "/apis/", "/metrics", "/openapi/v2",
+                           "/openapi/v3", "/openapi/v3/", "/openid/v1/jwks", "/version"}) {
+    paths.emplace_back(path);
+  }
+  std::sort(paths.begin(), paths.end());
+  paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
+  std::string json = "{\n  \"paths\": [";
+  const char* separator = "\n";
+  for (const std::string& path : paths) {
+    json += separator;
+    json += "    " + json_quote(path);
+    separator = ",\n";
+  }
+  json += "\n  ]\n}";
+  response.add_header("content-type", "application/json");
+  (void)response.send(200, net::Body(std::move(json)));
+}
+
+void Pipeline::send_openid(const net::Request& request, net::Response& response) const {
+  Result<OpenId> openid = parts_.openid();
+  if (!openid) return api::send_error(request, response, openid.error());
+  const bool keys = request.path == "/openid/v1/jwks";
+  response.set_header("cache-control", "public, max-age=3600");
+  response.add_header("content-type", keys ? "application/jwk-set+json" : "application/json");
+  (void)response.send(200, net::Body(keys ? std::move(openid->keys) : std::move(openid->configuration)));
 }
 
 void Pipeline::record(const net::Request& request, const net::Response& response, const Account& account) {

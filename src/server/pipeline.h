@@ -4,6 +4,8 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "api/api.h"
 #include "auth/auth.h"
@@ -19,11 +21,20 @@ class Pipeline {
   // Answers what lies below /api, /apis and /openapi.
   using ApiHandler = std::function<Task<void>(net::Request&, net::Response&, auth::UserRef)>;
 
+  // What others need to recognise this server's service account tokens.
+  struct OpenId {
+    std::string configuration, keys;
+  };
+
   struct Parts {
     MetricRegistry* metrics = nullptr;
     const Health* health = nullptr;
     const auth::Authorizer* authorizer = nullptr;
     ApiHandler api;
+    // Every path of a group or of a version that is served now: /apis/apps, /apis/apps/v1. For the index of paths.
+    std::function<std::vector<std::string>()> api_paths;
+    // Read when somebody asks: keys may be replaced, and hardly anybody asks.
+    std::function<Result<OpenId>()> openid;
   };
   explicit Pipeline(Parts parts);
 
@@ -39,6 +50,8 @@ class Pipeline {
   struct Account;  // One request, for metrics and the log.
   Task<void> serve_known(net::Request& request, net::Response& response, Account& account);
   Task<void> route(net::Request& request, net::Response& response, auth::UserRef user);
+  void send_index(net::Response& response) const;
+  void send_openid(const net::Request& request, net::Response& response) const;
   void record(const net::Request& request, const net::Response& response, const Account& account);
 
   const Parts parts_;

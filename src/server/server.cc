@@ -126,6 +126,7 @@ struct Server::State {
   Result<net::Identity> serving_identity() const;
   Result<std::string> client_ca() const;
   Result<std::shared_ptr<const auth::Authenticator>> make_authenticator(const std::string& client_ca_pem) const;
+  Result<tokens::Verifier> token_verifier() const;
   Result<auth::TokenCheck> service_account_check() const;
   std::string url() const;
   std::string issuer() const;  // Of service account tokens.
@@ -181,8 +182,7 @@ Result<std::string> Server::State::client_ca() const {
   return pem;
 }
 
-// Recognises the tokens of service accounts that are still there, bound to things that are still there.
-Result<auth::TokenCheck> Server::State::service_account_check() const {
+Result<tokens::Verifier> Server::State::token_verifier() const {
   std::vector<std::string> keys;
   for (const std::string& path : options.service_account_key_files) {
     Result<std::string> key = auth::read_file(path);
@@ -190,7 +190,12 @@ Result<auth::TokenCheck> Server::State::service_account_check() const {
     keys.push_back(std::move(*key));
   }
   if (keys.empty()) keys.push_back(pki.service_account_public_pem);
-  Result<tokens::Verifier> made = tokens::Verifier::from_pem(issuer(), keys);
+  return tokens::Verifier::from_pem(issuer(), keys);
+}
+
+// Recognises the tokens of service accounts that are still there, bound to things that are still there.
+Result<auth::TokenCheck> Server::State::service_account_check() const {
+  Result<tokens::Verifier> made = token_verifier();
   if (!made) return made.take_error();
   auto verifier = std::make_shared<const tokens::Verifier>(std::move(*made));
   return auth::TokenCheck([this, verifier](std::string_view token) -> Result<auth::UserRef> {
@@ -437,13 +442,18 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
                                                        if (!s.stopping) return std::nullopt;
                                                        return "process is shutting down";
                                                      }});
-  s.pipeline = std::make_unique<Pipeline>(
-      Pipeline::Parts{.metrics = &s.metrics,
-                      .health = s.health.get(),
-                      .authorizer = s.authorizer.get(),
-                      .api = [&s](net::Request& request, net::Response& response, auth::UserRef user) {
-                        return s.api->handle(request, response, std::move(user));
-                      }});
+  s.pipeline = std::make_unique<Pipeline>(Pipeline::Parts{
+      .metrics = &s.metrics,
+      .health = s.health.get(),
+      .authorizer = s.authorizer.get(),
+      .api = [&s](net::Request& request, net::Response& response,
+                  auth::UserRef user) { return s.api->handle(request, response, std::move(user)); },
+      .api_paths = [&s] { return s.api->group_paths(); },
+      .openid = [&s]() -> Result<Pipeline::OpenId> {
+        Result<tokens::Verifier> verifier = s.token_verifier();
+        if (!verifier) return verifier.take_error();
+        return Pipeline::OpenId{verifier->configuration_json(s.url() + "/openid/v1/jwks"), verifier->key_set_json()};
+      }});
 
   Result<std::string> client_ca = s.client_ca();
   if (!client_ca) return client_ca.take_error();

@@ -114,6 +114,28 @@ class Serve(unittest.TestCase):
                       'group \\"\\" in the namespace \\"default\\"', body)
         self.assertEqual(json.loads(s.get('/version')[1])['minor'], '36')
 
+    def test_the_root_lists_the_paths_that_are_there(self):
+        s = self.start()
+        status, body, headers = s.get('/', s.admin)
+        self.assertEqual((status, headers['Content-Type']), (200, 'application/json'))
+        paths = json.loads(body)['paths']
+        self.assertEqual(paths, sorted(paths))
+        for path in ('/api/v1', '/apis/apps/v1', '/openid/v1/jwks', '/readyz/ping', '/openapi/v3'):
+            self.assertIn(path, paths)
+            self.assertEqual(s.get(path, s.admin)[0], 200, path)
+
+    def test_others_can_learn_how_to_recognise_service_account_tokens(self):
+        s = self.start('--service-account-issuer', 'https://issuer.example.com')
+        status, body, headers = s.get('/.well-known/openid-configuration', s.admin)
+        self.assertEqual((status, headers['Content-Type'], headers['Cache-Control']),
+                         (200, 'application/json', 'public, max-age=3600'))
+        configuration = json.loads(body)
+        self.assertEqual(configuration['issuer'], 'https://issuer.example.com')
+        self.assertEqual(configuration['jwks_uri'], f'https://127.0.0.1:{s.port}/openid/v1/jwks')
+        status, body, headers = s.get('/openid/v1/jwks', s.admin)
+        self.assertEqual((status, headers['Content-Type']), (200, 'application/jwk-set+json'))
+        self.assertEqual([key['use'] for key in json.loads(body)['keys']], ['sig'])
+
     def test_verbose_health_lists_checks(self):
         s = self.start()
         status, body, headers = s.get('/readyz?verbose', s.admin)
