@@ -18,6 +18,10 @@ using Command = std::function<int()>;  // Its exit code.
 Command add_serve(CLI::App& app);
 Command add_kubeconfig(CLI::App& app);
 Command add_store(CLI::App& app);
+Command add_envtest_assets(CLI::App& app);
+
+// The program under the name kube-apiserver: takes its flags, and runs no controllers unless told to, as it does not.
+int run_kube_apiserver(const std::vector<std::string>& arguments);
 
 // Replaces `--config FILE` (or --config=FILE) by the flags in the file, before those on the command line, which
 // therefore win. A line is `name = value` or `name: value`; '#' begins a comment. The error names the file and the

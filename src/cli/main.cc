@@ -1,8 +1,10 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
 #include <string>
 
 #include "cli/commands.h"
+#include "cli/etcd_stand_in.h"
 #include "server/version.h"
 
 namespace holdfast::cli {
@@ -16,6 +18,10 @@ int fail(const char* message) {
 
 int main(int argc, char** argv) {
   using namespace holdfast;
+  // Under the names of what it stands in for (holdfast envtest-assets), it is that.
+  const std::string name = std::filesystem::path(argv[0]).filename();
+  if (name == "etcd") return cli::run_etcd({argv + 1, argv + argc});
+  if (name == "kube-apiserver") return cli::run_kube_apiserver({argv + 1, argv + argc});
   CLI::App app("Holdfast: a Kubernetes API server in one small process.", "holdfast");
   app.set_version_flag("--version", "holdfast " + std::string(server::holdfast_version()) + " (Kubernetes " +
                                         std::string(server::kubernetes_version()) + ")");
@@ -25,7 +31,7 @@ int main(int argc, char** argv) {
       "namespaces");
 
   std::vector<std::pair<CLI::App*, cli::Command>> commands;
-  for (auto add : {cli::add_serve, cli::add_kubeconfig, cli::add_store}) {
+  for (auto add : {cli::add_serve, cli::add_kubeconfig, cli::add_store, cli::add_envtest_assets}) {
     cli::Command run = add(app);
     commands.emplace_back(app.get_subcommands({}).back(), std::move(run));
   }

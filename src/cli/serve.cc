@@ -102,6 +102,9 @@ Command add_serve(CLI::App& app) {
 
   c->add_option("--data-dir", o.data_dir, "Embedded store, keys (pki/) and kubeconfig lie here; made on first start")
       ->group("Where the data is");
+  c->add_flag("--unsafe-no-fsync", o.unsafe_no_fsync,
+              "Acknowledge writes that are not on disk yet: faster, and a power loss may take the newest")
+      ->group("Where the data is");
   c->add_option("--etcd-servers", o.etcd_servers, "Use this etcd instead of the embedded store: URL,URL,...")
       ->delimiter(',')
       ->group("Where the data is");

@@ -150,11 +150,12 @@ std::string Server::State::issuer() const {
 
 Result<Unit> Server::State::open_store() {
   store::StoreResult<std::unique_ptr<store::Store>> opened =
-      options.etcd_servers.empty() ? store::open_rocks({.directory = options.data_dir + "/store"})
-                                   : store::open_etcd({.endpoints = options.etcd_servers,
-                                                       .ca_file = options.etcd_cafile,
-                                                       .cert_file = options.etcd_certfile,
-                                                       .key_file = options.etcd_keyfile});
+      options.etcd_servers.empty()
+          ? store::open_rocks({.directory = options.data_dir + "/store", .fsync = !options.unsafe_no_fsync})
+          : store::open_etcd({.endpoints = options.etcd_servers,
+                              .ca_file = options.etcd_cafile,
+                              .cert_file = options.etcd_certfile,
+                              .key_file = options.etcd_keyfile});
   if (!opened) return Error{Reason::InternalError, opened.error().message};
   store = std::move(*opened);
   return Unit{};

@@ -19,6 +19,7 @@ namespace holdfast::server {
 struct Options {
   // Where the embedded store, keys and the kubeconfig lie. Needed unless etcd_servers and cert_dir are given.
   std::string data_dir;
+  bool unsafe_no_fsync = false;           // Of the embedded store: acknowledge what is not on disk yet.
   std::vector<std::string> etcd_servers;  // Instead of the embedded store.
   std::string etcd_prefix = "/registry";
   std::string etcd_cafile, etcd_certfile, etcd_keyfile;

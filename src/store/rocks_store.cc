@@ -536,7 +536,7 @@ class RocksStore final : public Store {
   std::optional<StoreError> write_batch(rocksdb::WriteBatch& batch) {
     if (database_.is_new) batch.Put(slice(kFormatKey), slice(kFormat));
     rocksdb::WriteOptions sync;
-    sync.sync = true;
+    sync.sync = options_.fsync;
     rocksdb::Status status = database_.db->Write(sync, &batch);
     if (!status.ok()) return from_rocks(status, options_.directory);
     database_.is_new = false;

@@ -249,6 +249,9 @@ struct RocksOptions {
   uint64_t memtable_bytes = 8 << 20;
   uint64_t block_cache_bytes = 8 << 20;
 
+  // False: writes are acknowledged before they are on disk, and a power loss may take the newest. For tests.
+  bool fsync = true;
+
   const Clock* clock = nullptr;  // Null: the system's.
 };
 

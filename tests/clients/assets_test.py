@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""`holdfast envtest-assets` as a test framework uses what it makes: assets_test.py BINARY"""
+import http.client
+import json
+import os
+import pathlib
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+BINARY = None
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def wait(what, check):
+    end = time.monotonic() + 20
+    while not check():
+        if time.monotonic() > end:
+            raise AssertionError(what)
+        time.sleep(0.01)
+
+
+class ControlPlane:
+    """etcd and kube-apiserver, started as envtest starts them."""
+
+    def __init__(self, assets, folder, *flags):
+        self.folder = pathlib.Path(folder)
+        self.client, self.port = free_port(), free_port()
+        data, certs = self.folder / "etcd", self.folder / "certs"
+        certs.mkdir(exist_ok=True)
+        self.log = open(self.folder / "log", "ab")
+        run = lambda name, *arguments: subprocess.Popen([assets / name, *arguments], stdout=self.log, stderr=self.log)
+        self.etcd = run("etcd", f"--advertise-client-urls=http://127.0.0.1:{self.client}", f"--data-dir={data}",
+                        f"--listen-client-urls=http://127.0.0.1:{self.client}",
+                        f"--listen-peer-urls=http://127.0.0.1:{free_port()}", "--unsafe-no-fsync=true")
+        wait("no health", lambda: self.health() == 200)
+        (self.folder / "tokens").write_text('admin-token,admin,admin,"system:masters"\n')
+        self.apiserver = run("kube-apiserver", "--allow-privileged=true", "--authorization-mode=RBAC", "--bind-address=127.0.0.1",
+                             f"--cert-dir={certs}", "--disable-admission-plugins=ServiceAccount",
+                             f"--etcd-servers=http://127.0.0.1:{self.client}", f"--secure-port={self.port}",
+                             "--service-cluster-ip-range=10.0.0.0/24", f"--token-auth-file={self.folder / 'tokens'}", *flags)
+        wait("not healthy: " + self.text(), lambda: self.get("/healthz")[0] == 200)
+
+    def text(self):
+        return (self.folder / "log").read_text(errors="replace")[-3000:]
+
+    def health(self):
+        connection = http.client.HTTPConnection("127.0.0.1", self.client, timeout=5)
+        try:
+            connection.request("GET", "/health")
+            return connection.getresponse().status
+        except OSError:
+            return 0
+        finally:
+            connection.close()
+
+    def get(self, path, method="GET", body=None, token=None):
+        connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=5, context=ssl._create_unverified_context())
+        headers = {"content-type": "application/json"}
+        if token:
+            headers["authorization"] = "Bearer " + token
+        try:
+            connection.request(method, path, body=body, headers=headers)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+        except OSError:
+            return 0, ""
+        finally:
+            connection.close()
+
+    def stop(self):
+        for process in (self.apiserver, self.etcd):
+            process.terminate()
+            if process.wait(10) != 0:
+                raise AssertionError(self.text())
+        self.log.close()
+
+
+class AssetsTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="holdfast-assets-")
+        cls.assets = pathlib.Path(cls.folder.name) / "assets"
+        subprocess.run([BINARY, "envtest-assets", cls.assets], check=True, stdout=subprocess.DEVNULL)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def run_asset(self, name, *arguments):
+        return subprocess.run([self.assets / name, *arguments], text=True, capture_output=True, timeout=20, check=False)
+
+    def test_making_them_again_changes_nothing(self):
+        done = subprocess.run([BINARY, "envtest-assets", self.assets], text=True, capture_output=True, check=True)
+        self.assertEqual(done.stdout, f"export KUBEBUILDER_ASSETS={self.assets}\n")
+
+    def test_help_is_what_the_framework_looks_for(self):
+        etcd = self.run_asset("etcd", "--help")
+        self.assertEqual(etcd.returncode, 0)
+        self.assertRegex(etcd.stdout, r"(?m)^\s*--unsafe-no-fsync\b")
+        apiserver = self.run_asset("kube-apiserver", "--help")
+        self.assertEqual(apiserver.returncode, 0)
+        self.assertIn("--etcd-servers", apiserver.stdout)
+        self.assertNotIn("--insecure-port", apiserver.stdout)
+        self.assertRegex(self.run_asset("kube-apiserver", "--version").stdout, r"^Kubernetes v1\.36\.")
+
+    def test_an_unknown_flag_is_refused_in_its_words(self):
+        for arguments, message in ((["--no-such-flag=1"], "unknown flag: --no-such-flag"),
+                                   (["--runtime-config"], "flag needs an argument: --runtime-config"),
+                                   (["serve"], 'unknown command "serve" for "kube-apiserver"')):
+            done = self.run_asset("kube-apiserver", *arguments)
+            self.assertEqual((done.returncode, done.stderr), (1, f"Error: {message}\n"))
+
+    def test_data_survives_a_restart_and_no_controller_runs(self):
+        with tempfile.TemporaryDirectory(prefix="holdfast-plane-") as folder:
+            plane = ControlPlane(self.assets, folder, "--runtime_config", "api/all=true", "--profiling",
+                                 "--feature-gates=NoGateOfOurs=true", "--authorization-mode=Node,RBAC")
+            self.assertIn("flag accepted without effect flag=--runtime-config", plane.text())
+            body = json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kept"}})
+            self.assertEqual(plane.get("/api/v1/namespaces", "POST", body, "admin-token")[0], 201)
+            plane.stop()
+            plane = ControlPlane(self.assets, folder)
+            self.assertEqual(plane.get("/api/v1/namespaces/kept", token="admin-token")[0], 200)
+            self.assertEqual(plane.get("/api/v1/namespaces/kept/serviceaccounts/default", token="admin-token")[0], 404)
+            plane.stop()
+
+
+if __name__ == "__main__":
+    BINARY = os.path.abspath(sys.argv.pop(1))
+    unittest.main(verbosity=2)

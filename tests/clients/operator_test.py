@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""A controller-runtime operator's own suite (operator/), as its author runs it: operator_test.py BINARY
+
+Through KUBEBUILDER_ASSETS of `holdfast envtest-assets`, then against a running server. Where the real binaries lie
+(HOLDFAST_PEER_BIN, else the newest below ~/.cache/holdfast-peer), the set-up time with them is printed beside ours.
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from server import Server  # noqa: E402
+
+BINARY = None
+SOURCE = pathlib.Path(__file__).parent / "operator"
+NO_MODULES = 77  # For CTest: skipped.
+
+
+def peer_binaries():
+    given = os.environ.get("HOLDFAST_PEER_BIN")
+    folders = [pathlib.Path(given)] if given else sorted((pathlib.Path.home() / ".cache/holdfast-peer").glob("v*"), reverse=True)
+    return next((f for f in folders if (f / "kube-apiserver").exists() and (f / "etcd").exists()), None)
+
+
+class OperatorTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="holdfast-operator-")
+        cls.suite = pathlib.Path(cls.folder.name) / "operator.test"
+        subprocess.run(["go", "test", "-c", "-o", cls.suite, "."], cwd=SOURCE, check=True)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def run_suite(self, *flags, **environment):
+        # Until the server calls admission webhooks and collects garbage.
+        done = subprocess.run([self.suite, "-test.v", "-test.skip", "Webhooks|Finalizer", *flags], cwd=SOURCE, env=dict(os.environ, **environment), text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout[-8000:])
+        return done.stdout
+
+    def assets(self):
+        folder = pathlib.Path(self.folder.name) / "assets"
+        subprocess.run([BINARY, "envtest-assets", folder], check=True, stdout=subprocess.DEVNULL)
+        return str(folder)
+
+    def set_up_ms(self, output):
+        return int(re.search(r"envtest set-up: (\d+) ms", output).group(1))
+
+    def test_the_stock_suite_passes_on_the_assets(self):
+        output = self.run_suite(KUBEBUILDER_ASSETS=self.assets())
+        times = f"envtest set-up: Holdfast {self.set_up_ms(output)} ms"
+        if peer := peer_binaries():
+            real = self.run_suite("-test.run", "^$", KUBEBUILDER_ASSETS=str(peer))
+            times += f", kube-apiserver and etcd {self.set_up_ms(real)} ms"
+        print(times)
+
+    def test_the_suite_passes_on_a_running_server(self):
+        with Server(BINARY) as server:
+            self.run_suite(USE_EXISTING_CLUSTER="true", KUBECONFIG=str(server.kubeconfig))
+
+
+if __name__ == "__main__":
+    BINARY = os.path.abspath(sys.argv.pop(1))
+    if subprocess.run(["go", "mod", "download"], cwd=SOURCE, check=False).returncode != 0:
+        print("the Go modules cannot be fetched")
+        sys.exit(NO_MODULES)
+    unittest.main(verbosity=2)
