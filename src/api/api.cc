@@ -152,10 +152,10 @@ Api::State::State(const Dependencies& dependencies, Options chosen)
     served.push_back(std::move(entry));
   }
   for (Served& entry : served) {
-    if (entry.storage == nullptr) continue;
     std::vector<KindVersion> versions;
     for (const Served& other : served) {
-      if (other.storage == entry.storage) versions.push_back({other.resource, nullptr});
+      const bool same = entry.storage == nullptr ? &other == &entry : other.storage == entry.storage;
+      if (same) versions.push_back({other.resource, nullptr});
     }
     entry.managers =
         std::make_shared<Managers>(*entry.resource, std::move(versions), entry.object_rules, options.gates, false);
@@ -228,8 +228,8 @@ std::vector<std::string> Api::group_paths() const {
   return {paths.begin(), paths.end()};
 }
 
-std::optional<std::string> Api::uid_of(std::string_view group, std::string_view plural, std::string_view ns,
-                                       std::string_view name) const {
+std::optional<ObjectIdentity> Api::identity_of(std::string_view group, std::string_view plural, std::string_view ns,
+                                               std::string_view name) const {
   const Registry::SnapshotRef served = state_->registry.snapshot();
   const Served* resource = served->find(group, "v1", plural);
   if (resource == nullptr || resource->storage == nullptr) return std::nullopt;
@@ -237,7 +237,15 @@ std::optional<std::string> Api::uid_of(std::string_view group, std::string_view 
   if (!snapshot) return std::nullopt;
   const cache::EntryRef entry = snapshot->find(resource->storage->short_key(ns, name));
   if (!entry) return std::nullopt;
-  return std::string(entry->uid());
+  ObjectIdentity identity{std::string(entry->uid()), std::nullopt};
+  Arena arena;
+  const store::Blob body = entry->body();
+  Result<Value> tree = resource->storage->codec().tree(arena, *body);
+  if (!tree) return std::nullopt;
+  if (const std::string_view at = tree->text_at("metadata", "deletionTimestamp"); !at.empty()) {
+    if (const std::optional<UnixTime> time = parse_rfc3339(at)) identity.deleted = time->seconds;
+  }
+  return identity;
 }
 
 const Options& Api::options() const { return state_->options; }

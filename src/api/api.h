@@ -8,6 +8,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,6 +29,7 @@
 #include "base/task.h"
 #include "net/net.h"
 #include "store/store.h"
+#include "tokens/tokens.h"
 
 namespace holdfast::cache {
 class Cache;
@@ -62,16 +64,36 @@ struct Options {
   std::chrono::seconds min_watch_timeout{1800};
 };
 
-// All but `admission` must be given, and outlive the Api.
+// How tokens of service accounts are made.
+struct TokenIssuer {
+  tokens::Signer signer;
+  std::string issuer;
+  std::vector<std::string> audiences;      // Of tokens for this server: what a request that names none gets.
+  bool extends_expiration = true;          // A pod's usual token lives for a year, and is marked after its hour.
+  std::chrono::seconds max_expiration{0};  // 0: Kubernetes' own limit alone.
+};
+
+// Whether an object is still the same, and still there.
+struct ObjectIdentity {
+  std::string uid;
+  std::optional<int64_t> deleted;  // deletionTimestamp, in Unix seconds.
+};
+
+// All but `rbac`, `admission`, `token_issuer` and `review_token` must be given, and outlive the Api.
 struct Dependencies {
   store::Store* store = nullptr;
   net::Loops* loops = nullptr;
   Executor* background = nullptr;  // Work that lasts: loading caches, training dictionaries.
   ownership::Pool* pool = nullptr;
   const auth::Authorizer* authorizer = nullptr;
+  const RbacAuthorizer* rbac = nullptr;  // The same; null: another one, which needs no rules.
   MetricRegistry* metrics = nullptr;
   const Clock* clock = nullptr;
   AdmissionHook* admission = nullptr;
+  const TokenIssuer* token_issuer = nullptr;  // None: serviceaccounts/token refuses.
+  // Whom a token belongs to, for TokenReviews; none: nobody's.
+  std::function<Result<auth::TokenUser>(std::string_view token, const std::vector<std::string>& audiences)>
+      review_token = {};
 };
 
 class Api {
@@ -99,9 +121,9 @@ class Api {
   // The paths of the groups and versions that are served now: /api/v1, /apis/apps, /apis/apps/v1.
   std::vector<std::string> group_paths() const;
 
-  // The uid of an object of a v1 resource, as the cache has it; nothing when it is not there. Any thread.
-  std::optional<std::string> uid_of(std::string_view group, std::string_view plural, std::string_view ns,
-                                    std::string_view name) const;
+  // An object of a v1 resource, as the cache has it; nothing when it is not there. Any thread.
+  std::optional<ObjectIdentity> identity_of(std::string_view group, std::string_view plural, std::string_view ns,
+                                            std::string_view name) const;
 
   struct State;
   State& state() { return *state_; }  // For api's own files.

@@ -51,8 +51,18 @@ const ownership::FieldManager& Managers::at(kinds::Endpoint endpoint) {
 }
 
 const ownership::FieldManager& Managers::scale() {
-  std::call_once(once_[kEndpoints], [&] { managers_[kEndpoints] = make_scale(); });
+  std::call_once(once_[kEndpoints], [&] {
+    managers_[kEndpoints] = make_foreign("autoscaling/v1", "Scale", "scale", *types::find_type("autoscaling/v1.Scale"));
+  });
   return *managers_[kEndpoints];
+}
+
+const ownership::FieldManager& Managers::token_request() {
+  std::call_once(once_[kEndpoints + 1], [&] {
+    managers_[kEndpoints + 1] = make_foreign("authentication.k8s.io/v1", "TokenRequest", "token",
+                                             *types::find_type("authentication/v1.TokenRequest"));
+  });
+  return *managers_[kEndpoints + 1];
 }
 
 std::unique_ptr<ownership::FieldManager> Managers::make(kinds::Endpoint endpoint) const {
@@ -104,14 +114,15 @@ std::unique_ptr<ownership::FieldManager> Managers::make(kinds::Endpoint endpoint
   return std::make_unique<ownership::FieldManager>(std::move(options));
 }
 
-std::unique_ptr<ownership::FieldManager> Managers::make_scale() const {
-  static const types::Type& scale = *types::find_type("autoscaling/v1.Scale");
+std::unique_ptr<ownership::FieldManager> Managers::make_foreign(std::string_view api_version, std::string_view kind,
+                                                                std::string_view subresource,
+                                                                const types::Type& type) const {
   ownership::FieldManagerOptions options;
-  options.api_version = "autoscaling/v1";
-  options.kind = "Scale";
-  options.subresource = "scale";
-  options.versions.push_back({"autoscaling/v1", &ownership::builtin_merge_types().of(scale), {}});
-  options.zero_object = [](Arena& arena) { return kinds::zero_value(arena, scale); };
+  options.api_version = api_version;
+  options.kind = kind;
+  options.subresource = subresource;
+  options.versions.push_back({std::string(api_version), &ownership::builtin_merge_types().of(type), {}});
+  options.zero_object = [&type](Arena& arena) { return kinds::zero_value(arena, type); };
   options.fields_v2 = gates_.on(Gate::FieldsV2);
   options.unset_markers = gates_.on(Gate::ServerSideApplyUnsettingFields);
   options.retain_all_managers = gates_.on(Gate::RetainAllManagers);

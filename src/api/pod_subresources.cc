@@ -1,5 +1,5 @@
-// Subresources that are posted to: pods' binding and eviction, service accounts' token; and a pod's log, which without
-// a kubelet says only why there is none.
+// Subresources that are posted to: pods' binding and eviction, service accounts' token (token_request.cc); and a pod's log,
+// which without a kubelet says only why there is none.
 #include <algorithm>
 
 #include "api/body.h"
@@ -95,6 +95,8 @@ Task<void> create_subresource(Call& call, const std::string& bytes, Format forma
     co_await serve_binding(call, bytes, format);
   } else if (call.info.subresource == "eviction") {
     co_await serve_eviction(call, bytes, format);
+  } else if (call.info.subresource == "token") {
+    co_await serve_token_request(call, bytes, format);
   } else {
     respond_error(call, method_not_supported(call.group_resource(), "create"));
   }

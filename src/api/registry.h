@@ -33,7 +33,7 @@ struct Served {
   const crd::Version* version = nullptr;  // Of a custom resource: what its definition says of this version.
   bool established = true;                // Discovery shows it.
   Storage* storage = nullptr;                    // Null: nothing is stored (reviews).
-  std::shared_ptr<Managers> managers = {};       // Null likewise.
+  std::shared_ptr<Managers> managers = {};       // Never null.
   std::shared_ptr<const void> keeps_alive = {};  // Of a custom resource: its types, storage and strings.
 
   bool has_verb(std::string_view verb) const;

@@ -17,7 +17,12 @@ Task<void> serve_pod_log(Call& call, const cache::Entry& entry);
 
 // POST to a subresource: binding, eviction, token.
 Task<void> create_subresource(Call& call, const std::string& bytes, Format format);
+// --- serviceaccounts ---
+Task<void> serve_token_request(Call& call, const std::string& bytes, Format format);
+
 // POST of a review: answered, never stored.
 Task<void> serve_review(Call& call, const std::string& bytes, Format format);
+// 201 with an object that is not stored, and who owns its fields.
+void respond_unstored(Call& call, const Value& object, const ownership::Managed& managed, const types::Type& type);
 
 }  // namespace holdfast::api

@@ -30,29 +30,6 @@ std::chrono::seconds ttl_of(const Call& call) {
   return stored.group.empty() && stored.kind == "Event" ? call.api.options.event_ttl : std::chrono::seconds(0);
 }
 
-Value with_managed(Arena& arena, const Value& object, const ownership::Managed& managed, bool custom) {
-  const Value list = managed_fields_value(arena, stored_entries(arena, managed, custom));
-  if (list.is_null()) return object;
-  const Value* metadata = object.find("metadata");
-  return with_member(arena, object, "metadata",
-                     with_member(arena, metadata == nullptr ? Value::empty_map() : *metadata, "managedFields", list));
-}
-
-// CreateOptions or UpdateOptions as admission shows them: patches too.
-Value write_options_value(Arena& arena, std::string_view kind, const WriteOptions& options, std::string_view manager) {
-  MapBuilder map(arena);
-  map.add("kind", Value::string(kind));
-  map.add("apiVersion", Value::string("meta.k8s.io/v1"));
-  if (options.dry_run) {
-    static const Value kAll[] = {Value::string("All")};
-    map.add("dryRun", Value::list(kAll));
-  }
-  if (!manager.empty()) map.add("fieldManager", Value::string(arena, manager));
-  if (options.field_validation == FieldValidation::Strict) map.add("fieldValidation", Value::string("Strict"));
-  if (options.field_validation == FieldValidation::Ignore) map.add("fieldValidation", Value::string("Ignore"));
-  return map.build();
-}
-
 admission::Operation plugin_operation(AdmissionOperation operation) {
   switch (operation) {
     case AdmissionOperation::Create:
@@ -224,6 +201,28 @@ bool is_deleting(const Call& call, const store::Conflict& conflict) {
 }
 
 }  // namespace
+
+Value write_options_value(Arena& arena, std::string_view kind, const WriteOptions& options, std::string_view manager) {
+  MapBuilder map(arena);
+  map.add("kind", Value::string(kind));
+  map.add("apiVersion", Value::string("meta.k8s.io/v1"));
+  if (options.dry_run) {
+    static const Value kAll[] = {Value::string("All")};
+    map.add("dryRun", Value::list(kAll));
+  }
+  if (!manager.empty()) map.add("fieldManager", Value::string(arena, manager));
+  if (options.field_validation == FieldValidation::Strict) map.add("fieldValidation", Value::string("Strict"));
+  if (options.field_validation == FieldValidation::Ignore) map.add("fieldValidation", Value::string("Ignore"));
+  return map.build();
+}
+
+Value with_managed(Arena& arena, const Value& object, const ownership::Managed& managed, bool custom) {
+  const Value list = managed_fields_value(arena, stored_entries(arena, managed, custom));
+  if (list.is_null()) return object;
+  const Value* metadata = object.find("metadata");
+  return with_member(arena, object, "metadata",
+                     with_member(arena, metadata == nullptr ? Value::empty_map() : *metadata, "managedFields", list));
+}
 
 bool is_definition(const types::Resource& resource) {
   return resource.group == "apiextensions.k8s.io" && resource.plural == "customresourcedefinitions";

@@ -71,6 +71,11 @@ Task<Result<NextObject>> run_mutation(Call& call, AdmissionOperation operation, 
 Task<Result<Unit>> run_validation(Call& call, AdmissionOperation operation, Value options, const Value& object,
                                   const Value* old, bool dry_run);
 
+// CreateOptions or UpdateOptions as admission shows them: patches too.
+Value write_options_value(Arena& arena, std::string_view kind, const WriteOptions& options, std::string_view manager);
+// The object with its managedFields in it, as FieldsV1.
+Value with_managed(Arena& arena, const Value& object, const ownership::Managed& managed, bool custom);
+
 // Answers with what was written.
 void respond_written(Call& call, int code, const Written& written);
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -51,12 +52,23 @@ class TokenTable {
   std::unordered_map<std::string, UserRef> users_;
 };
 
-// Answers for bearer tokens of one kind: static ones, service accounts', ...
-using TokenCheck = std::function<Result<UserRef>(std::string_view token)>;  // A null user: not one of mine.
+// Whom a bearer token belongs to, and for which of the audiences asked about it is meant.
+struct TokenUser {
+  UserRef user;  // Null: nobody here knows the token.
+  std::vector<std::string> audiences;
+};
+
+// Answers for bearer tokens of one kind: static ones, service accounts', ... A null user: not one of mine. The token
+// must be meant for one of `audiences`.
+using TokenCheck = std::function<Result<TokenUser>(std::string_view token, const std::vector<std::string>& audiences)>;
+
+// The table's tokens say nothing of audiences: they are meant for this server's.
+TokenCheck static_tokens(TokenTable table, std::vector<std::string> meant_for);
 
 struct AuthenticatorOptions {
   std::optional<net::CaPool> client_ca;  // None: client certificates are not looked at.
   std::vector<TokenCheck> tokens;        // Asked in turn.
+  std::vector<std::string> audiences;    // Of tokens that speak to this server.
   bool anonymous = true;
 
   // Front proxies, which vouch for users in headers, show a certificate of this authority.
@@ -74,6 +86,8 @@ class Authenticator {
 
   // Unauthorized, with the reason for the log; clients are told "Unauthorized" and nothing more.
   Result<UserRef> authenticate(const net::Request& request) const;
+  // Whom a token belongs to, whoever shows it. Unauthorized in the words of a TokenReview. No audiences: this server's.
+  Result<TokenUser> authenticate_token(std::string_view token, const std::vector<std::string>& audiences) const;
 
  private:
   Result<UserRef> by_request_header(const net::Request& request) const;

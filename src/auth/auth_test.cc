@@ -48,7 +48,8 @@ net::Request request_with(const net::Peer& peer, std::string_view authorization)
 TEST(Authenticator, TellsBadCredentialsFromNone) {
   auto table = TokenTable::from_csv("good,alice,1", "t");
   AuthenticatorOptions options;
-  options.tokens.push_back([&](std::string_view token) -> Result<UserRef> { return table->find(token); });
+  options.audiences = {"here"};
+  options.tokens.push_back(static_tokens(*table, {"here"}));
   Authenticator authenticator(options);
   net::Peer peer;
   EXPECT_EQ((*authenticator.authenticate(request_with(peer, "Bearer good")))->name, "alice");

@@ -115,6 +115,21 @@ UserRef TokenTable::find(std::string_view token) const {
   return found == users_.end() ? nullptr : found->second;
 }
 
+TokenCheck static_tokens(TokenTable table, std::vector<std::string> meant_for) {
+  return [table = std::make_shared<const TokenTable>(std::move(table)), meant_for = std::move(meant_for)](
+             std::string_view token, const std::vector<std::string>& audiences) -> Result<TokenUser> {
+    TokenUser known;
+    for (const std::string& audience : audiences) {
+      if (std::find(meant_for.begin(), meant_for.end(), audience) != meant_for.end()) {
+        known.audiences.push_back(audience);
+      }
+    }
+    if (!audiences.empty() && known.audiences.empty()) return TokenUser{};
+    known.user = table->find(token);
+    return known;
+  };
+}
+
 Authenticator::Authenticator(AuthenticatorOptions options)
     : options_(std::move(options)),
       anonymous_(std::make_shared<const UserInfo>(UserInfo{
@@ -201,16 +216,23 @@ Result<UserRef> Authenticator::by_token(const net::Request& request) const {
   std::string_view token = header.substr(space + 1);
   token = token.substr(0, token.find(' '));
   if (token.empty()) return UserRef();
-  std::optional<Error> failure;
+  Result<TokenUser> known = authenticate_token(token, {});
+  if (!known) return known.take_error();
+  return std::move(known->user);
+}
+
+Result<TokenUser> Authenticator::authenticate_token(std::string_view token,
+                                                    const std::vector<std::string>& audiences) const {
+  std::string failures;
   for (const TokenCheck& check : options_.tokens) {
-    Result<UserRef> user = check(token);
-    if (!user) {
-      failure = user.take_error();
-    } else if (*user) {
-      return user;
+    Result<TokenUser> known = check(token, audiences.empty() ? options_.audiences : audiences);
+    if (!known) {
+      failures += ", " + known.error().message;
+    } else if (known->user) {
+      return known;
     }
   }
-  return failure ? std::move(*failure) : unauthorized("invalid bearer token");
+  return unauthorized(failures.empty() ? "invalid bearer token" : "[invalid bearer token" + failures + "]");
 }
 
 Error unauthorized_error() { return unauthorized("Unauthorized"); }

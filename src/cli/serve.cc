@@ -23,6 +23,7 @@ struct ServeFlags {
   std::string log_format = "text";
   int grace_seconds = 10;
   std::string event_ttl = "1h0m0s";
+  std::string max_token_expiration = "0";
 };
 
 std::string gates_table() {
@@ -51,6 +52,9 @@ int serve(ServeFlags& flags) {
   const Result<int64_t> event_ttl = parse_go_duration(flags.event_ttl);
   if (!event_ttl) return fail(("--event-ttl: " + event_ttl.error().message).c_str());
   o.event_ttl = std::chrono::seconds(*event_ttl / 1'000'000'000);
+  const Result<int64_t> max_token = parse_go_duration(flags.max_token_expiration);
+  if (!max_token) return fail(("--service-account-max-token-expiration: " + max_token.error().message).c_str());
+  o.service_account_max_token_expiration = std::chrono::seconds(*max_token / 1'000'000'000);
   o.shutdown_grace = std::chrono::seconds(flags.grace_seconds);
   log::configure(flags.verbosity, flags.log_format == "json" ? log::Format::Json : log::Format::Text);
 
@@ -179,6 +183,15 @@ Command add_serve(CLI::App& app) {
       ->group(in);
   c->add_option("--service-account-signing-key-file", o.service_account_signing_key_file,
                 "Private key that signs them; DATA-DIR/pki/sa.key if not given")
+      ->group(in);
+  c->add_option("--api-audiences", o.api_audiences, "Audiences of tokens for this server; the issuer if not given")
+      ->delimiter(',')
+      ->group(in);
+  c->add_option("--service-account-extend-token-expiration", o.service_account_extend_token_expiration,
+                "Tokens of pods live for a year, so that clients that never read them again go on")
+      ->capture_default_str()
+      ->group(in);
+  c->add_option("--service-account-max-token-expiration", flags->max_token_expiration, "None lives longer: 24h; 0: any")
       ->group(in);
 
   const char* const behaviour = "Behaviour";

@@ -99,6 +99,18 @@ std::vector<Rule> joined(const std::vector<Rule>& missing) {
   return result;
 }
 
+// Errors as Go's aggregate prints them: one alone, several in brackets, each once.
+std::string aggregated(const std::vector<std::string>& errors) {
+  std::vector<std::string> distinct;
+  for (const std::string& error : errors) {
+    if (!has(distinct, error)) distinct.push_back(error);
+  }
+  if (distinct.size() == 1) return distinct[0];
+  std::string text = "[";
+  for (size_t i = 0; i < distinct.size(); ++i) text += (i > 0 ? ", " : "") + distinct[i];
+  return text + "]";
+}
+
 Value strings(Arena& arena, const std::vector<std::string>& values) {
   ListBuilder list(arena);
   for (const std::string& value : values) list.add(Value::string(arena, value));
@@ -178,14 +190,16 @@ std::shared_ptr<const Index> Index::build(const Objects& roles, const Objects& c
       for (const Value& subject : object.items_at("subjects")) {
         const std::string_view kind = subject.text_at("kind");
         const std::string name(subject.text_at("name"));
+        const std::string scope = binding->ns + "/";
         if (kind == "User") {
-          index->grants_["u:" + name].push_back({binding.get(), "User " + go_quote(name)});
+          index->grants_[scope + "u:" + name].push_back({binding.get(), "User " + go_quote(name)});
         } else if (kind == "Group") {
-          index->grants_["g:" + name].push_back({binding.get(), "Group " + go_quote(name)});
+          index->grants_[scope + "g:" + name].push_back({binding.get(), "Group " + go_quote(name)});
         } else if (kind == "ServiceAccount") {
           std::string ns(subject.text_at("namespace"));
           if (ns.empty()) ns = binding->ns;
-          index->grants_["u:system:serviceaccount:" + ns + ":" + name].push_back(
+          if (ns.empty()) continue;
+          index->grants_[scope + "u:system:serviceaccount:" + ns + ":" + name].push_back(
               {binding.get(), "ServiceAccount " + go_quote(name + "/" + ns)});
         }
       }
@@ -201,25 +215,34 @@ template <class Visit>
 void Index::visit(const auth::UserInfo& user, std::string_view ns, Visit&& visit) const {
   auto grants_of = [&](const std::string& subject) {
     const auto found = grants_.find(subject);
-    if (found == grants_.end()) return true;
-    for (const Grant& grant : found->second) {
-      if (!grant.binding->ns.empty() && grant.binding->ns != ns) continue;
-      if (grant.binding->rules != nullptr && !visit(grant)) return false;
-    }
-    return true;
+    return found == grants_.end() || std::all_of(found->second.begin(), found->second.end(), visit);
   };
-  if (!grants_of("u:" + user.name)) return;
-  for (const std::string& group : user.groups) {
-    if (!grants_of("g:" + group)) return;
+  // What holds everywhere first, as Kubernetes looks at it.
+  std::string scope = "/";
+  while (true) {
+    if (!grants_of(scope + "u:" + user.name)) return;
+    for (const std::string& group : user.groups) {
+      if (!grants_of(scope + "g:" + group)) return;
+    }
+    if (ns.empty() || scope.size() > 1) return;
+    scope.insert(0, ns);
   }
+}
+
+std::string Index::missing_role(const Binding& binding) {
+  return std::string(binding.role_kind == "Role" ? "role" : "clusterrole") + ".rbac.authorization.k8s.io " +
+         go_quote(binding.role_name) + " not found";
 }
 
 auth::Decision Index::authorize(const auth::Attributes& attributes) const {
   auth::Decision decision;
+  std::vector<std::string> problems;
   visit(*attributes.user, attributes.ns, [&](const Grant& grant) {
     const Binding& binding = *grant.binding;
-    // A namespaced binding speaks of resources in its namespace alone.
-    if (!binding.ns.empty() && !attributes.is_resource) return true;
+    if (binding.rules == nullptr) {
+      problems.push_back(missing_role(binding));
+      return true;
+    }
     if (std::none_of(binding.rules->begin(), binding.rules->end(),
                      [&](const Rule& rule) { return rule.allows(attributes); }))
       return true;
@@ -229,15 +252,22 @@ auth::Decision Index::authorize(const auth::Attributes& attributes) const {
     decision.reason += " of " + binding.role_kind + " " + go_quote(binding.role_name) + " to " + grant.subject;
     return false;
   });
+  if (!decision.allowed() && !problems.empty()) decision.reason = "RBAC: " + aggregated(problems);
   return decision;
 }
 
-std::vector<Rule> Index::rules_for(const auth::UserInfo& user, std::string_view ns) const {
+std::vector<Rule> Index::rules_for(const auth::UserInfo& user, std::string_view ns, std::string* problem) const {
   std::vector<Rule> rules;
-  visit(user, ns, [&rules](const Grant& grant) {
-    rules.insert(rules.end(), grant.binding->rules->begin(), grant.binding->rules->end());
+  std::vector<std::string> problems;
+  visit(user, ns, [&](const Grant& grant) {
+    if (grant.binding->rules == nullptr) {
+      problems.push_back(missing_role(*grant.binding));
+    } else {
+      rules.insert(rules.end(), grant.binding->rules->begin(), grant.binding->rules->end());
+    }
     return true;
   });
+  if (problem != nullptr && !problems.empty()) *problem = aggregated(problems);
   return rules;
 }
 

@@ -45,9 +45,11 @@ class Index {
   static std::shared_ptr<const Index> build(const Objects& roles, const Objects& cluster_roles,
                                             const Objects& role_bindings, const Objects& cluster_role_bindings);
 
+  // A refusal's reason tells of bindings of the user whose role is not there.
   auth::Decision authorize(const auth::Attributes& attributes) const;
-  // Every rule that holds for the user in the namespace (and everywhere).
-  std::vector<Rule> rules_for(const auth::UserInfo& user, std::string_view ns) const;
+  // Every rule that holds for the user in the namespace (and everywhere). `problem` says which roles are not there, as
+  // Kubernetes words it; empty when all are.
+  std::vector<Rule> rules_for(const auth::UserInfo& user, std::string_view ns, std::string* problem = nullptr) const;
   // The rules of a role that a binding refers to; nothing when it does not exist.
   std::optional<std::vector<Rule>> rules_of(std::string_view role_kind, std::string_view ns,
                                             std::string_view name) const;
@@ -61,10 +63,12 @@ class Index {
     const Binding* binding;
     std::string subject;  // As the reason names it: User "u", Group "g", ServiceAccount "name/namespace".
   };
+  static std::string missing_role(const Binding& binding);
   template <class Visit>
   void visit(const auth::UserInfo& user, std::string_view ns, Visit&& visit) const;
 
-  std::unordered_map<std::string, std::vector<Grant>> grants_;  // By subject: "u:NAME", "g:NAME".
+  // By namespace of the binding (empty: everywhere) and subject: "NS/u:NAME", "/g:NAME".
+  std::unordered_map<std::string, std::vector<Grant>> grants_;
   std::vector<std::unique_ptr<Binding>> bindings_;
   // "Role/NS/NAME", "ClusterRole//NAME".
   std::unordered_map<std::string, std::shared_ptr<const std::vector<Rule>>> roles_;

@@ -74,7 +74,10 @@ TEST_F(RbacTest, ABindingToAMissingRoleGrantsNothing) {
   cluster_role_bindings["/b"] = parse(
       R"({"metadata":{"name":"b"},"roleRef":{"kind":"ClusterRole","name":"gone"},"subjects":[{"kind":"User","name":"ann"}]})");
   const auto index = Index::build(roles, cluster_roles, role_bindings, cluster_role_bindings);
-  EXPECT_FALSE(index->authorize(get({.name = "ann"}, "pods", "dev")).allowed());
+  const auth::UserInfo ann{.name = "ann"};
+  const auth::Decision decision = index->authorize(get(ann, "pods", "dev"));
+  EXPECT_FALSE(decision.allowed());
+  EXPECT_EQ(decision.reason, R"(RBAC: clusterrole.rbac.authorization.k8s.io "gone" not found)");
 }
 
 TEST_F(RbacTest, RightsOneDoesNotHoldAreNamed) {

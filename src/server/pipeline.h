@@ -40,6 +40,7 @@ class Pipeline {
 
   // From now on; requests under way keep the one they began with.
   void set_authenticator(std::shared_ptr<const auth::Authenticator> authenticator);
+  std::shared_ptr<const auth::Authenticator> authenticator() const { return authenticator_.load(); }
 
   Task<void> serve(net::Request& request, net::Response& response);
 

@@ -21,6 +21,7 @@
 #include "server/first_objects.h"
 #include "server/namespaces.h"
 #include "server/pipeline.h"
+#include "server/service_accounts.h"
 #include "server/version.h"
 #include "store/store.h"
 #include "tokens/tokens.h"
@@ -113,6 +114,7 @@ struct Server::State {
   std::unique_ptr<Health> health;
   std::unique_ptr<Pipeline> pipeline;
   // What comes later uses what comes before: taken down in the opposite order.
+  std::unique_ptr<api::TokenIssuer> token_issuer;
   std::unique_ptr<ownership::Pool> pool;
   std::unique_ptr<net::Loops> loops;
   std::unique_ptr<ThreadPool> background;
@@ -127,9 +129,10 @@ struct Server::State {
   Result<std::string> client_ca() const;
   Result<std::shared_ptr<const auth::Authenticator>> make_authenticator(const std::string& client_ca_pem) const;
   Result<tokens::Verifier> token_verifier() const;
-  Result<auth::TokenCheck> service_account_check() const;
+  Result<Unit> make_token_issuer();
   std::string url() const;
-  std::string issuer() const;  // Of service account tokens.
+  std::string issuer() const;                  // Of service account tokens.
+  std::vector<std::string> audiences() const;  // Of tokens that speak to this server.
   void add_metrics();
   void make_api();
   void start_api(const std::string& client_ca_pem);
@@ -146,6 +149,11 @@ std::string Server::State::url() const {
 std::string Server::State::issuer() const {
   return options.service_account_issuer.empty() ? "https://kubernetes.default.svc.cluster.local"
                                                 : options.service_account_issuer;
+}
+
+std::vector<std::string> Server::State::audiences() const {
+  if (!options.api_audiences.empty()) return options.api_audiences;
+  return {issuer()};
 }
 
 Result<Unit> Server::State::open_store() {
@@ -194,44 +202,22 @@ Result<tokens::Verifier> Server::State::token_verifier() const {
   return tokens::Verifier::from_pem(issuer(), keys);
 }
 
-// Recognises the tokens of service accounts that are still there, bound to things that are still there.
-Result<auth::TokenCheck> Server::State::service_account_check() const {
-  Result<tokens::Verifier> made = token_verifier();
-  if (!made) return made.take_error();
-  auto verifier = std::make_shared<const tokens::Verifier>(std::move(*made));
-  return auth::TokenCheck([this, verifier](std::string_view token) -> Result<auth::UserRef> {
-    if (!verifier->recognizes(token)) return auth::UserRef();
-    Result<tokens::Claims> claims = verifier->verify(token, {issuer()}, system_clock().now());
-    if (!claims) return claims.take_error();
-    const std::string& ns = claims->ns;
-    auto lives = [&](std::string_view plural, const tokens::NamedUid& object) {
-      return api->uid_of("", plural, plural == "nodes" ? "" : ns, object.name) == object.uid;
-    };
-    if (!lives("serviceaccounts", claims->service_account)) {
-      return Error{Reason::Unauthorized, "the service account of the token is not there"};
-    }
-    if ((claims->pod && !lives("pods", *claims->pod)) || (claims->secret && !lives("secrets", *claims->secret))) {
-      return Error{Reason::Unauthorized, "what the token is bound to is not there"};
-    }
-    auth::UserInfo user{
-        .name = claims->subject(),
-        .uid = claims->service_account.uid,
-        .groups = {"system:serviceaccounts", "system:serviceaccounts:" + ns, std::string(auth::kAuthenticatedGroup)},
-        .extra = {}};
-    auto add = [&](std::string key, const std::string& value) {
-      user.extra.emplace_back("authentication.kubernetes.io/" + std::move(key), std::vector<std::string>{value});
-    };
-    if (!claims->id.empty()) add("credential-id", "JTI=" + claims->id);
-    if (claims->node) {
-      add("node-name", claims->node->name);
-      add("node-uid", claims->node->uid);
-    }
-    if (claims->pod) {
-      add("pod-name", claims->pod->name);
-      add("pod-uid", claims->pod->uid);
-    }
-    return std::make_shared<const auth::UserInfo>(std::move(user));
-  });
+Result<Unit> Server::State::make_token_issuer() {
+  std::string pem = pki.service_account_private_pem;
+  if (!options.service_account_signing_key_file.empty()) {
+    Result<std::string> given = auth::read_file(options.service_account_signing_key_file);
+    if (!given) return given.take_error();
+    pem = std::move(*given);
+  }
+  Result<tokens::Signer> signer = tokens::Signer::from_pem(pem);
+  if (!signer) return signer.take_error();
+  token_issuer = std::make_unique<api::TokenIssuer>(
+      api::TokenIssuer{.signer = std::move(*signer),
+                       .issuer = issuer(),
+                       .audiences = audiences(),
+                       .extends_expiration = options.service_account_extend_token_expiration,
+                       .max_expiration = options.service_account_max_token_expiration});
+  return Unit{};
 }
 
 Result<std::shared_ptr<const auth::Authenticator>> Server::State::make_authenticator(
@@ -246,12 +232,13 @@ Result<std::shared_ptr<const auth::Authenticator>> Server::State::make_authentic
     if (!csv) return csv.take_error();
     Result<auth::TokenTable> table = auth::TokenTable::from_csv(*csv, options.token_auth_file);
     if (!table) return table.take_error();
-    a.tokens.push_back([table = std::make_shared<const auth::TokenTable>(std::move(*table))](
-                           std::string_view token) -> Result<auth::UserRef> { return table->find(token); });
+    a.tokens.push_back(auth::static_tokens(std::move(*table), audiences()));
   }
-  Result<auth::TokenCheck> service_accounts = service_account_check();
-  if (!service_accounts) return service_accounts.take_error();
-  a.tokens.push_back(std::move(*service_accounts));
+  a.audiences = audiences();
+  Result<tokens::Verifier> verifier = token_verifier();
+  if (!verifier) return verifier.take_error();
+  a.tokens.push_back(service_account_tokens(
+      std::make_shared<const tokens::Verifier>(std::move(*verifier)), [this] { return api.get(); }, system_clock()));
   if (!options.requestheader_client_ca_file.empty()) {
     Result<std::string> pem = auth::read_file(options.requestheader_client_ca_file);
     if (!pem) return pem.take_error();
@@ -305,15 +292,22 @@ void Server::State::make_api() {
                       .service_cluster_ip_range = options.service_cluster_ip_range,
                       .disabled_admission_plugins = options.disable_admission_plugins,
                       .server_address = address.substr(address.find("//") + 2)};
-  api = std::make_unique<api::Api>(api::Dependencies{.store = store.get(),
-                                                     .loops = loops.get(),
-                                                     .background = background.get(),
-                                                     .pool = pool.get(),
-                                                     .authorizer = authorizer.get(),
-                                                     .metrics = &metrics,
-                                                     .clock = &system_clock(),
-                                                     .admission = nullptr},
-                                   std::move(chosen));
+  api = std::make_unique<api::Api>(
+      api::Dependencies{.store = store.get(),
+                        .loops = loops.get(),
+                        .background = background.get(),
+                        .pool = pool.get(),
+                        .authorizer = authorizer.get(),
+                        .rbac = rbac,
+                        .metrics = &metrics,
+                        .clock = &system_clock(),
+                        .admission = nullptr,
+                        .token_issuer = token_issuer.get(),
+                        .review_token =
+                            [this](std::string_view token, const std::vector<std::string>& meant_for) {
+                              return pipeline->authenticator()->authenticate_token(token, meant_for);
+                            }},
+      std::move(chosen));
   if (rbac != nullptr) rbac->serve(api->registry());
 }
 
@@ -461,6 +455,7 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
   Result<std::shared_ptr<const auth::Authenticator>> authenticator = s.make_authenticator(*client_ca);
   if (!authenticator) return authenticator.take_error();
   s.pipeline->set_authenticator(std::move(*authenticator));
+  if (Result<Unit> made = s.make_token_issuer(); !made) return made.take_error();
   Result<net::Identity> identity = s.serving_identity();
   if (!identity) return identity.take_error();
 

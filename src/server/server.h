@@ -42,6 +42,9 @@ struct Options {
   std::string service_account_issuer;                  // Kubernetes' usual one when empty.
   std::vector<std::string> service_account_key_files;  // Verify tokens; PKI's own when empty.
   std::string service_account_signing_key_file;
+  std::vector<std::string> api_audiences;  // Of tokens that speak to this server; the issuer when empty.
+  bool service_account_extend_token_expiration = true;
+  std::chrono::seconds service_account_max_token_expiration{0};  // 0: none but Kubernetes' own.
 
   std::string service_cluster_ip_range = "10.0.0.0/24";
   bool allow_privileged = true;

@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "base/base64.h"
+#include "base/text.h"
 #include "codec/codec.h"
 #include "value/value.h"
 
@@ -140,7 +141,7 @@ bool verify_bytes(EVP_PKEY* key, const Algorithm& algorithm, std::string_view by
 Value reference(Arena& arena, const NamedUid& object) {
   MapBuilder map(arena);
   map.add("name", Value::string(object.name));
-  map.add("uid", Value::string(object.uid));
+  if (!object.uid.empty()) map.add("uid", Value::string(object.uid));
   return map.build();
 }
 
@@ -170,6 +171,13 @@ std::string payload(const Claims& claims) {
   token.add("nbf", Value::integer(claims.not_before));
   token.add("sub", Value::string(arena, claims.subject()));
   return codec::encode_json(token.build());
+}
+
+// As Go prints a list of strings with %q.
+std::string quoted_list(const std::vector<std::string>& texts) {
+  std::string list = "[";
+  for (const std::string& text : texts) list += (list.size() > 1 ? " " : "") + go_quote(text);
+  return list + "]";
 }
 
 Error refused(std::string why) { return {Reason::Unauthorized, std::move(why)}; }
@@ -309,7 +317,7 @@ Result<Claims> Verifier::verify(std::string_view token, const std::vector<std::s
     if (entry.algorithm.name != algorithm || (!id.empty() && id != entry.id)) continue;
     good |= verify_bytes(entry.key.get(), entry.algorithm, parts->signed_text, *signature);
   }
-  if (!good) return refused("the token's signature is not by a known key");
+  if (!good) return refused("go-jose/go-jose: error in cryptographic primitive");
 
   Claims claims;
   claims.issuer = token_claims->text_at("iss");
@@ -318,8 +326,10 @@ Result<Claims> Verifier::verify(std::string_view token, const std::vector<std::s
   claims.issued = token_claims->int_at_or(0, "iat");
   claims.not_before = token_claims->int_at_or(0, "nbf");
   claims.id = token_claims->text_at("jti");
-  if (now.seconds >= claims.expires) return refused("the token has expired");
-  if (now.seconds < claims.not_before) return refused("the token is not valid yet");
+  // Texts that a TokenReview shows; clocks may differ by a minute, as go-jose has it.
+  if (now.seconds - kLeewaySeconds > claims.expires) return refused("service account token has expired");
+  if (now.seconds + kLeewaySeconds < claims.not_before) return refused("service account token is not valid yet");
+  if (now.seconds + kLeewaySeconds < claims.issued) return refused("service account token is issued in the future");
   for (const Value& audience : token_claims->items_at("aud")) {
     if (audience.is_string()) claims.audiences.emplace_back(audience.as_string());
   }
@@ -329,7 +339,10 @@ Result<Claims> Verifier::verify(std::string_view token, const std::vector<std::s
       audiences.empty() || std::any_of(audiences.begin(), audiences.end(), [&](const std::string& audience) {
         return std::find(claims.audiences.begin(), claims.audiences.end(), audience) != claims.audiences.end();
       });
-  if (!meant) return refused("the token is for another audience");
+  if (!meant) {
+    return refused("token audiences " + quoted_list(claims.audiences) + " is invalid for the target audiences " +
+                   quoted_list(audiences));
+  }
   const Value* bound = token_claims->find("kubernetes.io");
   const auto account = bound == nullptr ? std::nullopt : reference_at(*bound, "serviceaccount");
   if (!account) return refused("the token names no service account");

@@ -18,6 +18,9 @@
 
 namespace holdfast::tokens {
 
+// How far the clocks of who signs and who verifies may be apart.
+inline constexpr int64_t kLeewaySeconds = 60;
+
 struct NamedUid {
   std::string name, uid;
   bool operator==(const NamedUid&) const = default;

@@ -67,10 +67,11 @@ TEST(TokensTest, WrongTokensAreRefusedWithTheReason) {
     const auto result = verifier->verify(text, audiences, {now, 0});
     return result ? std::string("accepted") : result.error().message;
   };
-  EXPECT_THAT(why(token, {}, 4600), testing::HasSubstr("expired"));
-  EXPECT_THAT(why(token, {}, 999), testing::HasSubstr("not valid yet"));
-  EXPECT_THAT(why(token, {"vault"}), testing::HasSubstr("another audience"));
-  EXPECT_THAT(why(foreign->sign(sample())), testing::HasSubstr("signature"));
+  EXPECT_THAT(why(token, {}, 4661), testing::HasSubstr("expired"));
+  EXPECT_THAT(why(token, {}, 4660), "accepted");  // Clocks differ.
+  EXPECT_THAT(why(token, {}, 939), testing::HasSubstr("not valid yet"));
+  EXPECT_THAT(why(token, {"vault"}), testing::HasSubstr("is invalid for the target audiences [\"vault\"]"));
+  EXPECT_THAT(why(foreign->sign(sample())), testing::HasSubstr("error in cryptographic primitive"));
   std::string tampered = token;
   tampered[token.find('.') + 5] = tampered[token.find('.') + 5] == 'A' ? 'B' : 'A';
   EXPECT_NE(why(tampered), "accepted");

@@ -1,0 +1,93 @@
+#include "server/service_accounts.h"
+
+#include <algorithm>
+
+#include "base/api_error.h"
+
+namespace holdfast::server {
+namespace {
+
+Error refused(std::string why) { return {Reason::Unauthorized, std::move(why)}; }
+
+// Whether what was deleted this long ago counts as gone, although finalizers still hold it.
+bool is_gone(const api::ObjectIdentity& object, UnixTime now) {
+  return object.deleted && *object.deleted + tokens::kLeewaySeconds < now.seconds;
+}
+
+// The thing that a token is bound to, as it is now. Texts are those of a TokenReview.
+Result<Unit> check_bound(const api::Api& api, std::string_view kind, std::string_view plural, std::string_view ns,
+                         const tokens::NamedUid& bound, UnixTime now) {
+  const std::optional<api::ObjectIdentity> live = api.identity_of("", plural, ns, bound.name);
+  if (!live) return refused("service account token has been invalidated");
+  if (live->uid != bound.uid) {
+    return refused(std::string(kind) + " UID (" + live->uid + ") does not match service account " + std::string(kind) +
+                   " ref claim (" + bound.uid + ")");
+  }
+  if (is_gone(*live, now)) return refused("service account token has been invalidated");
+  return Unit{};
+}
+
+Result<Unit> check_claims(const api::Api& api, const tokens::Claims& claims, UnixTime now) {
+  const tokens::NamedUid& account = claims.service_account;
+  const std::optional<api::ObjectIdentity> live = api.identity_of("", "serviceaccounts", claims.ns, account.name);
+  if (!live) return not_found({"", "serviceaccounts"}, account.name);
+  if (live->uid != account.uid) {
+    return refused("service account UID (" + live->uid + ") does not match claim (" + account.uid + ")");
+  }
+  if (is_gone(*live, now)) {
+    return refused("service account " + claims.ns + "/" + account.name + " has been deleted");
+  }
+  if (claims.secret) {
+    if (Result<Unit> ok = check_bound(api, "secret", "secrets", claims.ns, *claims.secret, now); !ok) return ok;
+  }
+  if (claims.pod) return check_bound(api, "pod", "pods", claims.ns, *claims.pod, now);
+  // A pod's token tells its node without being bound to it.
+  if (claims.node) return check_bound(api, "node", "nodes", "", *claims.node, now);
+  return Unit{};
+}
+
+auth::UserRef user_of(const tokens::Claims& claims) {
+  auth::UserInfo user{.name = claims.subject(),
+                      .uid = claims.service_account.uid,
+                      .groups = {"system:serviceaccounts", "system:serviceaccounts:" + claims.ns,
+                                 std::string(auth::kAuthenticatedGroup)},
+                      .extra = {}};
+  auto add = [&](std::string_view key, const std::string& value) {
+    if (value.empty()) return;
+    user.extra.emplace_back("authentication.kubernetes.io/" + std::string(key), std::vector<std::string>{value});
+  };
+  if (!claims.id.empty()) add("credential-id", "JTI=" + claims.id);
+  if (claims.node) {
+    add("node-name", claims.node->name);
+    add("node-uid", claims.node->uid);
+  }
+  if (claims.pod) {
+    add("pod-name", claims.pod->name);
+    add("pod-uid", claims.pod->uid);
+  }
+  return std::make_shared<const auth::UserInfo>(std::move(user));
+}
+
+}  // namespace
+
+auth::TokenCheck service_account_tokens(std::shared_ptr<const tokens::Verifier> verifier,
+                                        std::function<const api::Api*()> api, const Clock& clock) {
+  return [verifier = std::move(verifier), api = std::move(api), &clock](
+             std::string_view token, const std::vector<std::string>& audiences) -> Result<auth::TokenUser> {
+    const api::Api* served = api();
+    if (served == nullptr || !verifier->recognizes(token)) return auth::TokenUser{};
+    const UnixTime now = clock.now();
+    Result<tokens::Claims> claims = verifier->verify(token, audiences, now);
+    if (!claims) return claims.take_error();
+    if (Result<Unit> live = check_claims(*served, *claims, now); !live) return live.take_error();
+    auth::TokenUser known;
+    known.user = user_of(*claims);
+    for (const std::string& audience : audiences) {
+      const auto& own = claims->audiences;
+      if (std::find(own.begin(), own.end(), audience) != own.end()) known.audiences.push_back(audience);
+    }
+    return known;
+  };
+}
+
+}  // namespace holdfast::server
