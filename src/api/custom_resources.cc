@@ -134,14 +134,18 @@ void CustomResources::start(net::EventLoop& loop) {
 
 Task<void> CustomResources::follow(net::EventLoop& loop) {
   cache::Cache& definitions = api_.state().storage_of(kGroup, kPlural)->cache();
+  constexpr std::chrono::milliseconds kFirstDelay{1}, kMostDelay{100};
+  std::chrono::milliseconds delay = kFirstDelay;  // Short at first: starting waits for this.
   while (!closing_.load(std::memory_order_acquire)) {
     cache::WatchRequest request;
     request.start = cache::WatchRequest::Start::Initial;
     Result<cache::Watcher> watcher = co_await definitions.watch(request, loop);
     if (!watcher) {
-      co_await loop.sleep_for(std::chrono::milliseconds(20));
+      co_await loop.sleep_for(delay);
+      delay = std::min(delay * 2, kMostDelay);
       continue;
     }
+    delay = kFirstDelay;
     watcher_ = std::make_shared<cache::Watcher>(std::move(*watcher));
     const std::shared_ptr<cache::Watcher> mine = watcher_;
     bool first = true;

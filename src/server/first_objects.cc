@@ -1,15 +1,13 @@
 #include "server/first_objects.h"
 
+#include <atomic>
+
 #include "base/log.h"
 #include "codec/codec.h"
 
 namespace holdfast::server {
 
 namespace {
-
-struct Progress {
-  size_t left = 0;
-};
 
 std::string collection_path(const types::Resource& resource, std::string_view ns) {
   std::string path = resource.group.empty() ? "/api/" : "/apis/" + std::string(resource.group) + "/";
@@ -23,6 +21,7 @@ struct Writes {
   std::string path;  // Of the object.
   net::ClientRequest create;
   std::optional<net::ClientRequest> status;
+  bool made = false;
 };
 
 Writes writes_of(const bootstrap::Step& step) {
@@ -43,59 +42,90 @@ Writes writes_of(const bootstrap::Step& step) {
   return writes;
 }
 
-Task<void> make_one(net::EventLoop& loop, const net::Handler& handler, Writes writes) {
-  auto note = [&](const Result<net::ClientResponse>& answer) {
-    if (answer && answer->status < 300) return true;
-    if (answer && answer->status == 409) return false;  // Somebody else's, or an earlier start's.
+class Maker {
+ public:
+  Maker(api::Api& api, store::Store& store, net::Loops& loops) : store_(store), loops_(loops) {
+    auto user = std::make_shared<const auth::UserInfo>(auth::UserInfo{
+        .name = "system:apiserver", .uid = {}, .groups = {std::string(auth::kMastersGroup)}, .extra = {}});
+    handler_ = [&api, user](net::Request& request, net::Response& response) {
+      return api.handle(request, response, user);
+    };
+  }
+
+  // Creates, then writes the status of those that have one.
+  Task<void> make(std::vector<Writes> all) {
+    std::vector<Call> creates, statuses;
+    for (Writes& writes : all) creates.push_back({&writes, &writes.create});
+    co_await call_all(std::move(creates));
+    for (Writes& writes : all) {
+      if (writes.made && writes.status) statuses.push_back({&writes, &*writes.status});
+    }
+    co_await call_all(std::move(statuses));
+  }
+
+ private:
+  struct Call {
+    Writes* writes;
+    net::ClientRequest* request;
+  };
+
+  // All of them at once, and the store is told how many: it commits together what arrives together.
+  Task<void> call_all(std::vector<Call> calls) {
+    if (calls.empty()) co_return;
+    left_ = calls.size();
+    store_.expect_writes(calls.size());
+    co_await from_callback<Unit>(loops_.at(0), [&](auto done) {
+      for (size_t i = 0; i < calls.size(); ++i) {
+        spawn(call_one(loops_.at(i % loops_.count()), calls[i]), [this, done](std::exception_ptr thrown) mutable {
+          if (thrown) log::error("an exception while making the objects of an empty server");
+          if (left_.fetch_sub(1) == 1) done(Unit{});
+        });
+      }
+    });
+  }
+
+  Task<void> call_one(net::EventLoop& loop, Call call) {
+    Writes& writes = *call.writes;
+    const Result<net::ClientResponse> answer = co_await net::call_handler(loop, handler_, std::move(*call.request));
+    writes.made = answer && answer->status < 300;
+    // 409: somebody else's.
+    if (writes.made || (answer && answer->status == 409)) co_return;
     log::warning("an object of an empty server could not be made",
                  {{"path", writes.path}, {"answer", answer ? answer->body : answer.error().message}});
-    return false;
-  };
-  net::ClientRequest get;
-  get.target = writes.path;
-  get.headers = {{"accept", "application/json"}};
-  Result<net::ClientResponse> known = co_await net::call_handler(loop, handler, std::move(get));
-  if (known && known->status == 200) co_return;
-  Result<net::ClientResponse> created = co_await net::call_handler(loop, handler, std::move(writes.create));
-  if (!note(created) || !writes.status) co_return;
-  note(co_await net::call_handler(loop, handler, std::move(*writes.status)));
-}
+  }
 
-// All of them at once: the store commits together what arrives together.
-Task<void> make_all(net::EventLoop& loop, const net::Handler& handler, std::vector<Writes> all, Progress& progress) {
-  if (all.empty()) co_return;
-  progress.left = all.size();
-  co_await from_callback<Unit>(loop, [&](auto done) {
-    for (Writes& writes : all) {
-      spawn(make_one(loop, handler, std::move(writes)), [&progress, done](std::exception_ptr thrown) mutable {
-        if (thrown) log::error("an exception while making the objects of an empty server");
-        if (--progress.left == 0) done(Unit{});
-      });
-    }
-  });
+  store::Store& store_;
+  net::Loops& loops_;
+  net::Handler handler_;
+  std::atomic<size_t> left_{0};
+};
+
+bool is_there(const api::Api& api, const bootstrap::Step& step) {
+  const types::Resource& resource = *step.resource;
+  return api
+      .uid_of(resource.group, resource.plural, step.object.text_at("metadata", "namespace"),
+              step.object.text_at("metadata", "name"))
+      .has_value();
 }
 
 }  // namespace
 
-Task<void> make_first_objects(api::Api& api, net::EventLoop& loop, bootstrap::Options options, UnixTime now) {
-  if (!loop.in_thread()) co_await resume_on(loop);
-  auto user = std::make_shared<const auth::UserInfo>(
-      auth::UserInfo{.name = "system:apiserver", .uid = {}, .groups = {std::string(auth::kMastersGroup)}, .extra = {}});
-  const net::Handler handler = [&api, user](net::Request& request, net::Response& response) {
-    return api.handle(request, response, user);
-  };
-  // Namespaces first: everything else may lie in one.
+Task<void> make_first_objects(api::Api& api, store::Store& store, net::Loops& loops, bootstrap::Options options,
+                              UnixTime now) {
+  if (!loops.at(0).in_thread()) co_await resume_on(loops.at(0));
   std::vector<Writes> namespaces, others;
   {
     Arena arena;
     for (const bootstrap::Step& step : bootstrap::steps(arena, options, now)) {
+      if (is_there(api, step)) continue;
       const bool is_namespace = step.resource->group.empty() && step.resource->plural == "namespaces";
       (is_namespace ? namespaces : others).push_back(writes_of(step));
     }
   }
-  Progress progress;
-  co_await make_all(loop, handler, std::move(namespaces), progress);
-  co_await make_all(loop, handler, std::move(others), progress);
+  Maker maker(api, store, loops);
+  // Namespaces first: everything else may lie in one.
+  co_await maker.make(std::move(namespaces));
+  co_await maker.make(std::move(others));
 }
 
 }  // namespace holdfast::server

@@ -5,11 +5,13 @@
 #include "base/task.h"
 #include "bootstrap/bootstrap.h"
 #include "net/net.h"
+#include "store/store.h"
 
 namespace holdfast::server {
 
-// Makes what is not there; what is there stays as it is. Runs and resumes on `loop`. What cannot be
-// made is logged: a server without it is of more use than none.
-Task<void> make_first_objects(api::Api& api, net::EventLoop& loop, bootstrap::Options options, UnixTime now);
+// Makes what is not there, on all loops; what is there stays as it is. The caches must be ready. Resumes on the first
+// loop. What cannot be made is logged: a server without it is of more use than none.
+Task<void> make_first_objects(api::Api& api, store::Store& store, net::Loops& loops, bootstrap::Options options,
+                              UnixTime now);
 
 }  // namespace holdfast::server

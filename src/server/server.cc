@@ -345,7 +345,7 @@ void Server::State::start_api(const std::string& client_ca_pem) {
                            .advertise_address = advertised,
                            .secure_port = net->port(),
                            .client_ca_pem = client_ca_pem};
-  wait_for(loops->at(0), make_first_objects(*api, loops->at(0), std::move(first), system_clock().now()));
+  wait_for(loops->at(0), make_first_objects(*api, *store, *loops, std::move(first), system_clock().now()));
 
   const auto runs = [this](std::string_view controller) {
     return std::any_of(options.controllers.begin(), options.controllers.end(),
@@ -410,6 +410,8 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
       s.pki_options.addresses.push_back(address);
     }
   }
+  // The store waits for the disk while certificates keep the processor busy.
+  std::future<Result<Unit>> opening = std::async(std::launch::async, [&s] { return s.open_store(); });
   Result<auth::Pki> pki = auth::ensure_pki(s.pki_options);
   if (!pki) return pki.take_error();
   s.pki = std::move(*pki);
@@ -473,7 +475,7 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
                                           return pipeline->serve(request, response);
                                         });
   if (Result<Unit> bound = s.net->bind(); !bound) return bound.take_error();
-  if (Result<Unit> opened = s.open_store(); !opened) return opened.take_error();
+  if (Result<Unit> opened = opening.get(); !opened) return opened.take_error();
   s.make_api();
   if (Result<Unit> listening = s.net->start(); !listening) return listening.take_error();
   s.start_api(*client_ca);

@@ -39,6 +39,8 @@ constexpr size_t kHistoryEntries = 8192;
 // Below this, writes are refused before the disk does it in the middle of one.
 constexpr uint64_t kReservedDiskBytes = 16 << 20;
 constexpr uint64_t kDiskCheckBytes = 4 << 20;
+// Well above the time that a busy machine takes to make one of many writes.
+constexpr auto kExpectedWriteWait = std::chrono::milliseconds(50);
 constexpr auto kReopenInterval = std::chrono::seconds(1);
 
 rocksdb::Slice slice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
@@ -121,6 +123,12 @@ class RocksStore final : public Store {
   void write_all(std::vector<Transaction> transactions, Answers done) override {
     if (transactions.empty()) return done({});
     submit({std::move(transactions), std::move(done)});
+  }
+
+  void expect_writes(size_t count) override {
+    std::lock_guard lock(queue_mutex_);
+    expected_ += count;
+    expected_until_ = steady_clock::now() + kExpectedWriteWait;
   }
 
   std::unique_ptr<Watcher> watch(WatchRequest request) override { return feed_->watch(std::move(request)); }
@@ -340,6 +348,11 @@ class RocksStore final : public Store {
     }
     bool wake = queue_.empty();
     queue_.push_back(std::move(submission));
+    if (expected_ > 0) {
+      expected_until_ = steady_clock::now() + kExpectedWriteWait;
+      // The first wakes the committer to watch the time, the last to go on.
+      wake = --expected_ == 0 || wake;
+    }
     lock.unlock();
     if (wake) queue_wake_.notify_one();
   }
@@ -353,6 +366,10 @@ class RocksStore final : public Store {
         std::unique_lock lock(queue_mutex_);
         queue_wake_.wait_until(lock, backlog_ ? steady_clock::now() : housekeeping,
                                [this] { return stopping_ || !queue_.empty() || !compactions_.empty(); });
+        while (expected_ > 0 && !queue_.empty() && !stopping_) {
+          if (steady_clock::now() >= expected_until_) expected_ = 0;
+          if (expected_ > 0) queue_wake_.wait_until(lock, steady_clock::time_point(expected_until_));
+        }
         if (stopping_ && queue_.empty()) break;
         size_t transactions = 0;
         uint64_t bytes = 0;
@@ -654,9 +671,11 @@ class RocksStore final : public Store {
   uint64_t written_bytes_ = 0;
   steady_clock::time_point reopen_not_before_;
 
-  std::mutex queue_mutex_;  // Guards the next four.
+  std::mutex queue_mutex_;  // Guards the next six.
   std::condition_variable queue_wake_;
   std::deque<Submission> queue_;
+  size_t expected_ = 0;  // Submissions that were announced and did not come yet.
+  steady_clock::time_point expected_until_;
   std::vector<std::pair<Revision, Callback<Unit>>> compactions_;
   bool stopping_ = false;
 

@@ -215,6 +215,9 @@ class Store {
   // committed) together. For bootstrap, copies and restores.
   virtual void write_all(std::vector<Transaction> transactions,
                          std::function<void(std::vector<StoreResult<WriteResult>>)> done) = 0;
+  // That many write() calls are about to come, from wherever: an engine that waits for the disk holds the first until
+  // the last is there, and commits them together. Those that do not come cost the others a few milliseconds.
+  virtual void expect_writes(size_t) {}
 
   // Never fails by itself: a watcher that cannot start says so in its first next().
   virtual std::unique_ptr<Watcher> watch(WatchRequest request) = 0;
