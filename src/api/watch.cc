@@ -38,19 +38,24 @@ Result<store::Blob> render_delivery(const View& view, const cache::Delivery& del
     return store::make_blob(
         render_bookmark(view, std::to_string(delivery.revision.value), delivery.initial_events_end, first_table));
   }
-  std::optional<Error> failed;
-  store::Blob bytes = delivery.render(form, [&](const cache::Delivery& shown) -> std::string {
+  // One reference, so that the callback needs no memory of its own: most deliveries find the bytes made already.
+  struct {
+    const View& view;
+    bool first_table;
+    std::optional<Error> failed;
+  } context{view, first_table, std::nullopt};
+  store::Blob bytes = delivery.render(form, [&context](const cache::Delivery& shown) -> std::string {
     Arena arena;
     const store::Blob body = shown.object->body();
-    Result<std::string> frame =
-        render_event(view, name_of(shown.type), source_of(arena, view, *shown.object, *body), first_table);
+    Result<std::string> frame = render_event(context.view, name_of(shown.type),
+                                             source_of(arena, context.view, *shown.object, *body), context.first_table);
     if (!frame) {
-      failed = frame.take_error();
+      context.failed = frame.take_error();
       return {};
     }
     return std::move(*frame);
   });
-  if (failed) return std::move(*failed);
+  if (context.failed) return std::move(*context.failed);
   return bytes;
 }
 

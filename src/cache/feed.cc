@@ -208,7 +208,7 @@ Task<Result<Unit>> CacheState::load(std::shared_ptr<CacheState> self) {
     self->trouble.reset();
     self->publish(std::move(index), listing->revision, {}, wakes);
   }
-  for (auto& wake : wakes) wake(true);
+  wakes.run();
   self->consider_learning();
   co_return Unit{};
 }
@@ -269,7 +269,7 @@ void CacheState::set_not_ready(Error why) {
     }
     waiters.clear();
   }
-  for (auto& wake : wakes) wake(true);
+  wakes.run();
 }
 
 Task<void> CacheState::feed(std::shared_ptr<CacheState> self) {
@@ -392,7 +392,7 @@ Result<Unit> CacheState::apply(const store::WatchBatch& batch) {
     trim_window(clock.monotonic());
     forget_old_renderings();
   }
-  for (auto& wake : wakes) wake(true);
+  wakes.run();
   bodies.cool();
   consider_learning();
   return Unit{};

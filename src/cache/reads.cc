@@ -276,7 +276,8 @@ void CacheState::end_job() {
 
 void CacheState::tick() {
   const TimePoint now = clock.monotonic();
-  Wakes reached, missed;
+  Wakes reached;
+  std::vector<std::function<void(bool)>> missed;
   bool progress = false, poll = false;
   {
     std::lock_guard lock(mutex);
@@ -318,7 +319,7 @@ void CacheState::tick() {
     }
     poll = now - last_status_poll >= options.compaction_poll_interval;
   }
-  for (auto& wake : reached) wake(true);
+  reached.run();
   for (auto& wake : missed) wake(false);
   if (progress) ask_progress();
   if (poll) poll_status();
@@ -393,7 +394,7 @@ void CacheState::start_close() {
   }
   // Destroying it answers the feed's pending next().
   watch.reset();
-  for (auto& wake : wakes) wake(true);
+  wakes.run();
 }
 
 }  // namespace holdfast::cache

@@ -4,6 +4,27 @@
 
 namespace holdfast::cache {
 
+void Wakes::resume(Executor& where, std::coroutine_handle<> what) {
+  for (Resumption& known : resumptions_) {
+    if (known.where == &where) return known.handles.push_back(what);
+  }
+  resumptions_.push_back({&where, {what}});
+}
+
+void Wakes::run() {
+  // Watchers first: whoever waits for a revision may go on to read without a pause.
+  for (Resumption& resumption : resumptions_) {
+    resumption.where->post([handles = std::move(resumption.handles)] {
+      for (const std::coroutine_handle<> handle : handles) handle.resume();
+    });
+  }
+  for (auto& callback : callbacks_) callback(true);
+}
+
+void WatcherState::wake(Wakes& wakes) {
+  if (waiting_) wakes.resume(*waiting_on_, std::exchange(waiting_, nullptr));
+}
+
 void WatcherState::offer(const std::shared_ptr<const Event>& event, uint64_t batch, Bodies& bodies, const Codec& codec,
                          Wakes& wakes) {
   if (event->revision <= after) return;
@@ -44,7 +65,7 @@ void WatcherState::push(Delivery delivery, uint64_t batch, Wakes& wakes) {
       burst_ = batch;
     }
   }
-  if (waiting_) wakes.push_back(std::exchange(waiting_, nullptr));
+  wake(wakes);
 }
 
 void WatcherState::bookmark(Revision revision, Wakes& wakes) {
@@ -53,56 +74,52 @@ void WatcherState::bookmark(Revision revision, Wakes& wakes) {
   std::lock_guard lock(mutex_);
   if (end_ != Watcher::End::Open || queue_.size() >= limit_) return;
   queue_.push_back(std::move(delivery));
-  if (waiting_) wakes.push_back(std::exchange(waiting_, nullptr));
+  wake(wakes);
 }
 
 void WatcherState::finish(Watcher::End why, Wakes& wakes) {
   std::lock_guard lock(mutex_);
   if (end_ == Watcher::End::Open || why == Watcher::End::Cancelled) end_ = why;
-  if (waiting_) wakes.push_back(std::exchange(waiting_, nullptr));
+  wake(wakes);
 }
 
-std::vector<Delivery> WatcherState::take(size_t max) {
-  std::vector<Delivery> out;
-  {
-    std::lock_guard lock(mutex_);
-    if (end_ == Watcher::End::Cancelled) return out;
+void WatcherState::take_initial(size_t max, std::vector<Delivery>& out) {
+  const ListPage page =
+      initial.list({.scope = request.scope, .selector = request.selector, .from = initial_from, .limit = max});
+  for (const EntryRef& entry : page.entries) {
+    Delivery delivery;
+    delivery.type = EventType::Added;
+    delivery.revision = entry->revision();
+    delivery.object = entry;
+    out.push_back(std::move(delivery));
   }
+  initial_from = page.next;
+  if (page.more) return;
+  initial_left = false;
+  if (request.bookmarks && request.initial_events_bookmark) {
+    Delivery end;
+    end.revision = initial.revision();
+    end.initial_events_end = true;
+    out.push_back(std::move(end));
+  }
+  initial = {};
+}
+
+bool WatcherState::take(size_t max, std::vector<Delivery>& out) {
   if (initial_left) {
-    const ListPage page =
-        initial.list({.scope = request.scope, .selector = request.selector, .from = initial_from, .limit = max});
-    for (const EntryRef& entry : page.entries) {
-      Delivery delivery;
-      delivery.type = EventType::Added;
-      delivery.revision = entry->revision();
-      delivery.object = entry;
-      out.push_back(std::move(delivery));
-    }
-    initial_from = page.next;
-    if (page.more) return out;
-    initial_left = false;
-    if (request.bookmarks && request.initial_events_bookmark) {
-      Delivery end;
-      end.revision = initial.revision();
-      end.initial_events_end = true;
-      out.push_back(std::move(end));
-    }
-    initial = {};
-    if (!out.empty()) return out;
+    if (end() == Watcher::End::Cancelled) return true;
+    take_initial(max, out);
+    if (!out.empty()) return true;
   }
   std::lock_guard lock(mutex_);
+  if (end_ == Watcher::End::Cancelled) return true;
   while (!queue_.empty() && out.size() < max) {
     out.push_back(std::move(queue_.front()));
     queue_.pop_front();
   }
   // Initial state and replay are behind it: from now on it must keep up.
   if (queue_.size() < base_limit) limit_ = base_limit;
-  return out;
-}
-
-bool WatcherState::ended() const {
-  std::lock_guard lock(mutex_);
-  return end_ != Watcher::End::Open && (end_ == Watcher::End::Cancelled || (queue_.empty() && !initial_left));
+  return !out.empty() || end_ != Watcher::End::Open;
 }
 
 Watcher::End WatcherState::end() const {
@@ -115,16 +132,13 @@ bool WatcherState::pending() const {
   return initial_left || !queue_.empty() || end_ != Watcher::End::Open;
 }
 
-void WatcherState::wait(std::function<void(bool)> done) {
-  {
-    std::lock_guard lock(mutex_);
-    if (queue_.empty() && end_ == Watcher::End::Open) {
-      assert(!waiting_);
-      waiting_ = std::move(done);
-      return;
-    }
-  }
-  done(true);
+bool WatcherState::wait(Executor& executor, std::coroutine_handle<> follower) {
+  std::lock_guard lock(mutex_);
+  if (!queue_.empty() || end_ != Watcher::End::Open) return false;
+  assert(!waiting_);
+  waiting_ = follower;
+  waiting_on_ = &executor;
+  return true;
 }
 
 // --- Watcher --------------------------------------------------------------------------------------------------------
@@ -143,12 +157,18 @@ Watcher::~Watcher() {
 }
 
 namespace {
+struct Arrival {
+  WatcherState& state;
+  Executor& executor;
+  bool await_ready() const noexcept { return false; }
+  bool await_suspend(std::coroutine_handle<> follower) { return state.wait(executor, follower); }
+  void await_resume() const noexcept {}
+};
+
 Task<std::vector<Delivery>> take_or_wait(std::shared_ptr<WatcherState> state, Executor* executor, size_t max) {
-  while (true) {
-    std::vector<Delivery> out = state->take(max);
-    if (!out.empty() || state->ended()) co_return out;
-    co_await from_callback<bool>(*executor, [state](std::function<void(bool)> done) { state->wait(std::move(done)); });
-  }
+  std::vector<Delivery> out;
+  while (!state->take(max, out)) co_await Arrival{*state, *executor};
+  co_return out;
 }
 }  // namespace
 
@@ -162,7 +182,7 @@ void Watcher::cancel() {
   Wakes wakes;
   if (const std::shared_ptr<CacheState> cache = state_->cache.lock()) cache->forget(*state_);
   state_->finish(End::Cancelled, wakes);
-  for (auto& wake : wakes) wake(true);
+  wakes.run();
 }
 
 Watcher::End Watcher::end() const { return state_->end(); }

@@ -1,6 +1,7 @@
 // What one watcher has not been given yet: the rest of its initial state, then a queue of changes.
 #pragma once
 
+#include <coroutine>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -12,8 +13,22 @@
 
 namespace holdfast::cache {
 
-// Callbacks to run once no lock is held.
-using Wakes = std::vector<std::function<void(bool)>>;
+// Whom to wake once no lock is held. Coroutines of one executor go there together: an event for a thousand watchers
+// costs it one post, not a thousand.
+class Wakes {
+ public:
+  void push_back(std::function<void(bool)> callback) { callbacks_.push_back(std::move(callback)); }
+  void resume(Executor& where, std::coroutine_handle<> what);
+  void run();
+
+ private:
+  struct Resumption {
+    Executor* where;
+    std::vector<std::coroutine_handle<>> handles;
+  };
+  std::vector<std::function<void(bool)>> callbacks_;
+  std::vector<Resumption> resumptions_;  // Executors are few.
+};
 
 struct WatcherState {
   WatcherState(WatchRequest r, size_t queue_events, std::shared_ptr<SharedCounts> c)
@@ -29,11 +44,12 @@ struct WatcherState {
   void finish(Watcher::End why, Wakes& wakes);
 
   // --- By whoever follows ---
-  std::vector<Delivery> take(size_t max);
-  bool ended() const;
+  // What there is. False: nothing, but the watch goes on.
+  bool take(size_t max, std::vector<Delivery>& out);
   Watcher::End end() const;
   bool pending() const;
-  void wait(std::function<void(bool)> done);
+  // Resumes `follower` once there is something to take. False: there is already.
+  bool wait(Executor& executor, std::coroutine_handle<> follower);
 
   // Constant after construction.
   const WatchRequest request;
@@ -55,6 +71,8 @@ struct WatcherState {
  private:
   friend struct CacheState;
   void push(Delivery delivery, uint64_t batch, Wakes& wakes);
+  void take_initial(size_t max, std::vector<Delivery>& out);
+  void wake(Wakes& wakes);
 
   mutable std::mutex mutex_;
   std::deque<Delivery> queue_;
@@ -63,7 +81,8 @@ struct WatcherState {
   size_t queued_before_ = 0;  // ... and how much was queued when it came.
   uint64_t burst_ = 0;        // The one that raised the limit.
   Watcher::End end_ = Watcher::End::Open;
-  std::function<void(bool)> waiting_;
+  std::coroutine_handle<> waiting_;
+  Executor* waiting_on_ = nullptr;
 };
 
 }  // namespace holdfast::cache
