@@ -1,5 +1,6 @@
 // LIST: which revision, which page, then a stream of items whose memory does not grow with the list.
 #include "api/continue_token.h"
+#include "api/json_indent.h"
 #include "api/reads.h"
 #include "api/selectable.h"
 #include "api/selectors.h"
@@ -67,7 +68,7 @@ Task<Result<cache::Snapshot>> continue_snapshot(Call& call, const ContinueToken&
   co_return snapshot;
 }
 
-// Renders what a stream cannot carry in pieces: indented JSON, and Tables as YAML.
+// Renders what a stream cannot carry in pieces: Tables as YAML.
 Result<std::string> render_whole(const View& view, ListHead head, Call& call,
                                  const std::vector<cache::EntryRef>& entries) {
   View plain = view;
@@ -93,8 +94,7 @@ Result<std::string> render_whole(const View& view, ListHead head, Call& call,
 Task<void> stream_list(Call& call, Listed listed) {
   const View& view = call.view;
   const Format format = view.accepted.format;
-  if ((view.accepted.pretty && format == Format::Json) ||
-      (view.accepted.form == Form::Table && format == Format::Yaml)) {
+  if (view.accepted.form == Form::Table && format == Format::Yaml) {
     Result<std::string> whole = render_whole(view, listed.head, call, listed.entries);
     if (!whole) co_return respond_error(call, whole.error());
     co_return respond(call, 200, std::move(*whole));
@@ -109,6 +109,16 @@ Task<void> stream_list(Call& call, Listed listed) {
     }
   }
   std::string chunk;
+  std::optional<JsonIndenter> indenter;
+  if (view.accepted.pretty && format == Format::Json) indenter.emplace();
+  const auto take_chunk = [&] {
+    std::string taken = std::exchange(chunk, {});
+    if (!indenter) return taken;
+    std::string indented;
+    indented.reserve(taken.size() * 2);
+    indenter->add(taken, indented);
+    return indented;
+  };
   bool started = false;
   renderer.begin(chunk);
   for (cache::EntryRef& entry : listed.entries) {
@@ -132,13 +142,12 @@ Task<void> stream_list(Call& call, Listed listed) {
       call.response.allow_gzip();
       if (!call.response.start(200)) co_return;
     }
-    Result<Unit> written = co_await call.response.write(net::Bytes(std::move(chunk)));
+    Result<Unit> written = co_await call.response.write(net::Bytes(take_chunk()));
     if (!written) co_return;
-    chunk.clear();
   }
   renderer.end(chunk);
-  if (!started) co_return respond(call, 200, std::move(chunk));
-  Result<Unit> written = co_await call.response.write(net::Bytes(std::move(chunk)));
+  if (!started) co_return respond(call, 200, take_chunk());
+  Result<Unit> written = co_await call.response.write(net::Bytes(take_chunk()));
   if (written) call.response.end();
 }
 
