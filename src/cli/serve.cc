@@ -195,7 +195,7 @@ Command add_serve(CLI::App& app) {
       ->group(in);
 
   const char* const behaviour = "Behaviour";
-  c->add_option("--controllers", o.controllers, "Embedded controllers to run: *, none, or names")
+  c->add_option("--controllers", o.controllers, "Embedded controllers to run: *, none, names, -name for all but that")
       ->delimiter(',')
       ->group(behaviour);
   c->add_option("--enable-admission-plugins", o.enable_admission_plugins, "Beside those that are on by default")

@@ -16,10 +16,10 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/thread_pool.h"
+#include "controllers/controllers.h"
 #include "net/net.h"
 #include "ownership/ownership.h"
 #include "server/first_objects.h"
-#include "server/namespaces.h"
 #include "server/pipeline.h"
 #include "server/service_accounts.h"
 #include "server/version.h"
@@ -120,7 +120,7 @@ struct Server::State {
   std::unique_ptr<ThreadPool> background;
   std::unique_ptr<store::Store> store;
   std::unique_ptr<api::Api> api;
-  std::unique_ptr<NamespaceController> namespaces;  // Null: none of its controllers runs.
+  std::unique_ptr<controllers::Controllers> controllers;
   std::unique_ptr<net::Server> net;
   bool stopped = false;
 
@@ -347,25 +347,19 @@ void Server::State::start_api(const std::string& client_ca_pem) {
                            .client_ca_pem = client_ca_pem};
   wait_for(loops->at(0), make_first_objects(*api, *store, *loops, std::move(first), system_clock().now()));
 
-  const auto runs = [this](std::string_view controller) {
-    return std::any_of(options.controllers.begin(), options.controllers.end(),
-                       [controller](const std::string& chosen) { return chosen == "*" || chosen == controller; });
-  };
-  NamespaceControllerOptions chosen{.deletes_content = runs("namespace"),
-                                    .makes_service_accounts = runs("serviceaccount"),
-                                    .publishes_root_ca = runs("root-ca-certificate-publisher"),
-                                    .root_ca_pem = pki.authority.certificate_pem};
-  if (!chosen.deletes_content && !chosen.makes_service_accounts && !chosen.publishes_root_ca) return;
-  namespaces = std::make_unique<NamespaceController>(*api, loops->at(0), std::move(chosen));
-  namespaces->start();
+  controllers = std::make_unique<controllers::Controllers>(
+      *api, loops->at(0), system_clock(),
+      controllers::Options{.controllers = options.controllers, .root_ca_pem = pki.authority.certificate_pem});
+  controllers->start();
 }
 
 void Server::State::shut_down() {
   stopping = true;
   net->stop(options.shutdown_grace);
-  if (namespaces) wait_for(loops->at(0), namespaces->close(loops->at(0)));
+  if (controllers) wait_for(loops->at(0), controllers->close(loops->at(0)));
   wait_for(loops->at(0), api->close(loops->at(0)));
   net.reset();
+  controllers.reset();
   api.reset();
   store.reset();
   background.reset();
@@ -379,6 +373,9 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
   Options& o = s.options;
   if (o.data_dir.empty() && (o.etcd_servers.empty() || o.cert_dir.empty())) {
     return bad_request("--data-dir is needed (or --etcd-servers together with --cert-dir)");
+  }
+  if (Result<Unit> known = controllers::check({.controllers = o.controllers, .root_ca_pem = {}}); !known) {
+    return known.take_error();
   }
   if (o.tls_cert_file.empty() != o.tls_private_key_file.empty()) {
     return bad_request("--tls-cert-file and --tls-private-key-file must be given together");

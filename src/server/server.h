@@ -49,7 +49,7 @@ struct Options {
   std::string service_cluster_ip_range = "10.0.0.0/24";
   bool allow_privileged = true;
   std::chrono::seconds event_ttl{3600};
-  std::vector<std::string> controllers = {"*"};  // Embedded ones: * (all), none, or names.
+  std::vector<std::string> controllers = {"*"};  // Embedded ones: see controllers/controllers.h.
   std::vector<std::string> enable_admission_plugins, disable_admission_plugins;
   Gates gates;
 

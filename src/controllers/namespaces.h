@@ -2,16 +2,17 @@
 // service account `default` and the ConfigMap kube-root-ca.crt.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <set>
 #include <string>
 
 #include "api/api.h"
 #include "base/task.h"
+#include "controllers/own_calls.h"
+#include "controllers/pause.h"
 #include "net/net.h"
 
-namespace holdfast::server {
+namespace holdfast::controllers {
 
 struct NamespaceControllerOptions {
   bool deletes_content = true;         // Controller "namespace".
@@ -23,7 +24,8 @@ struct NamespaceControllerOptions {
 // Runs on one loop. Follows the namespaces by watch; nothing polls but the wait for objects that hold themselves.
 class NamespaceController {
  public:
-  NamespaceController(api::Api& api, net::EventLoop& loop, NamespaceControllerOptions options);
+  NamespaceController(api::Api& api, net::EventLoop& loop, const OwnCalls& calls, Pause& pause,
+                      NamespaceControllerOptions options);
   ~NamespaceController();
 
   void start();
@@ -32,7 +34,7 @@ class NamespaceController {
 
  private:
   struct State;
-  std::shared_ptr<State> state_;
+  std::unique_ptr<State> state_;
 };
 
-}  // namespace holdfast::server
+}  // namespace holdfast::controllers

@@ -1,4 +1,4 @@
-#include "server/namespaces.h"
+#include "controllers/namespaces.h"
 
 #include <algorithm>
 #include <chrono>
@@ -7,10 +7,12 @@
 #include "base/log.h"
 #include "cache/cache.h"
 #include "codec/codec.h"
+#include "controllers/objects.h"
+#include "controllers/tasks.h"
 #include "types/types.h"
 #include "value/value.h"
 
-namespace holdfast::server {
+namespace holdfast::controllers {
 namespace {
 
 using std::chrono_literals::operator""ms;
@@ -18,70 +20,46 @@ using std::chrono_literals::operator""ms;
 // Objects that hold themselves by finalizers are looked at again after this long, doubling.
 constexpr auto kFirstWait = 50ms, kLongestWait = 5000ms;
 
-std::string collection(const types::Resource& resource, std::string_view ns) {
-  std::string path = resource.group.empty() ? "/api/" : "/apis/" + std::string(resource.group) + "/";
-  return path + std::string(resource.version) + "/namespaces/" + std::string(ns) + "/" + std::string(resource.plural);
-}
-
-bool has(std::span<const std::string_view> verbs, std::string_view verb) {
-  return std::find(verbs.begin(), verbs.end(), verb) != verbs.end();
-}
-
 }  // namespace
 
-struct NamespaceController::State : std::enable_shared_from_this<NamespaceController::State> {
-  State(api::Api& served, net::EventLoop& runs_on, NamespaceControllerOptions chosen)
-      : api(served), loop(runs_on), options(std::move(chosen)) {}
+struct NamespaceController::State {
+  State(api::Api& served, net::EventLoop& runs_on, const OwnCalls& own, Pause& rests, NamespaceControllerOptions chosen)
+      : api(served), loop(runs_on), tasks(runs_on), calls(own), pause(rests), options(std::move(chosen)) {}
 
   api::Api& api;
   net::EventLoop& loop;
+  Tasks tasks;
+  const OwnCalls& calls;
+  Pause& pause;
   const NamespaceControllerOptions options;
 
   // Owned by the loop.
-  bool closing = false;
   std::shared_ptr<cache::Watcher> watcher;
   std::set<std::string> busy;  // Namespaces that a coroutine is at work on.
-  int running = 0;             // Coroutines that have not ended.
 
   Task<Result<net::ClientResponse>> call(std::string method, std::string target, std::string body, std::string type) {
-    static const auto user = std::make_shared<const auth::UserInfo>(auth::UserInfo{
-        .name = "system:apiserver", .uid = {}, .groups = {std::string(auth::kMastersGroup)}, .extra = {}});
-    const net::Handler handler = [this](net::Request& request, net::Response& response) {
-      return api.handle(request, response, user);
-    };
-    net::ClientRequest request;
-    request.method = std::move(method);
-    request.target = std::move(target);
-    request.headers = {{"accept", "application/json"}};
-    if (!body.empty()) request.headers.push_back({"content-type", std::move(type)});
-    request.body = std::move(body);
-    co_return co_await net::call_handler(loop, handler, std::move(request));
-  }
-
-  void run(Task<void> task) {
-    ++running;
-    spawn(std::move(task), [self = shared_from_this()](std::exception_ptr) { --self->running; });
+    return calls.call(std::move(method), std::move(target), std::move(body), std::move(type));
   }
 
   Task<void> follow() {
     cache::Cache* namespaces = api.cache_of("", "namespaces");
-    while (!closing) {
+    while (!tasks.closing()) {
       cache::WatchRequest request;
       request.start = cache::WatchRequest::Start::Initial;
       Result<cache::Watcher> opened = co_await namespaces->watch(request, loop);
       if (!opened) {
-        co_await loop.sleep_for(20ms);
+        co_await tasks.nap(20ms);
         continue;
       }
       watcher = std::make_shared<cache::Watcher>(std::move(*opened));
       const std::shared_ptr<cache::Watcher> mine = watcher;
-      while (!closing) {
+      while (!tasks.closing()) {
         const std::vector<cache::Delivery> events = co_await mine->next(loop);
         if (events.empty()) break;
         for (const cache::Delivery& event : events) {
           if (event.type == cache::EventType::Deleted || !event.object) continue;
           std::string name(event.object->name());
-          if (busy.insert(name).second) run(look_after(std::move(name)));
+          if (busy.insert(name).second) tasks.run(look_after(std::move(name)));
         }
       }
     }
@@ -95,7 +73,11 @@ struct NamespaceController::State : std::enable_shared_from_this<NamespaceContro
   Task<void> settle(const std::string& name) {
     const std::string path = "/api/v1/namespaces/" + name;
     auto wait = kFirstWait;
-    while (!closing) {
+    while (!tasks.closing()) {
+      if (pause.on()) {
+        co_await tasks.nap(Pause::kLook);
+        continue;
+      }
       Result<net::ClientResponse> answer = co_await call("GET", path, "", "");
       if (!answer || answer->status != 200) co_return;
       Arena arena;
@@ -122,7 +104,7 @@ struct NamespaceController::State : std::enable_shared_from_this<NamespaceContro
         if (answer && answer->status != 409) co_return;
         continue;
       }
-      co_await loop.sleep_for(wait);
+      co_await tasks.nap(wait);
       wait = std::min<std::chrono::milliseconds>(wait * 2, kLongestWait);
     }
   }
@@ -156,7 +138,7 @@ struct NamespaceController::State : std::enable_shared_from_this<NamespaceContro
     for (const api::Served& served : registry->all()) {
       const types::Resource& resource = *served.resource;
       if (!resource.namespaced || served.storage == nullptr || served.resource != served.stored) continue;
-      if (has(resource.verbs, "deletecollection") && has(resource.verbs, "list")) resources.push_back(&resource);
+      if (has_verb(resource, "deletecollection") && has_verb(resource, "list")) resources.push_back(&resource);
     }
     std::stable_partition(resources.begin(), resources.end(),
                           [](const types::Resource* resource) { return resource->plural == "pods"; });
@@ -170,7 +152,7 @@ struct NamespaceController::State : std::enable_shared_from_this<NamespaceContro
       within.scope = name + "/";
       within.limit = 1;
       if (before->list(within).entries.empty()) continue;
-      (void)co_await call("DELETE", collection(*resource, name), "", "");
+      (void)co_await call("DELETE", collection_path(*resource, name), "", "");
       Result<cache::Snapshot> after = co_await objects->consistent(loop);
       empty = empty && after && after->list(within).entries.empty();
     }
@@ -178,20 +160,19 @@ struct NamespaceController::State : std::enable_shared_from_this<NamespaceContro
   }
 };
 
-NamespaceController::NamespaceController(api::Api& api, net::EventLoop& loop, NamespaceControllerOptions options)
-    : state_(std::make_shared<State>(api, loop, std::move(options))) {}
+NamespaceController::NamespaceController(api::Api& api, net::EventLoop& loop, const OwnCalls& calls, Pause& pause,
+                                         NamespaceControllerOptions options)
+    : state_(std::make_unique<State>(api, loop, calls, pause, std::move(options))) {}
 NamespaceController::~NamespaceController() = default;
 
 void NamespaceController::start() {
-  state_->loop.post([state = state_] { state->run(state->follow()); });
+  state_->loop.post([state = state_.get()] { state->tasks.run(state->follow()); });
 }
 
 Task<void> NamespaceController::close(Executor& executor) {
-  co_await resume_on(state_->loop);
-  state_->closing = true;
-  if (state_->watcher != nullptr) state_->watcher->cancel();
-  while (state_->running > 0) co_await state_->loop.sleep_for(5ms);
-  co_await resume_on(executor);
+  co_await state_->tasks.close(executor, [this] {
+    if (state_->watcher != nullptr) state_->watcher->cancel();
+  });
 }
 
-}  // namespace holdfast::server
+}  // namespace holdfast::controllers

@@ -1,0 +1,81 @@
+#include "controllers/controllers.h"
+
+#include <algorithm>
+
+#include "controllers/garbage_collector.h"
+#include "controllers/namespaces.h"
+#include "controllers/pause.h"
+
+namespace holdfast::controllers {
+namespace {
+
+constexpr std::string_view kNames[] = {"namespace", "serviceaccount", "root-ca-certificate-publisher",
+                                       "garbage-collector"};
+
+// As kube-controller-manager's IsControllerEnabled (controller-manager/app/helper.go).
+bool runs(const std::vector<std::string>& chosen, std::string_view name) {
+  bool all = false;
+  for (const std::string& one : chosen) {
+    if (one == name) return true;
+    if (one.starts_with('-') && std::string_view(one).substr(1) == name) return false;
+    all = all || one == "*";
+  }
+  return all;
+}
+
+}  // namespace
+
+std::span<const std::string_view> names() { return kNames; }
+
+Result<Unit> check(const Options& options) {
+  for (const std::string& one : options.controllers) {
+    const std::string_view name = std::string_view(one).substr(one.starts_with('-') ? 1 : 0);
+    if (one == "*" || one == "none" || std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames))
+      continue;
+    std::string known;
+    for (const std::string_view each : kNames) known.append(known.empty() ? "" : ", ").append(each);
+    return bad_request("--controllers: \"" + one + "\" is not a controller; there are *, none, " + known);
+  }
+  return Unit{};
+}
+
+struct Controllers::State {
+  State(api::Api& api, net::EventLoop& loop, const Clock& clock) : pause(api, clock), calls(api, loop) {}
+
+  Pause pause;
+  OwnCalls calls;
+  std::unique_ptr<NamespaceController> namespaces;  // Null: none of what it does is wanted.
+  std::unique_ptr<GarbageCollector> garbage;
+};
+
+Controllers::Controllers(api::Api& api, net::EventLoop& loop, const Clock& clock, Options options)
+    : state_(std::make_unique<State>(api, loop, clock)) {
+  const auto wanted = [&](std::string_view name) { return runs(options.controllers, name); };
+  const bool deletes = wanted("namespace"), accounts = wanted("serviceaccount"),
+             publishes = wanted("root-ca-certificate-publisher");
+  if (deletes || accounts || publishes) {
+    NamespaceControllerOptions chosen{.deletes_content = deletes,
+                                      .makes_service_accounts = accounts,
+                                      .publishes_root_ca = publishes,
+                                      .root_ca_pem = std::move(options.root_ca_pem)};
+    state_->namespaces =
+        std::make_unique<NamespaceController>(api, loop, state_->calls, state_->pause, std::move(chosen));
+  }
+  if (wanted("garbage-collector")) {
+    state_->garbage = std::make_unique<GarbageCollector>(api, loop, clock, state_->calls, state_->pause);
+  }
+}
+
+Controllers::~Controllers() = default;
+
+void Controllers::start() {
+  if (state_->namespaces) state_->namespaces->start();
+  if (state_->garbage) state_->garbage->start();
+}
+
+Task<void> Controllers::close(Executor& executor) {
+  if (state_->namespaces) co_await state_->namespaces->close(executor);
+  if (state_->garbage) co_await state_->garbage->close(executor);
+}
+
+}  // namespace holdfast::controllers

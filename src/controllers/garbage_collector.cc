@@ -1,0 +1,541 @@
+#include "controllers/garbage_collector.h"
+
+#include <algorithm>
+#include <deque>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "base/log.h"
+#include "cache/cache.h"
+#include "codec/codec.h"
+#include "controllers/objects.h"
+#include "controllers/owner_graph.h"
+#include "controllers/tasks.h"
+#include "types/types.h"
+#include "value/value.h"
+
+// The rules are those of pkg/controller/garbagecollector in Kubernetes, foremost attemptToDeleteItem.
+
+namespace holdfast::controllers {
+namespace {
+
+using std::chrono_literals::operator""ms;
+
+constexpr auto kRegistryLook = 250ms;  // New kinds are followed this soon.
+constexpr auto kFirstRetry = 20ms, kLongestRetry = 30'000ms;
+constexpr int kWorkers = 16;  // Enough for one group commit to take many deletions.
+// An owner of the same uid in another namespace is worth an event, but not a search through everything.
+constexpr uint64_t kSearched = 5000;
+
+constexpr std::string_view kForeground = "foregroundDeletion", kOrphan = "orphan";
+constexpr std::string_view kManager = "?fieldManager=kube-controller-manager";
+constexpr const char* kMergePatch = "application/merge-patch+json";
+
+bool lists(const Value& metadata, std::string_view member, std::string_view text) {
+  const auto items = metadata.items_at(member);
+  return std::any_of(items.begin(), items.end(),
+                     [text](const Value& item) { return item.is_string() && item.as_string() == text; });
+}
+bool is_deleted(const Value& metadata) { return !metadata.text_at("deletionTimestamp").empty(); }
+bool waits_for_dependents(const Value& metadata) {
+  return is_deleted(metadata) && lists(metadata, "finalizers", kForeground);
+}
+bool blocks(const Value& reference) {
+  const Value* flag = reference.find("blockOwnerDeletion");
+  return flag != nullptr && flag->is_bool() && flag->as_bool();
+}
+
+// An object as the store has it. Its texts live as long.
+struct Live {
+  cache::EntryRef entry;
+  cache::Blob body;
+  Arena arena;
+  Value metadata;
+};
+
+Value merge_patch(Arena& arena, const Value& live, std::string_view member, Value list) {
+  MapBuilder metadata(arena);
+  metadata.add("uid", Value::string(live.text_at("uid")));
+  metadata.add("resourceVersion", Value::string(live.text_at("resourceVersion")));
+  metadata.add(member, list.is_list() && list.items().empty() ? Value::null() : list);
+  MapBuilder patch(arena);
+  patch.add("metadata", metadata.build());
+  return patch.build();
+}
+
+}  // namespace
+
+struct GarbageCollector::State {
+  State(api::Api& served, net::EventLoop& loop, const Clock& time, const OwnCalls& own, Pause& rests)
+      : api(served), tasks(loop), clock(time), calls(own), pause(rests) {}
+
+  struct Kind {
+    const types::Resource* resource = nullptr;  // The stored version.
+    cache::Cache* cache = nullptr;
+    std::shared_ptr<const void> keeps_alive;
+    std::shared_ptr<cache::Watcher> watcher;
+    bool ended = false;  // Nobody follows it any more.
+  };
+  struct Item {
+    Uid uid;
+    uint32_t kind = 0;
+    std::string key;
+    int failures = 0;
+  };
+  enum class Outcome : uint8_t { Done, Again };
+
+  api::Api& api;
+  Tasks tasks;
+  const Clock& clock;
+  const OwnCalls& calls;
+  Pause& pause;
+
+  // Owned by the loop.
+  std::vector<std::unique_ptr<Kind>> kinds;                       // By number; those that ended keep theirs.
+  std::unordered_map<const types::Resource*, uint32_t> followed;  // Those that did not.
+  OwnerGraph graph;
+  std::unordered_map<Uid, Item, UidHash> waiting;     // Deleted in the foreground, until nothing blocks them.
+  std::unordered_map<Uid, Item, UidHash> unresolved;  // They name owners of kinds that nobody serves.
+  std::deque<Item> queue;
+  std::unordered_set<Uid, UidHash> queued;
+  int working = 0;
+
+  // --- Following ---
+
+  Task<void> follow_registry() {
+    uint64_t seen = 0;
+    while (!tasks.closing()) {
+      if (const uint64_t version = api.registry().version(); version != seen) {
+        seen = version;
+        follow_new();
+        // An owner's kind may be known now.
+        for (auto& [uid, item] : std::exchange(unresolved, {})) enqueue(item);
+      }
+      co_await tasks.nap(kRegistryLook);
+    }
+  }
+
+  void follow_new() {
+    const api::Registry::SnapshotRef registry = api.registry().snapshot();
+    for (const api::Served& served : registry->all()) {
+      const types::Resource& resource = *served.resource;
+      if (served.storage == nullptr || served.resource != served.stored || followed.contains(&resource)) continue;
+      if (!has_verb(resource, "delete") || !has_verb(resource, "list") || !has_verb(resource, "watch")) continue;
+      if (resource.kind == "Event" && !served.custom) continue;  // Events expire.
+      cache::Cache* objects = api.cache_of(resource.group, resource.plural);
+      if (objects == nullptr) continue;
+      auto kind = std::make_unique<Kind>();
+      kind->resource = &resource;
+      kind->cache = objects;
+      kind->keeps_alive = served.keeps_alive;
+      const auto number = static_cast<uint32_t>(kinds.size());
+      kinds.push_back(std::move(kind));
+      followed.emplace(&resource, number);
+      tasks.run(follow(number));
+    }
+  }
+
+  bool is_served(const Kind& kind) const {
+    const api::Registry::SnapshotRef registry = api.registry().snapshot();
+    const api::Served* served = registry->find(kind.resource->group, kind.resource->version, kind.resource->plural);
+    return served != nullptr && served->resource == kind.resource;
+  }
+
+  Task<void> follow(uint32_t number) {
+    Kind& kind = *kinds[number];
+    for (bool first = true; !tasks.closing() && is_served(kind); first = false) {
+      cache::WatchRequest request;
+      request.start = cache::WatchRequest::Start::Initial;
+      request.bookmarks = true;
+      request.initial_events_bookmark = true;
+      Result<cache::Watcher> opened = co_await kind.cache->watch(request, tasks.loop());
+      if (!opened) {
+        co_await tasks.nap(kFirstRetry);
+        continue;
+      }
+      kind.watcher = std::make_shared<cache::Watcher>(std::move(*opened));
+      const std::shared_ptr<cache::Watcher> mine = kind.watcher;
+      while (!tasks.closing()) {
+        const std::vector<cache::Delivery> events = co_await mine->next(tasks.loop());
+        if (events.empty()) break;
+        for (const cache::Delivery& event : events) {
+          if (event.object) {
+            see(number, event);
+          } else if (event.initial_events_end && !first) {
+            // What went while nobody looked was not announced.
+            for (const Uid& uid : graph.objects()) enqueue(uid);
+          }
+        }
+        pump();
+      }
+    }
+    kind.ended = true;
+    kind.watcher.reset();
+    followed.erase(kind.resource);
+  }
+
+  void see(uint32_t number, const cache::Delivery& event) {
+    const cache::Entry& entry = *event.object;
+    const Uid uid = Uid::of(entry.uid());
+    if (event.type == cache::EventType::Deleted) {
+      waiting.erase(uid);
+      unresolved.erase(uid);
+      for (const Uid& owner : graph.set(uid, number, entry.key(), {}).lost) wake_owner(owner);
+      for (const Uid& dependent : graph.dependents(uid)) enqueue(dependent);
+      return;
+    }
+    const cache::Blob body = entry.body();
+    // Most custom objects have neither; finding that out takes no parsing.
+    if (!codec::is_protobuf(*body) && body->find("\"ownerReferences\"") == std::string::npos &&
+        body->find("\"deletionTimestamp\"") == std::string::npos && graph.find(uid) == nullptr) {
+      return;
+    }
+    Arena arena;
+    Result<Value> metadata = metadata_of(arena, *body);
+    if (!metadata) return;
+    std::vector<Uid> owners;
+    for (const Value& reference : metadata->items_at("ownerReferences")) {
+      const Uid owner = Uid::of(reference.text_at("uid"));
+      if (std::find(owners.begin(), owners.end(), owner) == owners.end()) owners.push_back(owner);
+    }
+    const OwnerGraph::Change change = graph.set(uid, number, entry.key(), owners);
+    for (const Uid& owner : change.lost) wake_owner(owner);
+    for (const Uid& owner : change.gained) wake_owner(owner);
+    if (!change.gained.empty() && !owners_are_there(*kinds[number], entry, *metadata)) enqueue(uid);
+
+    if (!is_deleted(*metadata)) return;
+    if (lists(*metadata, "finalizers", kForeground)) {
+      const Item item{uid, number, std::string(entry.key())};
+      if (waiting.emplace(uid, item).second) {
+        for (const Uid& dependent : graph.dependents(uid)) enqueue(dependent);
+      }
+      enqueue(item);
+    } else if (lists(*metadata, "finalizers", kOrphan)) {
+      enqueue(Item{uid, number, std::string(entry.key())});
+    }
+  }
+
+  void wake_owner(const Uid& owner) {
+    const auto found = waiting.find(owner);
+    if (found != waiting.end()) enqueue(found->second);
+  }
+
+  // What the caches have at this moment: a no is looked into, a yes stands until something is deleted.
+  bool owners_are_there(const Kind& kind, const cache::Entry& entry, const Value& metadata) {
+    const api::Registry::SnapshotRef registry = api.registry().snapshot();
+    for (const Value& reference : metadata.items_at("ownerReferences")) {
+      const api::Served* served = find_owner_kind(*registry, reference);
+      cache::Cache* objects =
+          served == nullptr ? nullptr : api.cache_of(served->resource->group, served->resource->plural);
+      if (objects == nullptr) return false;
+      Result<cache::Snapshot> all = objects->snapshot();
+      if (!all) return false;
+      const cache::EntryRef owner = all->find(owner_key(*served->resource, *kind.resource, entry.key(), reference));
+      if (!owner || owner->uid() != reference.text_at("uid")) return false;
+      if (waiting.contains(Uid::of(owner->uid()))) return false;
+    }
+    return true;
+  }
+
+  static const api::Served* find_owner_kind(const api::Registry::Snapshot& registry, const Value& reference) {
+    const std::string_view api_version = reference.text_at("apiVersion");
+    const size_t slash = api_version.find('/');
+    const std::string_view group = slash == std::string_view::npos ? "" : api_version.substr(0, slash);
+    const std::string_view version = slash == std::string_view::npos ? api_version : api_version.substr(slash + 1);
+    return registry.find_kind(group, version, reference.text_at("kind"));
+  }
+
+  // Owners are looked for where their dependents are; those of cluster scope in the cluster.
+  static std::string owner_key(const types::Resource& owner, const types::Resource& dependent, std::string_view key,
+                               const Value& reference) {
+    std::string found;
+    if (owner.namespaced) found.append(namespace_of(dependent, key)).append("/");
+    return found.append(reference.text_at("name"));
+  }
+
+  // --- The queue ---
+
+  void enqueue(Item item) {
+    if (!queued.insert(item.uid).second) return;
+    queue.push_back(std::move(item));
+    pump();
+  }
+  void enqueue(const Uid& uid) {
+    if (const OwnerGraph::Object* object = graph.find(uid)) enqueue(Item{uid, object->kind, object->key});
+  }
+
+  void pump() {
+    while (working < kWorkers && !queue.empty() && !tasks.closing()) {
+      Item item = std::move(queue.front());
+      queue.pop_front();
+      ++working;
+      tasks.run(work(std::move(item)));
+    }
+  }
+
+  Task<void> work(Item item) {
+    while (pause.on() && !tasks.closing()) co_await tasks.nap(Pause::kLook);
+    // From here on an event about it means another look.
+    queued.erase(item.uid);
+    const Outcome outcome = tasks.closing() ? Outcome::Done : co_await process(item);
+    --working;
+    if (outcome == Outcome::Again) tasks.run(retry(std::move(item)));
+    pump();
+  }
+
+  Task<void> retry(Item item) {
+    const auto wait = std::min<net::Millis>(kFirstRetry * (1 << std::min(item.failures, 11)), kLongestRetry);
+    ++item.failures;
+    co_await tasks.nap(wait);
+    if (!tasks.closing()) enqueue(std::move(item));
+  }
+
+  // --- One object ---
+
+  // Null: it is not there, or another one has its name.
+  Task<Result<std::unique_ptr<Live>>> read(const Kind& kind, std::string key, const Uid* uid) {
+    if (kind.ended) co_return std::unique_ptr<Live>();
+    Result<cache::Cache::Latest> latest = co_await kind.cache->latest(std::move(key), tasks.loop());
+    if (!latest) co_return latest.take_error();
+    if (!latest->entry || (uid != nullptr && Uid::of(latest->entry->uid()) != *uid)) co_return std::unique_ptr<Live>();
+    auto live = std::make_unique<Live>();
+    live->entry = latest->entry;
+    live->body = live->entry->body();
+    Result<Value> metadata = metadata_of(live->arena, *live->body);
+    if (!metadata) co_return metadata.take_error();
+    live->metadata = *metadata;
+    co_return live;
+  }
+
+  Task<Outcome> process(const Item& item) {
+    const Kind& kind = *kinds[item.kind];
+    Result<std::unique_ptr<Live>> read_now = co_await read(kind, item.key, &item.uid);
+    if (!read_now) co_return Outcome::Again;
+    if (*read_now == nullptr) co_return Outcome::Done;
+    Live& live = **read_now;
+    if (is_deleted(live.metadata)) {
+      if (lists(live.metadata, "finalizers", kForeground)) co_return co_await go_on_in_foreground(item, live);
+      if (lists(live.metadata, "finalizers", kOrphan)) co_return co_await orphan(item, live);
+      co_return Outcome::Done;  // On its way.
+    }
+    co_return co_await judge(item, kind, live);
+  }
+
+  // Which of its owners are there, and what follows from that.
+  Task<Outcome> judge(const Item& item, const Kind& kind, Live& live) {
+    const auto references = live.metadata.items_at("ownerReferences");
+    if (references.empty()) co_return Outcome::Done;
+    const api::Registry::SnapshotRef registry = api.registry().snapshot();
+    ListBuilder solid(live.arena);
+    size_t solid_count = 0, waiting_count = 0;
+    for (const Value& reference : references) {
+      const api::Served* served = find_owner_kind(*registry, reference);
+      cache::Cache* objects =
+          served == nullptr ? nullptr : api.cache_of(served->resource->group, served->resource->plural);
+      if (objects == nullptr) {
+        unresolved.emplace(item.uid, item);
+        co_return Outcome::Done;
+      }
+      if (served->resource->namespaced && !kind.resource->namespaced) {
+        // Not valid, and never deleted for it.
+        co_await report_wrong_namespace(item, kind, *objects, reference);
+        co_return Outcome::Done;
+      }
+      Result<cache::Cache::Latest> owner =
+          co_await objects->latest(owner_key(*served->resource, *kind.resource, item.key, reference), tasks.loop());
+      if (!owner) co_return Outcome::Again;
+      if (!owner->entry || owner->entry->uid() != reference.text_at("uid")) {
+        if (served->resource->namespaced) co_await report_wrong_namespace(item, kind, *objects, reference);
+        continue;
+      }
+      Arena arena;
+      const cache::Blob body = owner->entry->body();
+      Result<Value> metadata = metadata_of(arena, *body);
+      if (!metadata) co_return Outcome::Again;
+      if (waits_for_dependents(*metadata)) {
+        ++waiting_count;
+      } else {
+        ++solid_count;
+        solid.add(reference);
+      }
+    }
+    if (solid_count == references.size()) co_return Outcome::Done;
+    if (solid_count > 0) co_return co_await change(kind, item, live, "ownerReferences", solid.build());
+    if (waiting_count > 0 && graph.has_dependents(item.uid)) {
+      const std::vector<Uid> dependents = graph.dependents(item.uid);
+      const bool circle =
+          std::any_of(dependents.begin(), dependents.end(), [this](const Uid& each) { return waiting.contains(each); });
+      if (circle && std::any_of(references.begin(), references.end(), blocks)) {
+        // Each would wait for the other.
+        ListBuilder unblocked(live.arena);
+        for (const Value& reference : references) {
+          unblocked.add(with_member(live.arena, reference, "blockOwnerDeletion", Value::boolean(false)));
+        }
+        const Outcome freed = co_await change(kind, item, live, "ownerReferences", unblocked.build());
+        co_return freed == Outcome::Again ? freed : Outcome::Again;  // It has another resourceVersion now.
+      }
+      co_return co_await remove(kind, item, live, "Foreground");
+    }
+    co_return co_await remove(kind, item, live,
+                              lists(live.metadata, "finalizers", kOrphan)       ? "Orphan"
+                              : lists(live.metadata, "finalizers", kForeground) ? "Foreground"
+                                                                                : "Background");
+  }
+
+  Task<Outcome> remove(const Kind& kind, const Item& item, const Live& live, const char* policy) {
+    const std::string body =
+        "{\"kind\":\"DeleteOptions\",\"apiVersion\":\"v1\",\"propagationPolicy\":\"" + std::string(policy) +
+        "\",\"preconditions\":{\"uid\":" + codec::encode_json_string(live.metadata.text_at("uid")) +
+        ",\"resourceVersion\":" + codec::encode_json_string(live.metadata.text_at("resourceVersion")) + "}}";
+    Result<net::ClientResponse> answer = co_await calls.call("DELETE", object_path(*kind.resource, item.key), body);
+    if (answer && (answer->status < 300 || answer->status == 404)) co_return Outcome::Done;
+    if (answer && answer->status != 409) {
+      log::warning("not collected", {{"object", object_path(*kind.resource, item.key)}, {"answer", answer->body}});
+    }
+    co_return Outcome::Again;
+  }
+
+  Task<Outcome> change(const Kind& kind, const Item& item, Live& live, std::string_view member, Value list) {
+    const Value patch = merge_patch(live.arena, live.metadata, member, std::move(list));
+    Result<net::ClientResponse> answer = co_await calls.call(
+        "PATCH", object_path(*kind.resource, item.key).append(kManager), codec::encode_json(patch), kMergePatch);
+    co_return answer && (answer->status < 300 || answer->status == 404) ? Outcome::Done : Outcome::Again;
+  }
+
+  Task<Outcome> without_finalizer(const Item& item, Live& live, std::string_view finalizer) {
+    ListBuilder left(live.arena);
+    for (const Value& each : live.metadata.items_at("finalizers")) {
+      if (!each.is_string() || each.as_string() != finalizer) left.add(each);
+    }
+    co_return co_await change(*kinds[item.kind], item, live, "finalizers", left.build());
+  }
+
+  // Events of different kinds come in no order: before it is said that nothing depends on an object, everything that
+  // was written before its deletion must have been seen.
+  Task<bool> caught_up(const Live& live) {
+    const Revision revision = live.entry->revision();
+    for (size_t i = 0; i < kinds.size(); ++i) {
+      Kind& kind = *kinds[i];
+      if (kind.ended) continue;
+      Result<cache::Snapshot> there = co_await kind.cache->at_least(revision, tasks.loop());
+      if (!there) co_return false;
+      while (!tasks.closing() && kind.watcher != nullptr && kind.watcher->pending()) co_await tasks.nap(1ms);
+    }
+    co_await tasks.nap(1ms);  // For those that were taken and wait for their turn on the loop.
+    co_return !tasks.closing();
+  }
+
+  // The objects that name this one, of its namespace if it has one.
+  std::vector<Item> dependents_of(const Item& item) {
+    const types::Resource& owner = *kinds[item.kind]->resource;
+    std::vector<Item> found;
+    for (const Uid& uid : graph.dependents(item.uid)) {
+      const OwnerGraph::Object* object = graph.find(uid);
+      if (owner.namespaced &&
+          namespace_of(*kinds[object->kind]->resource, object->key) != namespace_of(owner, item.key)) {
+        continue;
+      }
+      found.push_back(Item{uid, object->kind, object->key});
+    }
+    return found;
+  }
+
+  Task<Outcome> go_on_in_foreground(const Item& item, Live& live) {
+    if (!co_await caught_up(live)) co_return Outcome::Again;
+    bool blocked = false;
+    for (const Item& dependent : dependents_of(item)) {
+      Result<std::unique_ptr<Live>> found = co_await read(*kinds[dependent.kind], dependent.key, &dependent.uid);
+      if (!found) co_return Outcome::Again;
+      if (*found == nullptr) continue;
+      for (const Value& reference : (*found)->metadata.items_at("ownerReferences")) {
+        if (Uid::of(reference.text_at("uid")) != item.uid || !blocks(reference)) continue;
+        blocked = true;
+        if (!waiting.contains(dependent.uid)) enqueue(dependent);
+      }
+    }
+    // Whoever blocks it wakes it when it goes.
+    if (blocked) co_return Outcome::Done;
+    co_return co_await without_finalizer(item, live, kForeground);
+  }
+
+  Task<Outcome> orphan(const Item& item, Live& live) {
+    if (!co_await caught_up(live)) co_return Outcome::Again;
+    for (const Item& dependent : dependents_of(item)) {
+      Result<std::unique_ptr<Live>> found = co_await read(*kinds[dependent.kind], dependent.key, &dependent.uid);
+      if (!found) co_return Outcome::Again;
+      if (*found == nullptr) continue;
+      ListBuilder left((*found)->arena);
+      size_t taken = 0;
+      for (const Value& reference : (*found)->metadata.items_at("ownerReferences")) {
+        if (Uid::of(reference.text_at("uid")) == item.uid) {
+          ++taken;
+        } else {
+          left.add(reference);
+        }
+      }
+      if (taken == 0) continue;
+      const Outcome freed =
+          co_await change(*kinds[dependent.kind], dependent, **found, "ownerReferences", left.build());
+      if (freed == Outcome::Again) co_return freed;
+    }
+    co_return co_await without_finalizer(item, live, kOrphan);
+  }
+
+  // Somebody meant an owner in another namespace, which owns nothing here: said once in an event.
+  Task<void> report_wrong_namespace(const Item& item, const Kind& kind, cache::Cache& owners, const Value& reference) {
+    Result<cache::Snapshot> all = owners.snapshot();
+    if (!all || all->count() > kSearched) co_return;
+    const std::string_view uid = reference.text_at("uid");
+    const cache::ListPage page = all->list({});
+    if (std::none_of(page.entries.begin(), page.entries.end(),
+                     [uid](const cache::EntryRef& entry) { return entry->uid() == uid; })) {
+      co_return;
+    }
+    const std::string ns(namespace_of(*kind.resource, item.key));
+    const std::string event_ns = ns.empty() ? "default" : ns;
+    const auto text = [](std::string_view value) { return codec::encode_json_string(value); };
+    Result<std::unique_ptr<Live>> child = co_await read(kind, item.key, &item.uid);
+    if (!child || *child == nullptr) co_return;
+    const std::string_view child_uid = (*child)->metadata.text_at("uid");
+    const std::string name(name_of(*kind.resource, item.key));
+    const std::string now = format_rfc3339(clock.now());
+    const std::string message = "ownerRef [" + std::string(reference.text_at("apiVersion")) + "/" +
+                                std::string(reference.text_at("kind")) + ", namespace: " + ns +
+                                ", name: " + std::string(reference.text_at("name")) + ", uid: " + std::string(uid) +
+                                "] does not exist in namespace \"" + ns + "\"";
+    // Its name says what it is about: the second look finds it there.
+    const std::string event_name = name.substr(0, 200) + "." + std::string(uid).substr(0, 16);
+    std::string api_version(kind.resource->group);
+    api_version.append(api_version.empty() ? "" : "/").append(kind.resource->version);
+    (void)co_await calls.call(
+        "POST", "/api/v1/namespaces/" + event_ns + "/events" + std::string(kManager),
+        "{\"apiVersion\":\"v1\",\"kind\":\"Event\",\"metadata\":{\"name\":" + text(event_name) +
+            "},\"involvedObject\":{\"apiVersion\":" + text(api_version) + ",\"kind\":" + text(kind.resource->kind) +
+            ",\"name\":" + text(name) + (ns.empty() ? "" : ",\"namespace\":" + text(ns)) +
+            ",\"uid\":" + text(child_uid) +
+            "},\"type\":\"Warning\",\"reason\":\"OwnerRefInvalidNamespace\",\"message\":" + text(message) +
+            ",\"count\":1,\"firstTimestamp\":\"" + now + "\",\"lastTimestamp\":\"" + now +
+            "\",\"source\":{\"component\":\"garbage-collector-controller\"},\"reportingComponent\":\"garbage-collector-"
+            "controller\"}");
+  }
+};
+
+GarbageCollector::GarbageCollector(api::Api& api, net::EventLoop& loop, const Clock& clock, const OwnCalls& calls,
+                                   Pause& pause)
+    : state_(std::make_unique<State>(api, loop, clock, calls, pause)) {}
+GarbageCollector::~GarbageCollector() = default;
+
+void GarbageCollector::start() {
+  state_->tasks.loop().post([state = state_.get()] { state->tasks.run(state->follow_registry()); });
+}
+
+Task<void> GarbageCollector::close(Executor& executor) {
+  co_await state_->tasks.close(executor, [this] {
+    for (auto& kind : state_->kinds) {
+      if (kind->watcher != nullptr) kind->watcher->cancel();
+    }
+  });
+}
+
+}  // namespace holdfast::controllers

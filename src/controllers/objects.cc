@@ -1,0 +1,48 @@
+#include "controllers/objects.h"
+
+#include <algorithm>
+
+#include "codec/codec.h"
+
+namespace holdfast::controllers {
+
+Result<Value> object_tree(Arena& arena, const types::Type& type, std::string_view body) {
+  if (!codec::is_protobuf(body)) return codec::decode_json(arena, body);
+  Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(body);
+  if (!envelope) return envelope.take_error();
+  return codec::decode_protobuf(arena, type, envelope->message, envelope->type);
+}
+
+Result<Value> metadata_of(Arena& arena, std::string_view body) {
+  // Every object has its metadata in the same place; what this type does not know is passed over.
+  static const types::Type& type = *types::find_type("meta/v1.PartialObjectMetadata");
+  Result<Value> object = object_tree(arena, type, body);
+  if (!object) return object;
+  const Value* metadata = object->find("metadata");
+  return metadata == nullptr ? Value::empty_map() : *metadata;
+}
+
+std::string collection_path(const types::Resource& resource, std::string_view ns) {
+  std::string path = resource.group.empty() ? "/api/" : "/apis/" + std::string(resource.group) + "/";
+  path += resource.version;
+  if (resource.namespaced && !ns.empty()) path.append("/namespaces/").append(ns);
+  return path.append("/").append(resource.plural);
+}
+
+std::string_view namespace_of(const types::Resource& resource, std::string_view key) {
+  return resource.namespaced ? key.substr(0, key.find('/')) : std::string_view{};
+}
+
+std::string_view name_of(const types::Resource& resource, std::string_view key) {
+  return resource.namespaced ? key.substr(key.find('/') + 1) : key;
+}
+
+std::string object_path(const types::Resource& resource, std::string_view key) {
+  return collection_path(resource, namespace_of(resource, key)).append("/").append(name_of(resource, key));
+}
+
+bool has_verb(const types::Resource& resource, std::string_view verb) {
+  return std::find(resource.verbs.begin(), resource.verbs.end(), verb) != resource.verbs.end();
+}
+
+}  // namespace holdfast::controllers

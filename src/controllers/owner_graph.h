@@ -1,0 +1,65 @@
+// Who owns whom, by uid: an index of the objects that name owners, the way from an owner to them.
+//
+//   objects:  uid of a ReplicaSet -> {kind, "ns/name", owners: [uid of a Deployment, place 0 in its list]}
+//   owned:    uid of a Deployment -> [uid of the ReplicaSet]
+//
+// Objects without owners are not in it, and owners need not exist. An edge knows its place in the owner's list, so that
+// taking one out of ten thousand costs no search. Belongs to one loop.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace holdfast::controllers {
+
+// The 128 bits of a UUID; of any other text a hash.
+struct Uid {
+  std::array<uint64_t, 2> bits{};
+  bool operator==(const Uid&) const = default;
+  static Uid of(std::string_view text);
+};
+struct UidHash {
+  size_t operator()(const Uid& uid) const { return uid.bits[0] ^ (uid.bits[1] * 0x9e3779b97f4a7c15ull); }
+};
+
+class OwnerGraph {
+ public:
+  struct Object {
+    uint32_t kind = 0;  // A number of the caller's.
+    std::string key;
+  };
+  struct Change {
+    std::vector<Uid> gained, lost;
+  };
+
+  // This object has these owners now, without repeats; none takes it out.
+  Change set(const Uid& object, uint32_t kind, std::string_view key, std::span<const Uid> owners);
+
+  std::vector<Uid> dependents(const Uid& owner) const;
+  bool has_dependents(const Uid& owner) const { return owned_.contains(owner); }
+  // Null: it names no owners. Valid until the next set().
+  const Object* find(const Uid& object) const;
+  std::vector<Uid> objects() const;
+  size_t count() const { return objects_.size(); }
+
+ private:
+  struct Edge {
+    Uid owner;
+    uint32_t place;
+  };
+  struct Node {
+    Object object;
+    std::vector<Edge> owners;
+  };
+  void unlink(const Edge& edge);
+
+  std::unordered_map<Uid, Node, UidHash> objects_;
+  std::unordered_map<Uid, std::vector<Uid>, UidHash> owned_;
+};
+
+}  // namespace holdfast::controllers

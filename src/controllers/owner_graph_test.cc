@@ -1,0 +1,62 @@
+#include "controllers/owner_graph.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <set>
+
+namespace holdfast::controllers {
+namespace {
+
+Uid uid(int i) { return Uid::of("object-" + std::to_string(i)); }
+
+TEST(OwnerGraph, a_uuid_is_its_bits_and_any_other_text_is_told_apart) {
+  EXPECT_EQ(Uid::of("00112233-4455-6677-8899-aabbccddeeff").bits,
+            (std::array<uint64_t, 2>{0x0011223344556677, 0x8899aabbccddeeff}));
+  EXPECT_NE(Uid::of("a"), Uid::of("b"));
+  EXPECT_NE(Uid::of("00112233-4455-6677-8899-AABBCCDDEEFF"), Uid::of("00112233-4455-6677-8899-aabbccddeeff"));
+}
+
+TEST(OwnerGraph, what_is_gained_and_lost_is_said_once) {
+  OwnerGraph graph;
+  const Uid a = uid(1), b = uid(2), child = uid(3);
+  OwnerGraph::Change change = graph.set(child, 7, "ns/child", std::vector<Uid>{a, b});
+  EXPECT_EQ(change.gained, (std::vector<Uid>{a, b}));
+  change = graph.set(child, 7, "ns/child", std::vector<Uid>{b});
+  EXPECT_TRUE(change.gained.empty());
+  EXPECT_EQ(change.lost, (std::vector<Uid>{a}));
+  EXPECT_FALSE(graph.has_dependents(a));
+  ASSERT_NE(graph.find(child), nullptr);
+  EXPECT_EQ(graph.find(child)->key, "ns/child");
+  change = graph.set(child, 7, "ns/child", {});
+  EXPECT_EQ(change.lost, (std::vector<Uid>{b}));
+  EXPECT_EQ(graph.count(), 0u);
+}
+
+TEST(OwnerGraph, random_changes_leave_what_a_plain_map_has) {
+  std::mt19937 random(1);
+  OwnerGraph graph;
+  std::map<int, std::set<int>> plain;
+  for (int step = 0; step < 20'000; ++step) {
+    const int child = 100 + static_cast<int>(random() % 50);
+    std::set<int> owners;
+    for (unsigned n = random() % 4; n > 0; --n) owners.insert(static_cast<int>(random() % 6));
+    std::vector<Uid> uids;
+    for (int owner : owners) uids.push_back(uid(owner));
+    graph.set(uid(child), 0, "", uids);
+    plain[child] = owners;
+    if (step % 500 != 0) continue;
+    for (int owner = 0; owner < 6; ++owner) {
+      std::set<uint64_t> want, got;
+      for (const auto& [each, of] : plain) {
+        if (of.contains(owner)) want.insert(uid(each).bits[0]);
+      }
+      for (const Uid& each : graph.dependents(uid(owner))) got.insert(each.bits[0]);
+      ASSERT_EQ(got, want);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace holdfast::controllers
