@@ -423,7 +423,8 @@ class Cache {
 
   // Whatever the cache has (resourceVersion=0).
   Result<Snapshot> snapshot() const;
-  // At least `revision`: waits for it; after wait_timeout the Timeout error of a too large resourceVersion.
+  // At least `revision`: waits for it; after wait_timeout the Timeout error of a too large resourceVersion. Read from
+  // the store where the engine's progress notifications cannot be trusted.
   Task<Result<Snapshot>> at_least(Revision revision, Executor& executor);
   // As fresh as the store at this moment (resourceVersion unset). Falls back to reading the store when the cache does
   // not get there in time, is not ready, or the engine's progress notifications cannot be trusted.

@@ -193,6 +193,28 @@ TEST(CacheTest, WhenTheFeedIsBehindAConsistentReadGoesToTheStore) {
   EXPECT_THAT(f.keys(**answer), ElementsAre("a/x", "a/y"));
 }
 
+TEST(CacheTest, WhereProgressIsNotToldReadsAndWatchesBeginWithWhatTheStoreSays) {
+  CacheFixture f;
+  f.store.tell_no_progress();
+  f.put("a/x", object("1"));
+  f.start();
+  const Revision elsewhere = f.write_elsewhere();
+  Result<Snapshot> snapshot = f.get(f.cache->at_least(elsewhere, f.executor));
+  ASSERT_TRUE(snapshot);
+  EXPECT_EQ(snapshot->revision(), elsewhere);
+  EXPECT_FALSE(f.get(f.cache->at_least(Revision{elsewhere.value + 1}, f.executor)));
+
+  Watcher watcher = f.watch({.scope = "",
+                             .start = WatchRequest::Start::Initial,
+                             .revision = elsewhere,
+                             .bookmarks = true,
+                             .initial_events_bookmark = true});
+  f.put("a/y", object("2"));
+  EXPECT_THAT(f.events(watcher),
+              ElementsAre(HasSubstr("ADDED a/x"), "BOOKMARK " + std::to_string(elsewhere.value) + " end",
+                          HasSubstr("ADDED a/y")));
+}
+
 TEST(CacheTest, TheLatestOfOneObjectIsTheStoresAndTheEntryIsSharedWhenTheCacheHasIt) {
   CacheFixture f;
   const Revision written = f.put("a/x", object("1"));

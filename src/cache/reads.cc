@@ -30,6 +30,11 @@ Result<Snapshot> CacheState::snapshot() const {
   return snapshot_locked();
 }
 
+bool CacheState::can_wait() const {
+  std::lock_guard lock(mutex);
+  return ready && progress_is_exact;
+}
+
 Task<bool> CacheState::wait_for(std::shared_ptr<CacheState> self, Revision wanted, Executor* executor) {
   co_return co_await from_callback<bool>(*executor, [self, wanted](std::function<void(bool)> done) {
     bool reached = false;
@@ -55,11 +60,15 @@ Task<Result<Snapshot>> CacheState::at_least(std::shared_ptr<CacheState> self, Re
     if (!self->ready) co_return self->not_ready_error();
     if (self->revision >= wanted) co_return self->snapshot_locked();
   }
-  const bool reached = co_await wait_for(self, wanted, executor);
+  if (self->can_wait() && co_await wait_for(self, wanted, executor)) co_return self->snapshot();
+  if (!self->can_wait()) {
+    // The cache is not told when nothing of it changed; the store knows.
+    Result<Snapshot> read = co_await read_store(self, Revision{}, executor);
+    if (!read || read->revision() >= wanted) co_return read;
+  }
   std::lock_guard lock(self->mutex);
   if (!self->ready) co_return self->not_ready_error();
-  if (!reached) co_return too_large_resource_version(wanted.value, self->revision.value, 1);
-  co_return self->snapshot_locked();
+  co_return too_large_resource_version(wanted.value, self->revision.value, 1);
 }
 
 Task<Result<Revision>> CacheState::store_revision(std::shared_ptr<CacheState> self, Executor* executor) {
@@ -72,13 +81,11 @@ Task<Result<Revision>> CacheState::store_revision(std::shared_ptr<CacheState> se
 Task<Result<Snapshot>> CacheState::consistent(std::shared_ptr<CacheState> self, Executor* executor) {
   Result<Revision> current = co_await store_revision(self, executor);
   if (!current) co_return current.take_error();
-  bool wait = false;
   {
     std::lock_guard lock(self->mutex);
     if (self->ready && self->revision >= *current) co_return self->snapshot_locked();
-    wait = self->ready && self->progress_is_exact;
   }
-  if (wait && co_await wait_for(self, *current, executor)) {
+  if (self->can_wait() && co_await wait_for(self, *current, executor)) {
     std::lock_guard lock(self->mutex);
     if (self->ready) co_return self->snapshot_locked();
   }
@@ -125,7 +132,7 @@ Task<Result<Snapshot>> CacheState::exactly(std::shared_ptr<CacheState> self, Rev
     std::lock_guard lock(self->mutex);
     future = self->ready && wanted > self->revision;
   }
-  if (future && !co_await wait_for(self, wanted, executor)) {
+  if (future && self->can_wait() && !co_await wait_for(self, wanted, executor) && self->can_wait()) {
     std::lock_guard lock(self->mutex);
     if (self->ready) co_return too_large_resource_version(wanted.value, self->revision.value, 1);
   }
@@ -175,14 +182,16 @@ std::string CacheState::route_of(const WatchRequest& request) const {
 }
 
 Task<Result<Watcher>> CacheState::watch(std::shared_ptr<CacheState> self, WatchRequest request, Executor* executor) {
+  Snapshot initial;
   if (request.start == WatchRequest::Start::Initial && request.revision.value != 0) {
     Result<Snapshot> reached = co_await at_least(self, request.revision, executor);
     if (!reached) co_return reached.take_error();
+    initial = std::move(*reached);
   }
-  co_return self->open(std::move(request));
+  co_return self->open(std::move(request), std::move(initial));
 }
 
-Result<Watcher> CacheState::open(WatchRequest request) {
+Result<Watcher> CacheState::open(WatchRequest request, Snapshot initial) {
   std::lock_guard lock(mutex);
   if (!ready || closing) return not_ready_error();
   auto watcher = std::make_shared<WatcherState>(std::move(request), options.watcher_queue_events, counts);
@@ -195,8 +204,9 @@ Result<Watcher> CacheState::open(WatchRequest request) {
       watcher->after = revision;
       break;
     case WatchRequest::Start::Initial:
-      watcher->after = revision;
-      watcher->initial = snapshot_locked();
+      // What was read from the store may be ahead of the cache, whose events up to there are then part of it.
+      watcher->initial = initial.revision() > revision ? std::move(initial) : snapshot_locked();
+      watcher->after = watcher->initial.revision();
       watcher->initial_left = true;
       watcher->limit_ = options.max_history_events;
       break;
@@ -254,12 +264,15 @@ void CacheState::poll_status() {
     ++jobs;
   }
   store.status([self = shared_from_this()](store::StoreResult<store::Status> status) {
+    std::vector<Waiter> hopeless;
     if (status) {
       std::lock_guard lock(self->mutex);
       self->compacted = status->compacted;
       self->progress_is_exact = status->progress_is_exact;
+      if (!self->progress_is_exact) hopeless.swap(self->waiters);
       std::erase_if(self->exact, [&](const Kept& kept) { return kept.revision < self->compacted; });
     }
+    for (Waiter& waiter : hopeless) waiter.done(false);
     self->end_job();
   });
 }

@@ -108,6 +108,8 @@ struct CacheState : std::enable_shared_from_this<CacheState> {
   static Task<Result<Revision>> store_revision(std::shared_ptr<CacheState> self, Executor* executor);
   static Task<Result<Cache::Latest>> latest(std::shared_ptr<CacheState> self, std::string key, Executor* executor);
   static Task<Result<Watcher>> watch(std::shared_ptr<CacheState> self, WatchRequest request, Executor* executor);
+  // Whether waiting for a revision leads anywhere: not where the store cannot say that nothing happened.
+  bool can_wait() const;
   // Whether `wanted` was reached in time.
   static Task<bool> wait_for(std::shared_ptr<CacheState> self, Revision wanted, Executor* executor);
   Result<Snapshot> snapshot() const;
@@ -117,7 +119,8 @@ struct CacheState : std::enable_shared_from_this<CacheState> {
   Result<EntryRef> make_entry(std::string_view store_key, std::string_view stored, Revision at, Bodies::Begin begin);
 
   // --- Watches ---
-  Result<Watcher> open(WatchRequest request);
+  // `initial`: for Start::Initial, where it is newer than the cache.
+  Result<Watcher> open(WatchRequest request, Snapshot initial = {});
   std::string route_of(const WatchRequest& request) const;
   void forget(WatcherState& watcher);
 

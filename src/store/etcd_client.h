@@ -138,9 +138,12 @@ struct Client::Call final : Client::Operation, std::enable_shared_from_this<Call
       }
     }
     if (again) {
-      client->after(repeat_delay(), [self](bool fired) {
-        if (fired) return self->attempt();
-        self->done(StoreError{ErrorKind::Closed, "the store was closed"});
+      // An operation of its own: this one leaves below, while the next may have begun.
+      auto next = std::make_shared<Call>(client, std::move(request), repeat, std::move(start), std::move(done));
+      next->deadline = deadline;
+      client->after(repeat_delay(), [next](bool fired) {
+        if (fired) return next->attempt();
+        next->done(StoreError{ErrorKind::Closed, "the store was closed"});
       });
     } else if (status.ok()) {
       done(&response);

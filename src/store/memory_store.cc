@@ -47,6 +47,7 @@ struct MemoryStore::State : std::enable_shared_from_this<MemoryStore::State> {
   std::map<std::string, std::pair<Revision, UnixTime>> expiries;  // Key, the revision with the TTL, its end.
   std::vector<Watching*> watchers;
   std::optional<StoreError> failure;
+  bool tells_progress = true;
   bool closed = false;
 
   explicit State(const Clock& c) : clock(c) {}
@@ -176,6 +177,7 @@ class MemoryStore::Following final : public Watcher {
     Deferred deferred;
     {
       std::lock_guard lock(state_->mutex);
+      if (!state_->tells_progress) return;
       watching_.progress_wanted = true;
       state_->feed(watching_, deferred);
     }
@@ -301,7 +303,7 @@ void MemoryStore::status(Callback<Status> done) {
   StoreResult<Status> result = [&]() -> StoreResult<Status> {
     std::lock_guard lock(state_->mutex);
     if (state_->failure) return *state_->failure;
-    Status status{"memory", "1", state_->current, state_->compacted, 0, true};
+    Status status{"memory", "1", state_->current, state_->compacted, 0, state_->tells_progress};
     for (const auto& [key, versions] : state_->keys) {
       for (const Version& version : versions)
         status.db_bytes += key.size() + (version.value ? version.value->size() : 0);
@@ -326,6 +328,11 @@ void MemoryStore::expire() {
 void MemoryStore::set_failure(std::optional<StoreError> failure) {
   std::lock_guard lock(state_->mutex);
   state_->failure = std::move(failure);
+}
+
+void MemoryStore::tell_no_progress() {
+  std::lock_guard lock(state_->mutex);
+  state_->tells_progress = false;
 }
 
 void MemoryStore::break_watchers(StoreError error) {

@@ -28,6 +28,8 @@ class MemoryStore : public Store {
   void expire();
   // While set, every read, write and status answers with it. Watchers go on.
   void set_failure(std::optional<StoreError> failure);
+  // From now on as an old etcd: progress is neither exact nor told.
+  void tell_no_progress();
   // Every open watcher ends with this error, as when a connection is lost for good.
   void break_watchers(StoreError error);
 

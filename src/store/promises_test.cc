@@ -124,20 +124,22 @@ class Promises : public ::testing::Test {
     stop_ = true;
     for (std::thread& thread : threads) thread.join();
 
-    // Everybody is done: the newest revision is what the watchers must reach.
-    StoreResult<Revision> last = StoreError{};
-    while (!last) last = await<Revision>([&](auto done) { store.with([&](Store& s) { s.current_revision(done); }); });
-    // A change to each range, so that watchers also reach it where progress cannot be asked for.
+    // Everybody is done. A change to each range, so that watchers also reach the end where progress cannot be asked
+    // for.
     for (const char* key : {"/p/0/end", "/p/1/end"}) {
-      StoreResult<WriteResult> result = StoreError{};
-      while (!result || std::holds_alternative<Conflict>(*result)) {
-        result = await<WriteResult>(
-            [&](auto done) { store.with([&](Store& s) { s.write({create(key, make_blob(key))}, done); }); });
-        if (result && std::holds_alternative<Conflict>(*result)) break;  // One in doubt had happened.
-      }
+      StoreResult<WriteResult> written = insist<WriteResult>(
+          [&](auto done) { store.with([&](Store& s) { s.write({create(key, make_blob(key))}, done); }); });
+      EXPECT_TRUE(written) << written.error().message;  // A conflict: one in doubt had happened.
     }
-    last = StoreError{};
-    while (!last) last = await<Revision>([&](auto done) { store.with([&](Store& s) { s.current_revision(done); }); });
+    // The newest revision is what the log must reach.
+    StoreResult<Revision> last =
+        insist<Revision>([&](auto done) { store.with([&](Store& s) { s.current_revision(done); }); });
+    EXPECT_TRUE(last) << last.error().message;
+    if (HasFailure()) {
+      given_up_ = true;
+      for (std::thread& watcher : watchers) watcher.join();
+      return;
+    }
     until_ = last->value;
     for (std::thread& watcher : watchers) watcher.join();
     read_log(store);
@@ -150,6 +152,15 @@ class Promises : public ::testing::Test {
   }
 
  private:
+  // The answer of a store that may still be coming back: errors are tried again, for a while.
+  template <class T, class Start>
+  static StoreResult<T> insist(Start start) {
+    const auto end = steady_clock::now() + kPatience;
+    StoreResult<T> result = await<T>(start);
+    while (!result && steady_clock::now() < end) result = await<T>(start);
+    return result;
+  }
+
   void write_loop(Restarting& store, uint64_t seed) {
     std::mt19937_64 random(seed);
     std::map<std::string, uint64_t> guess;  // What this writer believes; conflicts correct it.
@@ -223,7 +234,7 @@ class Promises : public ::testing::Test {
     const size_t all_marks = prefix == "/p/" ? 2 : 1;
     uint64_t position = base_;
     std::mt19937_64 random(prefix.size());
-    while (watched.marks < all_marks) {
+    while (watched.marks < all_marks && !given_up_) {
       std::unique_ptr<Watcher> watcher = store.with([&](Store& s) { return s.watch({prefix, {position}}); });
       // Every now and then the watch is given up and begun again where it stood.
       for (int batches = 0; watched.marks < all_marks && batches < 40; ++batches) {
@@ -375,6 +386,7 @@ class Promises : public ::testing::Test {
   uint64_t base_ = 0;
   std::atomic<uint64_t> until_ = UINT64_MAX;
   std::atomic<bool> stop_ = false;
+  std::atomic<bool> given_up_ = false;
   std::mutex mutex_;
   std::vector<Write> writes_;
   std::vector<Read> reads_;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <random>
 
 namespace holdfast::store::testing {
 namespace {
@@ -22,15 +23,22 @@ std::string etcd_program() {
 }  // namespace
 
 int free_port() {
-  int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  ::bind(socket, reinterpret_cast<sockaddr*>(&address), length);
-  ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &length);
-  ::close(socket);
-  return ntohs(address.sin_port);
+  // Below the ports that outgoing connections are given: while an etcd is down, somebody's connection (even our own to
+  // it, whose both ends are then the same) would else take its port for good.
+  constexpr int kFirst = 12000, kLast = 32000;
+  thread_local std::minstd_rand random(std::random_device{}());
+  int port = 0;
+  for (bool bound = false; !bound;) {
+    port = std::uniform_int_distribution<int>(kFirst, kLast)(random);
+    int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(static_cast<uint16_t>(port));
+    bound = ::bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+    ::close(socket);
+  }
+  return port;
 }
 
 bool EtcdProcess::installed() {

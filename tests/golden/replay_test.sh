@@ -1,27 +1,48 @@
 #!/usr/bin/env bash
-# replay_test.sh HOLDFAST TOPIC...: starts a server on an empty embedded store and replays the recordings of the topics
-# (folders beside this script) against it. Prints the first difference of each scenario that differs.
+# replay_test.sh [--etcd] HOLDFAST TOPIC...: starts a server on an empty store (embedded, or a real etcd: HOLDFAST_ETCD
+# names another binary than the PATH's) and replays the recordings of the topics (folders beside this script) against
+# it. Prints the first difference of each scenario that differs.
 set -euo pipefail
+on_etcd=
+[ "$1" != --etcd ] || { on_etcd=1; shift; }
 holdfast=$1
 shift
 here=$(cd "$(dirname "$0")" && pwd)
 dir=$(mktemp -d)
-pid=
+pids=()
 cleanup() {
-  [ -z "$pid" ] || kill "$pid" 2>/dev/null || true
-  [ -z "$pid" ] || wait "$pid" 2>/dev/null || true
+  local pid
+  for pid in "${pids[@]}"; do
+    kill "$pid" 2>/dev/null || true
+    wait "$pid" 2>/dev/null || true
+  done
   rm -rf "$dir"
 }
 trap cleanup EXIT
 
+store=()
+if [ -n "$on_etcd" ]; then
+  read -r client peer < <(python3 -c 'import socket; s = [socket.create_server(("127.0.0.1", 0)) for _ in "ab"]; print(*[i.getsockname()[1] for i in s])')
+  "${HOLDFAST_ETCD:-etcd}" --data-dir "$dir/etcd" --listen-client-urls "http://127.0.0.1:$client" \
+    --advertise-client-urls "http://127.0.0.1:$client" --listen-peer-urls "http://127.0.0.1:$peer" \
+    --initial-advertise-peer-urls "http://127.0.0.1:$peer" --initial-cluster "default=http://127.0.0.1:$peer" >"$dir/etcd.log" 2>&1 &
+  pids=($!)
+  for _ in $(seq 300); do
+    ! curl -sf "http://127.0.0.1:$client/health" >/dev/null || break
+    kill -0 "${pids[0]}" 2>/dev/null || { cat "$dir/etcd.log" >&2; exit 1; }
+    sleep 0.05
+  done
+  store=(--etcd-servers "http://127.0.0.1:$client")
+fi
+
 echo 'replay-token,admin,admin,"system:masters"' >"$dir/tokens.csv"
 # As the recorded server was run: no controllers, and without the plugins that need them.
-"$holdfast" serve --data-dir "$dir/data" --listen 127.0.0.1:0 --controllers=none --token-auth-file "$dir/tokens.csv" \
+"$holdfast" serve --data-dir "$dir/data" "${store[@]}" --listen 127.0.0.1:0 --controllers=none --token-auth-file "$dir/tokens.csv" \
   --disable-admission-plugins=ServiceAccount,Priority >"$dir/log" 2>&1 &
-pid=$!
+pids=($! "${pids[@]}")
 for _ in $(seq 600); do
   [ ! -s "$dir/data/kubeconfig" ] || break
-  kill -0 "$pid" 2>/dev/null || { cat "$dir/log" >&2; exit 1; }
+  kill -0 "${pids[0]}" 2>/dev/null || { cat "$dir/log" >&2; exit 1; }
   sleep 0.05
 done
 server=$(sed -n 's/^ *server: *//p' "$dir/data/kubeconfig" | tr -d '"')
