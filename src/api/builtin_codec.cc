@@ -4,6 +4,7 @@
 #include "api/object_codec.h"
 #include "api/selectable.h"
 #include "codec/codec.h"
+#include "crd/crd.h"
 #include "kinds/kinds.h"
 
 namespace holdfast::api {
@@ -23,7 +24,12 @@ GroupVersion split_api_version(std::string_view text) {
 class BuiltinCodec final : public ObjectCodec {
  public:
   BuiltinCodec(const types::Resource& stored, const Gates& gates)
-      : stored_(stored), gates_(gates), api_version_(api_version_of(stored)), selectable_(selectable_fields(stored)) {}
+      : stored_(stored),
+        gates_(gates),
+        api_version_(api_version_of(stored)),
+        written_version_(api_version_of(stored.storage_group, stored.storage_version)),
+        is_definition_(stored.group == "apiextensions.k8s.io"),
+        selectable_(selectable_fields(stored)) {}
 
   const types::Resource& stored() const override { return stored_; }
 
@@ -54,7 +60,7 @@ class BuiltinCodec final : public ObjectCodec {
   }
 
   Result<std::string> encode(std::string_view body, std::span<const ManagedEntry> managed) const override {
-    if (!stored_.stored_as_json) return join_managed(replace_revision(body, {}), managed);
+    if (!stored_.stored_as_json) return written(join_managed(replace_revision(body, {}), managed));
     Arena arena;
     Result<Value> object = tree(arena, body);
     if (!object) return object.take_error();
@@ -63,7 +69,7 @@ class BuiltinCodec final : public ObjectCodec {
     metadata.remove("resourceVersion");
     if (!managed.empty()) metadata.set("managedFields", managed_fields_value(arena, managed));
     std::string json;
-    codec::encode_json(draft.value(), json);
+    codec::encode_json(is_definition_ ? crd::stored_definition(arena, draft.value()) : draft.value(), json);
     json += '\n';
     return json;
   }
@@ -94,16 +100,31 @@ class BuiltinCodec final : public ObjectCodec {
   }
 
  private:
+  // The envelope names the version that kube-apiserver stores, where we know that one only by the same fields of
+  // another.
+  std::string written(std::string value) const {
+    if (written_version_ == api_version_) return value;
+    Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(value);
+    assert(envelope);
+    std::string out;
+    codec::write_envelope_head({written_version_, stored_.kind}, envelope->message.size(), out);
+    out += envelope->message;
+    out += codec::kEnvelopeTail;
+    return out;
+  }
+
   // What lies in the store: Protobuf as kube-apiserver writes it by default, or JSON; this version or another.
   Result<Value> decode_stored(Arena& arena, std::string_view stored) const {
     if (stored.starts_with("k8s:enc:")) return internal_error("the value is encrypted at rest, which is not supported");
     if (!codec::is_protobuf(stored)) {
       Result<Value> object = codec::decode_json(arena, stored);
       if (!object) return object;
+      if (is_definition_) return crd::served_definition(arena, *object);
       return in_stored_version(arena, *object, object->text_at("apiVersion"), object->text_at("kind"));
     }
     Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(stored);
     if (!envelope) return envelope.take_error();
+    if (envelope->type.api_version == written_version_) envelope->type.api_version = api_version_;
     const types::Type* type = stored_.type;
     if (envelope->type.api_version != api_version_) {
       const GroupVersion from = split_api_version(envelope->type.api_version);
@@ -131,6 +152,8 @@ class BuiltinCodec final : public ObjectCodec {
   const types::Resource& stored_;
   const Gates gates_;
   const std::string api_version_;
+  const std::string written_version_;  // What kube-apiserver calls it.
+  const bool is_definition_;
   const SelectableFields selectable_;
 };
 

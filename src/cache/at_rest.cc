@@ -60,6 +60,12 @@ bool read_mark(std::string_view mark, std::vector<std::string_view>& fields) {
   return true;
 }
 
+std::pair<std::string_view, std::string_view> type_of(std::string_view enveloped) {
+  Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(enveloped);
+  if (!envelope) return {};
+  return {envelope->type.api_version, envelope->type.kind};
+}
+
 void enclose(const codec::TypeMeta& type, std::string_view message, std::string& out) {
   out.reserve(message.size() + 64);
   codec::write_envelope_head(type, message.size(), out);
@@ -87,7 +93,9 @@ class EmbeddedCodec final : public Codec {
     Result<std::string> bare = inner_->encode(body, {});
     if (!bare || !codec::is_protobuf(*bare)) return inner_->encode(body, managed);
     Result<Decoded> back = inner_->decode("", *bare, Revision{1});
-    const bool normal = back && back->body == inner_->with_revision(body, Revision{1});
+    // Copying keeps the envelope: where the store's names another version than the body's, there is nothing to copy.
+    const bool normal =
+        back && back->body == inner_->with_revision(body, Revision{1}) && type_of(*bare) == type_of(body);
 
     Arena arena;
     std::vector<ManagedEntry> entries(managed.begin(), managed.end());

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/api_error.h"
+#include "base/log.h"
 #include "cache/state.h"
 
 namespace holdfast::cache {
@@ -252,6 +253,7 @@ Task<void> CacheState::sleep(std::shared_ptr<CacheState> self, std::chrono::mill
 }
 
 void CacheState::set_not_ready(Error why) {
+  log::error("objects cannot be served", {{"resource", options.resource}, {"error", why.message}});
   Wakes wakes;
   {
     std::lock_guard lock(mutex);

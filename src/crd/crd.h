@@ -29,6 +29,10 @@ Result<Unit> validate_definition_status(const Value& next, const Value& old);
 // Texts for Warning headers: formats that nobody checks; on update only new ones.
 std::vector<std::string> definition_warnings(const Value& definition, const Value* old);
 
+// As kube-apiserver stores it (v1beta1), and back from whichever version was stored.
+Value stored_definition(Arena& arena, const Value& definition);
+Value served_definition(Arena& arena, const Value& stored);
+
 // --- Lifecycle ----------------------------------------------------------------------------------------------------
 
 // Names that other established definitions of the same group hold.

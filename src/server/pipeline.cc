@@ -247,6 +247,7 @@ Task<void> Pipeline::route(net::Request& request, net::Response& response, auth:
   if (parts_.api && (below("/api") || below("/apis") || below("/openapi"))) {
     co_await parts_.api(request, response, std::move(user));
   } else if (below("/healthz") || below("/livez") || below("/readyz")) {
+    co_await parts_.refresh_health(response.loop());
     if (std::optional<Health::Answer> answer = parts_.health->answer(path, request.query)) {
       send_text(response, answer->status, std::move(answer->body));
     } else {

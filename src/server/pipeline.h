@@ -29,6 +29,7 @@ class Pipeline {
   struct Parts {
     MetricRegistry* metrics = nullptr;
     const Health* health = nullptr;
+    std::function<Task<void>(net::EventLoop&)> refresh_health;  // Before an answer of `health`.
     const auth::Authorizer* authorizer = nullptr;
     ApiHandler api;
     // Every path of a group or of a version that is served now: /apis/apps, /apis/apps/v1. For the index of paths.

@@ -22,6 +22,7 @@
 #include "server/first_objects.h"
 #include "server/pipeline.h"
 #include "server/service_accounts.h"
+#include "server/store_probe.h"
 #include "server/version.h"
 #include "store/store.h"
 #include "tokens/tokens.h"
@@ -111,6 +112,7 @@ struct Server::State {
   std::atomic<bool> stopping{false};
   std::unique_ptr<auth::Authorizer> authorizer;
   api::RbacAuthorizer* rbac = nullptr;  // The authorizer, if it is this.
+  std::unique_ptr<StoreProbe> store_probe;
   std::unique_ptr<Health> health;
   std::unique_ptr<Pipeline> pipeline;
   // What comes later uses what comes before: taken down in the opposite order.
@@ -427,7 +429,7 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
   }
 
   s.add_metrics();
-  s.health = std::make_unique<Health>(Health::Probes{.store = {},
+  s.health = std::make_unique<Health>(Health::Probes{.store = [&s] { return s.store_probe->wrong(); },
                                                      .started = [&s]() -> std::optional<std::string> {
                                                        if (s.started) return std::nullopt;
                                                        return "not finished";
@@ -439,6 +441,7 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
   s.pipeline = std::make_unique<Pipeline>(Pipeline::Parts{
       .metrics = &s.metrics,
       .health = s.health.get(),
+      .refresh_health = [&s](net::EventLoop& loop) { return s.store_probe->refresh(loop); },
       .authorizer = s.authorizer.get(),
       .api = [&s](net::Request& request, net::Response& response,
                   auth::UserRef user) { return s.api->handle(request, response, std::move(user)); },
@@ -473,6 +476,7 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
                                         });
   if (Result<Unit> bound = s.net->bind(); !bound) return bound.take_error();
   if (Result<Unit> opened = opening.get(); !opened) return opened.take_error();
+  s.store_probe = std::make_unique<StoreProbe>(*s.store, o.etcd_prefix + "/health");
   s.make_api();
   if (Result<Unit> listening = s.net->start(); !listening) return listening.take_error();
   s.start_api(*client_ca);

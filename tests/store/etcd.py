@@ -1,5 +1,5 @@
 """A real etcd for one test, and its keys. HOLDFAST_ETCD names another binary than the PATH's. Standard library only."""
-import base64, json, os, shutil, socket, subprocess, tempfile, time, urllib.request
+import base64, json, os, random, shutil, socket, subprocess, tempfile, time, urllib.request
 
 
 def program():
@@ -7,9 +7,15 @@ def program():
 
 
 def free_port():
-    with socket.socket() as s:
-        s.bind(('127.0.0.1', 0))
-        return s.getsockname()[1]
+    """Below the ports of outgoing connections, which would else take it while a server restarts."""
+    while True:
+        with socket.socket() as s:
+            port = random.randint(12000, 32000)
+            try:
+                s.bind(('127.0.0.1', port))
+                return port
+            except OSError:
+                pass
 
 
 def prefix_end(prefix):
@@ -17,9 +23,12 @@ def prefix_end(prefix):
 
 
 class Etcd:
-    def __init__(self, binary=None):
+    def __init__(self, binary=None, data=None):
+        """`data`: a folder with another etcd's data, which is moved."""
         self.binary = binary or program()
         self.folder = tempfile.mkdtemp(prefix='holdfast-etcd-')
+        if data:
+            shutil.move(data, os.path.join(self.folder, 'data'))
         self.port, self.peer_port = free_port(), free_port()
         self.url = f'http://127.0.0.1:{self.port}'
         self.start()

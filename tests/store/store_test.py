@@ -3,7 +3,7 @@
 
 store_test.py PATH/TO/holdfast
 """
-import json, os, subprocess, sys, tempfile, unittest, shutil
+import json, os, shutil, subprocess, sys, tempfile, time, unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, '..', 'clients')]
@@ -138,6 +138,21 @@ class StoreCommands(unittest.TestCase):
             self.assertIn('\n' + key, '\n' + out)
         self.assertNotIn('default/whole: ', out)
         self.assertIn(': 3 problems\n', out)
+
+    def test_health_says_when_etcd_is_away_and_back(self):
+        etcd = self.etcd()
+        server, kubectl = self.serve('on-etcd', '--etcd-servers', etcd.url, '--controllers=none')
+        self.assertIn('[+]etcd ok\n', kubectl.run('get', '--raw', '/readyz?verbose'))
+        etcd.kill()
+        end = time.time() + 20
+        while '[-]etcd failed: reason withheld' not in kubectl.run('get', '--raw', '/readyz', fails=None):
+            self.assertLess(time.time(), end)
+        kubectl.run('get', '--raw', '/livez', fails=True)
+        etcd.start()
+        end = time.time() + 20
+        while '[+]etcd ok' not in kubectl.run('get', '--raw', '/livez?verbose', fails=None):
+            self.assertLess(time.time(), end)
+        kubectl.run('create', 'configmap', 'again')
 
     def test_flipped_bits_of_an_embedded_store_are_found(self):
         server, _ = self.filled()

@@ -1,0 +1,45 @@
+#include "server/store_probe.h"
+
+#include <atomic>
+
+namespace holdfast::server {
+namespace {
+
+constexpr std::chrono::milliseconds kPatience(2000);
+constexpr std::chrono::milliseconds kFresh(500);
+
+using Wrong = std::optional<std::string>;
+
+}  // namespace
+
+Task<void> StoreProbe::refresh(net::EventLoop& loop) {
+  {
+    std::lock_guard lock(mutex_);
+    const auto now = std::chrono::steady_clock::now();
+    if (asking_ || (asked_ && now - *asked_ < kFresh)) co_return;
+    asking_ = true;
+    asked_ = now;
+  }
+  auto timer = std::make_shared<net::EventLoop::TimerId>();
+  Wrong wrong = co_await from_callback<Wrong>(loop, [this, &loop, timer](std::function<void(Wrong)> done) {
+    // The first of the two that comes.
+    auto answer = [done = std::move(done), over = std::make_shared<std::atomic<bool>>(false)](Wrong said) {
+      if (!over->exchange(true)) done(std::move(said));
+    };
+    *timer = loop.run_after(kPatience, [answer] { answer("error getting data from etcd: context deadline exceeded"); });
+    store_.get(key_, [answer](store::StoreResult<store::Got> got) {
+      answer(got ? Wrong() : Wrong("error getting data from etcd: " + got.error().message));
+    });
+  });
+  loop.cancel(*timer);
+  std::lock_guard lock(mutex_);
+  wrong_ = std::move(wrong);
+  asking_ = false;
+}
+
+std::optional<std::string> StoreProbe::wrong() const {
+  std::lock_guard lock(mutex_);
+  return wrong_;
+}
+
+}  // namespace holdfast::server

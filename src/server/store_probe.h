@@ -1,0 +1,36 @@
+// Whether the store answers: what the health checks "etcd" and "etcd-readiness" say, whichever store it is.
+#pragma once
+
+#include <chrono>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "base/task.h"
+#include "net/net.h"
+#include "store/store.h"
+
+namespace holdfast::server {
+
+class StoreProbe {
+ public:
+  // `key`: what is read; it need not be there. The store outlives the probe's last refresh().
+  StoreProbe(store::Store& store, std::string key) : store_(store), key_(std::move(key)) {}
+
+  // Asks the store, at most twice a second however many ask; waits for the answer no longer than kube-apiserver does.
+  // On the loop's thread.
+  Task<void> refresh(net::EventLoop& loop);
+  // What was wrong when it was asked last; nothing when all was well.
+  std::optional<std::string> wrong() const;
+
+ private:
+  store::Store& store_;
+  const std::string key_;
+
+  mutable std::mutex mutex_;  // Guards all below.
+  bool asking_ = false;
+  std::optional<std::chrono::steady_clock::time_point> asked_;
+  std::optional<std::string> wrong_;
+};
+
+}  // namespace holdfast::server

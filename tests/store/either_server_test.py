@@ -1,0 +1,308 @@
+#!/usr/bin/env python3
+"""Either server starts on the other's data: a real kube-apiserver and Holdfast, in turn, on one etcd.
+
+kube-apiserver writes objects of every kind. Holdfast reads them all as kube-apiserver showed them, rewrites them without
+a change (nothing may be written), and changes and creates some; a second kube-apiserver, on a copy of the etcd, is asked
+the same. What lies in the two etcds afterwards must be the same bytes, times and uids apart. Then kube-apiserver starts
+on what Holdfast wrote and reads it all.
+
+either_server_test.py PATH/TO/holdfast PATH/TO/PEER     PEER holds the binaries kube-apiserver and etcd
+"""
+import copy, glob, json, os, re, shutil, ssl, subprocess, sys, tempfile, time, unittest, urllib.error, urllib.request
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, '..', 'clients')]
+from etcd import Etcd, free_port
+from server import Server as Holdfast
+
+VECTORS = os.path.join(HERE, '..', 'vectors')
+TOKEN = 'either-token'
+INSECURE = ssl._create_unverified_context()
+NS = 'either'
+# Written by the servers themselves, each in its own time.
+OWN = re.compile(r'^/registry/(masterleases|leases/kube-system|events|ranges|apiregistration.k8s.io|services/endpoints/default/'
+                 r'kubernetes|endpointslices/default/kubernetes|flowschemas|prioritylevelconfigurations|configmaps/kube-system)')
+
+DEFINITIONS = [
+    {'plural': 'gadgets', 'kind': 'Gadget', 'versions': [
+        {'name': 'v1', 'served': True, 'storage': True, 'schema': {'openAPIV3Schema': {
+            'type': 'object', 'properties': {'spec': {'type': 'object', 'properties': {
+                'size': {'type': 'integer', 'default': 3}, 'note': {'type': 'string', 'description': '<a & b>'},
+                'list': {'type': 'array', 'items': {'type': 'string'}, 'x-kubernetes-list-type': 'set'}}},
+                'status': {'type': 'object', 'x-kubernetes-preserve-unknown-fields': True}}}},
+         'subresources': {'status': {}}, 'additionalPrinterColumns': [
+             {'name': 'Size', 'type': 'integer', 'jsonPath': '.spec.size'}]}]},
+    {'plural': 'gizmos', 'kind': 'Gizmo', 'versions': [
+        {'name': 'v1', 'served': True, 'storage': True, 'schema': {'openAPIV3Schema': {
+            'type': 'object', 'x-kubernetes-preserve-unknown-fields': True}},
+         'additionalPrinterColumns': [{'name': 'A', 'type': 'string', 'jsonPath': '.a', 'priority': 1}]},
+        {'name': 'v2', 'served': True, 'storage': False, 'deprecated': True, 'schema': {'openAPIV3Schema': {
+            'type': 'object', 'x-kubernetes-preserve-unknown-fields': True}}, 'subresources': {'status': {}},
+         'selectableFields': []}]},
+]
+CUSTOM = [
+    ('gadgets', {'kind': 'Gadget', 'apiVersion': 'either.example.com/v1', 'metadata': {'name': 'g'},
+                 'spec': {'note': '<x> & "y" \u00e9', 'list': ['b', 'a']}}),
+    ('gizmos', {'kind': 'Gizmo', 'apiVersion': 'either.example.com/v1', 'metadata': {'name': 'z', 'labels': {'b': '1', 'a': '2'}},
+                'deep': {'z': 1.5, 'a': [1, {'y': None, 'x': True}], 'big': 12345678901234567}}),
+]
+
+
+class Api:
+    """Requests to one server, with the same user, agent and manager on each."""
+
+    def __init__(self, url):
+        self.url = url
+
+    def call(self, method, path, body=None, content='application/json'):
+        request = urllib.request.Request(self.url + path, method=method, headers={
+            'Authorization': 'Bearer ' + TOKEN, 'User-Agent': 'either/1', 'Accept': 'application/json', 'Content-Type': content})
+        if body is not None:
+            request.data = json.dumps(body).encode()
+        try:
+            with urllib.request.urlopen(request, context=INSECURE, timeout=30) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as error:
+            text = error.read().decode()
+            try:
+                return error.code, json.loads(text)
+            except ValueError:
+                return error.code, {'message': text}
+
+    def get(self, path):
+        code, value = self.call('GET', path)
+        assert code == 200, (path, value)
+        return value
+
+
+class KubeApiserver:
+    def __init__(self, binary, etcd, folder):
+        os.makedirs(folder, exist_ok=True)
+        key, tokens = os.path.join(folder, 'sa.key'), os.path.join(folder, 'tokens.csv')
+        if not os.path.exists(key):
+            subprocess.check_call(['openssl', 'genrsa', '-out', key, '2048'], stderr=subprocess.DEVNULL)
+            with open(tokens, 'w') as f:
+                f.write(TOKEN + ',admin,admin,"system:masters"\n')
+        self.log = os.path.join(folder, 'log')
+        port = free_port()
+        with open(self.log, 'ab') as log:
+            self.process = subprocess.Popen(
+                [binary, '--etcd-servers', etcd.url, '--bind-address', '127.0.0.1', '--secure-port', str(port), '--cert-dir',
+                 os.path.join(folder, 'certs'), '--token-auth-file', tokens, '--authorization-mode', 'RBAC',
+                 '--service-cluster-ip-range', '10.0.0.0/24', '--service-account-issuer', 'https://kubernetes.default.svc',
+                 '--service-account-key-file', key, '--service-account-signing-key-file', key,
+                 '--disable-admission-plugins', 'ServiceAccount,Priority'], stdout=log, stderr=log)
+        self.api = Api(f'https://127.0.0.1:{port}')
+        end = time.time() + 120
+        while not self.ready():
+            if self.process.poll() is not None or time.time() > end:
+                with open(self.log, errors='replace') as log:
+                    raise AssertionError('kube-apiserver did not start: ' + log.read()[-3000:])
+            time.sleep(0.1)
+
+    def ready(self):
+        try:
+            request = urllib.request.Request(self.api.url + '/readyz', headers={'Authorization': 'Bearer ' + TOKEN})
+            with urllib.request.urlopen(request, context=INSECURE, timeout=5) as answer:
+                return answer.status == 200
+        except OSError:
+            return False
+
+    def stop(self):
+        # Its own way of stopping waits for a minute.
+        self.process.kill()
+        self.process.wait()
+
+
+def bare(vector):
+    """An object that can be created from one that was read."""
+    value = copy.deepcopy(vector)
+    metadata = value['metadata']
+    for name in ('uid', 'resourceVersion', 'generation', 'creationTimestamp', 'managedFields', 'selfLink', 'deletionTimestamp',
+                 'deletionGracePeriodSeconds', 'ownerReferences', 'finalizers', 'generateName'):
+        metadata.pop(name, None)
+    for name in ('clusterIP', 'clusterIPs', 'healthCheckNodePort'):
+        value.get('spec', {}).pop(name, None) if isinstance(value.get('spec'), dict) else None
+    for port in (value.get('spec') or {}).get('ports', []) if value['kind'] == 'Service' else []:
+        port.pop('nodePort', None)
+    return value
+
+
+def resources(api):
+    """{(apiVersion, kind): (collection path, namespaced)}"""
+    found = {}
+    groups = [('v1', '/api/v1')] + [(g['preferredVersion']['groupVersion'], '/apis/' + g['preferredVersion']['groupVersion'])
+                                    for g in api.get('/apis')['groups']]
+    for version, path in groups:
+        for r in api.get(path)['resources']:
+            if '/' not in r['name'] and 'create' in r['verbs'] and 'list' in r['verbs']:
+                found[version, r['kind']] = (path, r['name'], r['namespaced'])
+    return found
+
+
+TIME = re.compile(rb'"(time|creationTimestamp|lastTransitionTime)":"[^"]*"')
+STAMP = re.compile(rb'([\x22\x42])\x08\x08.{5}\x10\x00', re.S)
+UID = re.compile(rb'[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}')
+
+
+def timeless(value):
+    value = UID.sub(b'<uid>', TIME.sub(rb'"\1":"T"', value))
+    return STAMP.sub(lambda found: found.group(1) + b'<time>', value)
+
+
+class EitherServer(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix='holdfast-either-')
+        self.addCleanup(shutil.rmtree, self.folder, True)
+        self.path = lambda name: os.path.join(self.folder, name)
+
+    def start_etcd(self, data=None):
+        etcd = Etcd(os.path.join(PEER, 'etcd'), data)
+        self.addCleanup(etcd.stop)
+        return etcd
+
+    def start_peer(self, etcd, name='peer'):
+        peer = KubeApiserver(os.path.join(PEER, 'kube-apiserver'), etcd, self.path(name))
+        self.addCleanup(peer.stop)
+        return peer
+
+    def start_holdfast(self, etcd):
+        data = self.path('holdfast')
+        os.makedirs(data)
+        with open(self.path('tokens.csv'), 'w') as f:
+            f.write(TOKEN + ',admin,admin,"system:masters"\n')
+        server = Holdfast(BINARY, '--etcd-servers', etcd.url, '--controllers=none', '--token-auth-file', self.path('tokens.csv'),
+                          '--disable-admission-plugins=ServiceAccount,Priority', data_dir=data)
+        server.start()
+        self.addCleanup(server.stop)
+        server.api = Api(server.url())
+        return server
+
+    def create_everything(self, api):
+        """Paths of what could be created."""
+        kinds = resources(api)
+        code, value = api.call('POST', '/api/v1/namespaces', {'metadata': {'name': NS}})
+        self.assertEqual(code, 201, value)
+        made = []
+        for file in sorted(glob.glob(os.path.join(VECTORS, '*.json'))):
+            with open(file) as f:
+                vector = json.load(f)
+            kind = kinds.get((vector.get('apiVersion'), vector.get('kind')))
+            if kind is None or vector['kind'] in ('Namespace', 'Event', 'CustomResourceDefinition', 'APIService') or 'metadata' not in vector:
+                continue
+            path, plural, namespaced = kind
+            value = bare(vector)
+            if not value['metadata'].get('name'):
+                continue
+            value['metadata'].pop('namespace', None)
+            collection = f'{path}/namespaces/{NS}/{plural}' if namespaced else f'{path}/{plural}'
+            code, answer = api.call('POST', collection + '?fieldManager=maker', value)
+            if code == 201:
+                made.append(f'{collection}/{value["metadata"]["name"]}')
+        for definition in DEFINITIONS:
+            names = {'plural': definition['plural'], 'kind': definition['kind'], 'shortNames': [definition['plural'][:3]]}
+            code, answer = api.call('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions?fieldManager=maker', {
+                'apiVersion': 'apiextensions.k8s.io/v1', 'kind': 'CustomResourceDefinition',
+                'metadata': {'name': definition['plural'] + '.either.example.com'},
+                'spec': {'group': 'either.example.com', 'scope': 'Namespaced', 'names': names, 'versions': definition['versions']}})
+            self.assertEqual(code, 201, answer)
+            made.append(f'/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{definition["plural"]}.either.example.com')
+        for plural, value in CUSTOM:
+            collection = f'/apis/either.example.com/v1/namespaces/{NS}/{plural}'
+            end = time.time() + 30
+            while True:
+                code, answer = api.call('POST', collection + '?fieldManager=maker', value)
+                if code == 201 or time.time() > end:
+                    break
+                time.sleep(0.1)
+            self.assertEqual(code, 201, answer)
+            made.append(f'{collection}/{value["metadata"]["name"]}')
+        return made
+
+    def rewrite(self, api, paths):
+        """Each object put back as it was read."""
+        for path in paths:
+            value = api.get(path)
+            code, answer = api.call('PUT', path + '?fieldManager=maker', value)
+            self.assertIn(code, (200,), (path, answer))
+
+    def change(self, api, paths):
+        """The same real writes to either server."""
+        refused = []
+        for path in paths:
+            now = api.get(path)
+            code, answer = api.call('PATCH', path + '?fieldManager=changer', {'metadata': {'labels': {'changed': 'yes'}}},
+                                    'application/merge-patch+json')
+            if code != 200:
+                refused.append((path, code))
+            applied = {'apiVersion': now['apiVersion'], 'kind': now['kind'],
+                       'metadata': {'name': path.rsplit('/', 1)[1], 'annotations': {'applied': 'yes'}}}
+            code, answer = api.call('PATCH', path + '?fieldManager=applier&force=true', applied, 'application/apply-patch+yaml')
+            if code != 200:
+                refused.append((path, code))
+            again = bare(answer) if code == 200 else None
+            if again is not None and answer['kind'] not in ('CustomResourceDefinition', 'ServiceCIDR', 'IPAddress'):
+                again['metadata']['name'] = again['metadata']['name'][:40] + '-again'
+                collection = path.rsplit('/', 1)[0]
+                code, answer = api.call('POST', collection + '?fieldManager=maker', again)
+                refused += [(collection, code, answer.get('message'))] if code != 201 else []
+        return refused
+
+    def shown(self, api, paths):
+        return {path: api.get(path) for path in paths}
+
+    def objects(self, etcd):
+        return {key: value for key, value in etcd.values().items() if not OWN.match(key)}
+
+    def test_either_server_starts_on_the_others_data(self):
+        etcd = self.start_etcd()
+        peer = self.start_peer(etcd)
+        paths = self.create_everything(peer.api)
+        self.assertGreater(len(paths), 45)
+        want = self.shown(peer.api, paths)
+        peer.stop()
+        etcd.kill()
+        twin_data = self.path('twin-etcd')
+        shutil.copytree(os.path.join(etcd.folder, 'data'), twin_data)
+        etcd.start()
+        before = self.objects(etcd)
+
+        holdfast = self.start_holdfast(etcd)
+        for path in paths:
+            with self.subTest('reads as kube-apiserver showed it', path=path):
+                self.assertEqual(holdfast.api.get(path), want[path])
+        self.rewrite(holdfast.api, paths)
+        after = self.objects(etcd)
+        for key in before:
+            with self.subTest('rewriting without a change writes nothing', key=key):
+                self.assertEqual(after.get(key), before[key])
+        with self.subTest('nothing else was written'):
+            self.assertEqual(sorted(set(after) - set(before)), [])
+        refused = self.change(holdfast.api, paths)
+        got, shown = self.objects(etcd), self.shown(holdfast.api, paths)
+        holdfast.stop()
+
+        twin = self.start_etcd(twin_data)
+        second = self.start_peer(twin)
+        twin_refused = self.change(second.api, paths)
+        with self.subTest('both accept and refuse the same'):
+            self.assertEqual(refused, twin_refused)
+        twin_got = self.objects(twin)
+        second.stop()
+        different = [k for k in set(got) | set(twin_got) if timeless(got.get(k, (b'',))[0]) != timeless(twin_got.get(k, (b'',))[0])]
+        for key in sorted(different):
+            with self.subTest('the same write is the same bytes', key=key):
+                self.assertEqual(timeless(got.get(key, (b'absent',))[0]), timeless(twin_got.get(key, (b'absent',))[0]))
+
+        third = self.start_peer(etcd)
+        for path in paths:
+            with self.subTest('kube-apiserver reads what Holdfast wrote', path=path):
+                self.assertEqual(third.api.get(path), shown[path])
+        third.stop()
+
+
+if __name__ == '__main__':
+    BINARY, PEER = os.path.abspath(sys.argv.pop(1)), os.path.expanduser(sys.argv.pop(1))
+    unittest.main(verbosity=1)
