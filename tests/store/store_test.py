@@ -59,8 +59,8 @@ class StoreCommands(unittest.TestCase):
         data = self.path(name)
         os.makedirs(data, exist_ok=True)
         server = Server(BINARY, *flags, data_dir=data)
-        server.start()
         self.addCleanup(server.stop)
+        server.start()
         return server, Kubectl(server.kubeconfig, self.path('cache-' + name))
 
     def etcd(self):
