@@ -44,6 +44,13 @@ admission::Operation plugin_operation(AdmissionOperation operation) {
   return admission::Operation::Connect;
 }
 
+// What an etcd holds of a built-in kind: as kube-apiserver writes it, before the defaults that run when it is read (an
+// unset phase of a claim). Empty where the object is stored as it is shown.
+Result<std::string> body_before_defaults(Call& call, const Value& prepared) {
+  if (call.served->custom || call.api.options.embedded_store) return std::string();
+  return call.storage().codec().body_of(call.arena, prepared);
+}
+
 // Removed by this update rather than stored: it was deleted before and its last finalizer is gone.
 bool ends_with_update(const Value& next, const Value& old) {
   if (!next.items_at("metadata", "finalizers").empty()) return false;
@@ -112,6 +119,8 @@ Task<Result<UpdateAttempt>> update_once(Call& call, const WriteRequest& request,
         call.served->object_rules->validate_update(context, request.endpoint, draft.value(), live.stored);
     if (!valid) co_return valid.take_error();
   }
+  Result<std::string> at_rest = body_before_defaults(call, draft.value());
+  if (!at_rest) co_return at_rest.take_error();
   // As it will be read back: what was prepared may call for defaults of its own (a Job's labels).
   if (!custom) kinds::set_defaults(arena, stored_version, draft.root());
   const Value stored = draft.value();
@@ -167,7 +176,7 @@ Task<Result<UpdateAttempt>> update_once(Call& call, const WriteRequest& request,
 
   for (bool with_owners : {true, false}) {
     if (!with_owners) written.managed.clear();
-    Result<std::string> bytes = storage.stored_value(*body, written.managed);
+    Result<std::string> bytes = storage.stored_value(at_rest->empty() ? *body : *at_rest, written.managed);
     if (!bytes) co_return bytes.take_error();
     store::StoreResult<store::WriteResult> result =
         co_await commit(call, {store::update(storage.key(live.entry->key()), live.revision,
@@ -460,6 +469,8 @@ Task<Result<Written>> create_object(Call& call, const WriteOptions& options, Nex
     call.served->object_rules->prepare_for_create(context, draft.root());
     Result<Unit> valid = call.served->object_rules->validate_create(context, draft.value());
     if (!valid) co_return valid.take_error();
+    Result<std::string> at_rest = body_before_defaults(call, draft.value());
+    if (!at_rest) co_return at_rest.take_error();
     if (!custom) kinds::set_defaults(arena, stored_version, draft.root());
     const Value stored = draft.value();
     add_warnings(call, context, kinds::Endpoint::Main, stored, nullptr);
@@ -496,7 +507,7 @@ Task<Result<Written>> create_object(Call& call, const WriteOptions& options, Nex
     } else {
       for (bool with_owners : {true, false}) {
         if (!with_owners) written.managed.clear();
-        Result<std::string> bytes = storage.stored_value(*body, written.managed);
+        Result<std::string> bytes = storage.stored_value(at_rest->empty() ? *body : *at_rest, written.managed);
         if (!bytes) co_return bytes.take_error();
         store::StoreResult<store::WriteResult> result =
             co_await commit(call, {store::create(key, store::make_blob(std::move(*bytes)), ttl_of(call))});

@@ -127,7 +127,9 @@ void copy_app_armor(Arena& arena, Draft::Node pod) {
 void create_pod(Context& context, Draft::Node pod) {
   MapBuilder status(context.arena);
   status.add("phase", Value::string("Pending"));
-  status.add("qosClass", Value::string(qos_class(sub(pod.value(), "spec"))));
+  // What was sent counts, though nothing else of the status does (GetPodQOS in PrepareForCreate).
+  const std::string_view sent = pod.value().text_at("status", "qosClass");
+  status.add("qosClass", Value::string(sent.empty() ? qos_class(sub(pod.value(), "spec")) : sent));
   pod.set("status", status.build());
   drop_disabled_pod_fields(pod.child("spec"), nullptr);
   if (!is_empty(sub(pod.value(), "spec"), "schedulingGates")) {
