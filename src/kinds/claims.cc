@@ -74,10 +74,7 @@ void normalize_sources(Draft::Node spec, bool drop_unknown) {
   }
 }
 
-void create_claim(Context&, Draft::Node object) {
-  object.child("status").set("phase", Value::string("Pending"));
-  normalize_sources(object.child("spec"), true);
-}
+void create_claim(Context&, Draft::Node object) { normalize_sources(object.child("spec"), true); }
 
 void update_claim(Context&, Draft::Node next, const Value&) { normalize_sources(next.child("spec"), false); }
 

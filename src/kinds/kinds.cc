@@ -120,7 +120,7 @@ void prepare_for_create(Context& context, Draft::Node object) {
   } else if (hooks.generation != Generation::None) {
     metadata.set("generation", Value::integer(1));
   }
-  if (rules.has_status && rules.plural != "nodes") {
+  if (rules.has_status && rules.plural != "nodes" && rules.plural != "pods") {
     object.set("status", zero_value(context.arena, member_type(stored_type(context.resource), "status")));
   }
   if (hooks.create != nullptr) hooks.create(context, object);
