@@ -103,8 +103,8 @@ class Maker {
 bool is_there(const api::Api& api, const bootstrap::Step& step) {
   const types::Resource& resource = *step.resource;
   return api
-      .uid_of(resource.group, resource.plural, step.object.text_at("metadata", "namespace"),
-              step.object.text_at("metadata", "name"))
+      .identity_of(resource.group, resource.plural, step.object.text_at("metadata", "namespace"),
+                   step.object.text_at("metadata", "name"))
       .has_value();
 }
 
