@@ -70,15 +70,54 @@ Result<Value> converted_number(const types::Type& type, const Value& value) {
   return Value::integer(whole);
 }
 
+std::string_view go_kind(const Value& value) {
+  switch (value.kind()) {
+    case Value::Kind::Bool:
+      return "bool";
+    case Value::Kind::Int:
+      return "int64";
+    case Value::Kind::Double:
+      return "float64";
+    case Value::Kind::String:
+      return "string";
+    case Value::Kind::List:
+      return "slice";
+    default:
+      return "map";
+  }
+}
+
+bool stands_before(const types::Type& type, const types::Field& one, const types::Field& other) {
+  for (const types::Field* field : type.members) {
+    if (field == &one) return true;
+    if (field == &other) return false;
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<Value> with_converted_numbers(Arena& arena, const types::Type& type, const Value& value) {
+  if (value.is_null()) return value;
+  const auto no = [&](std::string_view text) { return bad_request(std::string(text)); };
+  const auto no_such = [&](std::string_view what) {
+    return bad_request("cannot restore " + std::string(what) + " " + std::string(go_kind(value)));
+  };
   switch (type.shape) {
     case types::Shape::Int32:
     case types::Shape::Int64:
-      return value.is_number() ? converted_number(type, value) : Result<Value>(value);
+      if (value.is_number()) return converted_number(type, value);
+      return no("unrecognized type: " + std::string(int_name(type.shape)));
+    case types::Shape::Double:
+      return value.is_number() ? Result<Value>(value) : no("unrecognized type: float64");
+    case types::Shape::Bool:
+      return value.is_bool() ? Result<Value>(value) : no("unrecognized type: bool");
+    case types::Shape::String:
+      if (value.is_string()) return value;
+      return no(value.is_int() ? "cannot convert int64 to string" : "unrecognized type: string");
     case types::Shape::List: {
-      if (!value.is_list() || type.element == nullptr) return value;
+      if (!value.is_list()) return no_such("slice from");
+      if (type.element == nullptr) return value;
       Value* items = nullptr;
       for (size_t i = 0; i < value.items().size(); ++i) {
         Result<Value> item = with_converted_numbers(arena, *type.element, value.items()[i]);
@@ -89,21 +128,37 @@ Result<Value> with_converted_numbers(Arena& arena, const types::Type& type, cons
       }
       return items == nullptr ? value : Value::list({items, value.items().size()});
     }
-    case types::Shape::Map:
-    case types::Shape::Struct: {
-      if (!value.is_map()) return value;
+    case types::Shape::Map: {
+      if (!value.is_map()) return no_such("map from");
+      if (type.element == nullptr) return value;
       Value changed = value;
       for (const Member& member : value.members()) {
-        const types::Type* inner = type.element;
-        if (type.shape == types::Shape::Struct) {
-          const types::Field* field = types::find_member(type, member.key);
-          inner = field == nullptr ? nullptr : field->type;
-        }
-        if (inner == nullptr) continue;
-        Result<Value> converted = with_converted_numbers(arena, *inner, member.value);
+        Result<Value> converted = with_converted_numbers(arena, *type.element, member.value);
         if (!converted) return converted;
         if (!converted->same(member.value)) changed = with_member(arena, changed, member.key, *converted);
       }
+      return changed;
+    }
+    case types::Shape::Struct: {
+      if (!value.is_map()) return no_such("struct from:");
+      Value changed = value;
+      // Go goes through the fields of the struct: the first of them that does not fit is what the error is about.
+      const types::Field* refused = nullptr;
+      Error why;
+      for (const Member& member : value.members()) {
+        const types::Field* field = types::find_member(type, member.key);
+        if (field == nullptr) continue;
+        Result<Value> converted = with_converted_numbers(arena, *field->type, member.value);
+        if (!converted) {
+          if (refused == nullptr || stands_before(type, *field, *refused)) {
+            refused = field;
+            why = converted.take_error();
+          }
+          continue;
+        }
+        if (!converted->same(member.value)) changed = with_member(arena, changed, member.key, *converted);
+      }
+      if (refused != nullptr) return why;
       return changed;
     }
     default:

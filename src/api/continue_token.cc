@@ -48,6 +48,7 @@ Result<ContinueToken> decode_continue(std::string_view text) {
     for (char& c : padded) c = c == '-' ? '+' : c == '_' ? '/' : c;
     padded.append((4 - padded.size() % 4) % 4, '=');
     json = base64_decode(padded, &wrong);
+    if (!json && wrong >= text.size()) wrong = text.size() - 1;  // A last letter that stands alone.
   }
   if (!json) return invalid_token(": illegal base64 data at input byte " + std::to_string(wrong));
   Arena arena;

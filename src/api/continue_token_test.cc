@@ -21,6 +21,8 @@ TEST(ContinueTokenTest, WhatIsWrongIsNamed) {
   EXPECT_EQ(decode_continue("garbage").error().message,
             "invalid continue token: continue key is not valid: invalid character '\\u0081' looking for beginning of "
             "value");
+  EXPECT_EQ(decode_continue("eyJ2x").error().message,
+            "invalid continue token: continue key is not valid: illegal base64 data at input byte 4");
   EXPECT_FALSE(decode_continue(encode_continue({5, "../x"})).ok());
   EXPECT_FALSE(decode_continue(encode_continue({0, "x"})).ok());
 }

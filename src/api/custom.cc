@@ -81,6 +81,7 @@ class CustomRules final : public ObjectRules {
         next.remove("status");
     }
     Draft::Node metadata = next.child("metadata");
+    metadata.remove("selfLink");
     for (std::string_view key : {"uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"}) {
       const Value* before = old.get("metadata", key);
       if (before != nullptr) metadata.set_default(key, *before);

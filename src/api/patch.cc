@@ -212,16 +212,17 @@ Result<Value> apply_patch(Arena& arena, const DecodedPatch& patch, const Value& 
   }
 }
 
-Result<Value> typed_from_patch(Call& call, const DecodedPatch& patch, const Value& patched, const Value& shown,
-                               const types::Type& type, FieldValidation validation) {
+Result<Value> typed_from_patch(Call& call, const DecodedPatch& patch, const Value& patched,
+                               const std::function<Value()>& shown, const types::Type& type,
+                               FieldValidation validation) {
   Arena& arena = call.arena;
   const Gates* gates = &call.api.options.gates;
   const bool strategic = patch.type == PatchType::Strategic;
   // What the error shows as the value: the patched document, or for a strategic patch the patch itself.
   const auto refused = [&](const std::string& why) {
     const std::string text = strategic             ? go_print(patch.value)
-                             : call.served->custom ? codec::encode_json_sorted(shown)
-                                                   : codec::encode_json(shown);
+                             : call.served->custom ? codec::encode_json_sorted(shown())
+                                                   : codec::encode_json(shown());
     return invalid({"", ""}, "", {field_invalid_text("patch", text, why)});
   };
   if (call.served->custom && &type == call.served->resource->type) {
@@ -295,11 +296,13 @@ Task<Result<NextObject>> patch_live(Call& call, const WriteOptions& asked, kinds
                          : live->object;
   Result<Value> patched = apply_patch(arena, patch, base, *resource.type);
   if (!patched) co_return patched.take_error();
-  Value shown = *patched;
-  if (!patch.sees_ownership && patch.type != PatchType::Strategic) {
+  const auto shown = [&] {
+    if (patch.sees_ownership) return *patched;
     // Errors show the whole document, managedFields included.
-    shown = with_visible_ownership(arena, shown, live->managed, call.served->custom);
-  }
+    const Value whole = with_visible_ownership(arena, live->object, live->managed, call.served->custom);
+    Result<Value> again = apply_patch(arena, patch, whole, *resource.type);
+    return again ? *again : *patched;
+  };
   Result<Value> typed = typed_from_patch(call, patch, *patched, shown, *resource.type, asked.field_validation);
   if (!typed) co_return typed.take_error();
   Result<DeclaredOptions> declared = take_declared_options(call, *typed);

@@ -1,6 +1,7 @@
 // What patches of objects and of their Scale share.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,9 +20,11 @@ struct DecodedPatch {
 // 400.
 Result<DecodedPatch> decode_patch(Call& call, PatchType type, std::string_view bytes, FieldValidation validation);
 Result<Value> apply_patch(Arena& arena, const DecodedPatch& patch, const Value& object, const types::Type& type);
-// The patched tree as an object of the type. 422 with the field `patch`; `shown` is the document that the error prints.
-Result<Value> typed_from_patch(Call& call, const DecodedPatch& patch, const Value& patched, const Value& shown,
-                               const types::Type& type, FieldValidation validation);
+// The patched tree as an object of the type. 422 with the field `patch`; `shown` gives the document that the error
+// prints.
+Result<Value> typed_from_patch(Call& call, const DecodedPatch& patch, const Value& patched,
+                               const std::function<Value()>& shown, const types::Type& type,
+                               FieldValidation validation);
 // The object with its managedFields as a tree that patches can walk.
 Value with_visible_ownership(Arena& arena, const Value& object, const ownership::Managed& managed, bool custom);
 
@@ -35,8 +38,8 @@ Result<Unit> report_config_findings(Call& call, const DecodedConfig& config, Fie
 // What an apply made, as an object of the type. 500 without a reason, as Kubernetes answers.
 Result<Value> typed_from_config(Call& call, const Value& object, const Value& config, const types::Type& type);
 
-// Numbers as Kubernetes' converter from untyped trees takes them: an integral double fits an integer field, what is
-// beyond its range wraps. "cannot convert float64 to int32".
+// A tree as Kubernetes' converter from untyped trees takes it: an integral double fits an integer field, what is beyond
+// its range wraps; what is of another type is refused. "cannot convert float64 to int32", "unrecognized type: bool".
 Result<Value> with_converted_numbers(Arena& arena, const types::Type& type, const Value& value);
 
 Task<Result<NextObject>> failed_change(Error error);

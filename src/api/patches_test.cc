@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "api/patch.h"
 #include "codec/codec.h"
+#include "types/types.h"
 
 namespace holdfast::api {
 namespace {
@@ -108,6 +110,36 @@ constexpr Case kStrategicCases[] = {
 
 TEST(StrategicPatchTest, Cases) {
   for (const Case& c : kStrategicCases) EXPECT_EQ(patched(strategic, c.object, c.patch), c.want) << c.name;
+}
+
+constexpr struct {
+  const char* name;
+  const char* tree;
+  const char* want;
+} kConversions[] = {
+    {"integral doubles are integers", R"({"spec":{"replicas":2.0}})", R"({"spec":{"replicas":2}})"},
+    {"fractions are not", R"({"spec":{"replicas":2.5}})", "error: cannot convert float64 to int32"},
+    {"texts are no numbers", R"({"spec":{"replicas":"2"}})", "error: unrecognized type: int32"},
+    {"integers could be runes, and are no texts", R"({"metadata":{"name":5}})", "error: cannot convert int64 to string"},
+    {"nothing else could", R"({"metadata":{"name":[]}})", "error: unrecognized type: string"},
+    {"lists", R"({"spec":{"template":{"spec":{"containers":{}}}}})", "error: cannot restore slice from map"},
+    {"maps", R"({"metadata":{"labels":5}})", "error: cannot restore map from int64"},
+    {"structs", R"({"spec":"x"})", "error: cannot restore struct from: string"},
+    {"the first field of the struct is named", R"({"spec":{"paused":1,"replicas":"x"}})",
+     "error: unrecognized type: int32"},
+    {"null fits everywhere", R"({"spec":null})", R"({"spec":null})"},
+};
+
+TEST(ConversionTest, TreesBecomeTypedAsGoConvertsThem) {
+  const types::Type& deployment = *types::find_type("apps/v1.Deployment");
+  for (const auto& row : kConversions) {
+    SCOPED_TRACE(row.name);
+    Arena arena;
+    Result<Value> tree = codec::decode_json(arena, row.tree);
+    ASSERT_TRUE(tree.ok());
+    Result<Value> converted = with_converted_numbers(arena, deployment, *tree);
+    EXPECT_EQ(converted ? codec::encode_json_sorted(*converted) : "error: " + converted.error().message, row.want);
+  }
 }
 
 }  // namespace

@@ -67,9 +67,7 @@ Result<Unit> check_revision(Call& call, const Value& object, const LiveObject& l
   uint64_t revision = 0;
   if (!text.empty()) {
     Result<uint64_t> parsed = go_parse_uint(text);
-    if (!parsed) {
-      return untyped("resourceVersion: Invalid value: " + go_quote(text) + ": " + parsed.error().message);
-    }
+    if (!parsed) return untyped(parsed.error().message);
     revision = *parsed;
   }
   if (revision == 0) {
@@ -482,8 +480,10 @@ Task<Result<Written>> create_object(Call& call, const WriteOptions& options, Nex
           shown, nullptr, options.dry_run);
       if (!admitted) co_return admitted.take_error();
     }
-    if (!stored.text_at("metadata", "resourceVersion").empty()) {
-      co_return untyped("resourceVersion should not be set on objects to be created");
+    // What is no number is passed over, as it is in Kubernetes' store.
+    if (const std::string_view text = stored.text_at("metadata", "resourceVersion"); !text.empty()) {
+      if (Result<uint64_t> revision = go_parse_uint(text); revision && *revision != 0)
+        co_return untyped("resourceVersion should not be set on objects to be created");
     }
 
     Result<std::string> body = storage.codec().body_of(arena, stored);

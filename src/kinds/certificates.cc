@@ -272,7 +272,8 @@ void validate_request_status(Context& context, const Value& next, const Value& o
 }  // namespace
 
 const Hooks kCertificateSigningRequestHooks = {.name = name_is_anything,
-                                               .update_repeats_metadata = true,
+                                               .update_checks = {.whole = 1},
+                                               .status_checks = {.whole = 1},
                                                .create = create_request,
                                                .update = update_request,
                                                .update_status = update_request_status,

@@ -436,7 +436,7 @@ void validate_claim_spec(const Value& spec, const Path& at, FieldErrors& errors)
   validate_class(spec, "volumeAttributesClassName", at, errors);
 }
 
-const Hooks kPersistentVolumeClaimHooks = {.update_repeats_metadata = true,
+const Hooks kPersistentVolumeClaimHooks = {.update_checks = {.whole = 1},
                                            .defaults = default_claim,
                                            .create = create_claim,
                                            .update = update_claim,
@@ -445,7 +445,7 @@ const Hooks kPersistentVolumeClaimHooks = {.update_repeats_metadata = true,
                                            .validate_status = validate_claim_status,
                                            .warn = warn_claim};
 
-const Hooks kPersistentVolumeHooks = {.update_repeats_metadata = true,
+const Hooks kPersistentVolumeHooks = {.update_checks = {.whole = 2, .compared = 0},
                                       .defaults = default_volume,
                                       .create = create_volume,
                                       .update_status = update_volume_status,

@@ -221,6 +221,7 @@ void update_service_account(Context&, Draft::Node next, const Value&) { clean_se
 }  // namespace
 
 const Hooks kNamespaceHooks = {.name = name_is_dns_label,
+                               .update_checks = {.whole = 1},
                                .defaults = default_namespace,
                                .create = create_namespace,
                                .update = update_namespace,
@@ -230,7 +231,7 @@ const Hooks kNamespaceHooks = {.name = name_is_dns_label,
                                .validate_status = validate_namespace_status,
                                .validate_other = validate_namespace_finalize};
 
-const Hooks kNodeHooks = {.update_repeats_metadata = true,
+const Hooks kNodeHooks = {.update_checks = {.whole = 1},
                           .defaults = default_node,
                           .create = create_node,
                           .update = update_node,
@@ -240,7 +241,7 @@ const Hooks kNodeHooks = {.update_repeats_metadata = true,
                           .validate_status = validate_node_status,
                           .warn = warn_node};
 
-const Hooks kServiceAccountHooks = {.update_repeats_metadata = true,
+const Hooks kServiceAccountHooks = {.update_checks = {.whole = 1},
                                     .create = create_service_account,
                                     .update = update_service_account,
                                     .warn = warn_service_account};

@@ -140,8 +140,8 @@ void validate_secret_update(Context& context, const Value& next, const Value& ol
 }  // namespace
 
 const Hooks kConfigMapHooks = {
-    .update_repeats_metadata = true, .validate = validate_config_map, .validate_update = validate_config_map_update};
-const Hooks kSecretHooks = {.update_repeats_metadata = true,
+    .update_checks = {.whole = 1}, .validate = validate_config_map, .validate_update = validate_config_map_update};
+const Hooks kSecretHooks = {.update_checks = {.whole = 1},
                             .defaults = default_secret,
                             .validate = validate_secret,
                             .validate_update = validate_secret_update};

@@ -186,19 +186,19 @@ void validate_slice_update(Context& context, const Value& next, const Value& old
 
 }  // namespace
 
-const Hooks kDeviceClassHooks = {.generation = Generation::Spec};
+const Hooks kDeviceClassHooks = {.generation = Generation::Spec, .update_checks = {.whole = 1}};
 const Hooks kResourceClaimHooks = {.status_metadata = StatusMetadata::KeepObject,
+                                   .update_checks = {.whole = 1},
                                    .defaults = default_claim,
                                    .update_status = update_claim_status,
                                    .validate = validate_claim,
                                    .validate_update = validate_claim_update,
                                    .validate_status = validate_claim_status};
-const Hooks kResourceClaimTemplateHooks = {.update_repeats_metadata = true,
+const Hooks kResourceClaimTemplateHooks = {.update_checks = {.whole = 1},
                                            .defaults = default_claim_template,
                                            .validate = validate_claim_template,
                                            .validate_update = validate_claim_template_update};
 const Hooks kResourceSliceHooks = {.generation = Generation::Spec,
-                                   .update_repeats_metadata = true,
                                    .defaults = default_slice,
                                    .validate = validate_slice,
                                    .validate_update = validate_slice_update};

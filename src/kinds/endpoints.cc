@@ -220,13 +220,13 @@ void warn_slice(Context&, const Value& object, const Value* old, std::vector<std
 
 }  // namespace
 
-const Hooks kEndpointsHooks = {.update_repeats_metadata = true,
+const Hooks kEndpointsHooks = {.update_checks = {.whole = 1},
                                .defaults = default_endpoints,
                                .validate = validate_endpoints,
                                .validate_update = validate_endpoints_update,
                                .warn = warn_endpoints};
 const Hooks kEndpointSliceHooks = {.generation = Generation::AllButMetadata,
-                                   .update_repeats_metadata = true,
+                                   .update_checks = {.whole = 1, .compared = 0},
                                    .defaults = default_slice,
                                    .create = create_slice,
                                    .update = update_slice,

@@ -46,6 +46,7 @@ void validate_event(Context& context, const Value& event, FieldErrors& errors) {
   validate_common(context, event, errors);
   if (!is_new_api(context)) return;
   validate_metadata(sub(event, "metadata"), true, name_is_dns_subdomain, Path("metadata"), errors);
+  validate_finalizers_are_known(sub(event, "metadata"), Path("metadata"), errors);
   validate_series(event, errors);
   if (!is_set(event, "eventTime")) errors.required(Path("eventTime"));
   const std::string_view type = event.text_at("type");
@@ -64,6 +65,8 @@ void validate_event(Context& context, const Value& event, FieldErrors& errors) {
 void validate_event_update(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
   validate_common(context, next, errors);
   if (!is_new_api(context)) return;
+  validate_metadata_update(sub(next, "metadata"), sub(old, "metadata"), Path("metadata"), errors);
+  validate_finalizers_are_known(sub(next, "metadata"), Path("metadata"), errors);
   if (!equal(sub(next, "series"), sub(old, "series"))) validate_series(next, errors);
   const types::Type& type = type_named("core/v1.Event");
   for (const std::string_view key : {"involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp",

@@ -354,7 +354,7 @@ const Hooks kCustomResourceDefinitionHooks = {.name = name_is_anything,
 
 const Hooks kApiServiceHooks = {.name = name_is_anything,
                                 .status_metadata = StatusMetadata::KeepObject,
-                                .update_repeats_metadata = true,
+                                .update_checks = {.whole = 1},
                                 .defaults = default_api_service,
                                 .create = create_api_service,
                                 .validate = validate_api_service,

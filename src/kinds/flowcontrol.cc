@@ -265,14 +265,14 @@ void validate_level_update(Context& context, const Value& next, const Value& old
 
 const Hooks kFlowSchemaHooks = {.generation = Generation::Spec,
                                 .status_metadata = StatusMetadata::KeepAll,
-                                .update_repeats_metadata = true,
+                                .update_checks = {.whole = 1, .compared = 0},
                                 .defaults = default_flow_schema,
                                 .validate = validate_flow_schema,
                                 .validate_update = validate_flow_schema_update,
                                 .validate_status = validate_unique_conditions};
 const Hooks kPriorityLevelConfigurationHooks = {.generation = Generation::Spec,
                                                 .status_metadata = StatusMetadata::KeepAll,
-                                                .update_repeats_metadata = true,
+                                                .update_checks = {.whole = 1, .compared = 0},
                                                 .defaults = default_level,
                                                 .validate = validate_level,
                                                 .validate_update = validate_level_update,

@@ -20,7 +20,7 @@ enum class Generation : uint8_t {
   AllButMetadata,     // EndpointSlice: everything outside metadata, and labels.
   Webhooks,
   Never,         // Starts at 1 and stays.
-  SpecFromZero,  // CSIDriver: counts, but starts absent.
+  SpecFromZero,  // CSIDriver: counts, but starts as it was sent.
 };
 
 // What a write to /status may change beside the status.
@@ -32,13 +32,19 @@ enum class StatusMetadata : uint8_t {
   KeepAll,     // Everything but managedFields stays.
 };
 
+// How often a kind's own validation looks at the metadata that was looked at before it: as that of a create does, and
+// compared with what was there. Each time gives one more cause.
+struct MetadataChecks {
+  uint8_t whole = 0;
+  uint8_t compared = 1;
+};
+
 // One kind's functions; those it leaves out do nothing. Metadata, status and generation are done by the caller.
 struct Hooks {
   NameRule name = name_is_dns_subdomain;
   Generation generation = Generation::None;
   StatusMetadata status_metadata = StatusMetadata::Honoured;
-  // The validation of an update looks at all of the metadata once more, as that of a create: one more cause each.
-  bool update_repeats_metadata = false;
+  MetadataChecks update_checks, status_checks;
   // Event: the kind's validation looks after the metadata, or nobody does until everything else is right.
   bool checks_metadata_last = false;
 
@@ -87,6 +93,8 @@ void remove_if_empty(Draft::Node object, std::string_view key);
 
 // A finalizer without a slash is one of Kubernetes' own.
 void validate_finalizer_is_known(std::string_view finalizer, const Path& at, FieldErrors& errors);
+// Each of metadata.finalizers.
+void validate_finalizers_are_known(const Value& metadata, const Path& at, FieldErrors& errors);
 
 void validate_enum(const Value& object, std::string_view key, std::span<const std::string_view> values, const Path& at,
                    FieldErrors& errors);

@@ -604,7 +604,7 @@ void warn_cron_job(Context&, const Value& object, const Value* old, std::vector<
 }  // namespace
 
 const Hooks kJobHooks = {.generation = Generation::Spec,
-                         .update_repeats_metadata = true,
+                         .update_checks = {.whole = 1},
                          .defaults = default_job,
                          .create = create_job,
                          .update = update_job,
@@ -614,6 +614,7 @@ const Hooks kJobHooks = {.generation = Generation::Spec,
                          .warn = warn_job};
 
 const Hooks kCronJobHooks = {.generation = Generation::Spec,
+                             .status_checks = {.compared = 0},
                              .defaults = default_cron_job,
                              .create = create_cron_job,
                              .update = update_cron_job,

@@ -115,9 +115,7 @@ void prepare_for_create(Context& context, Draft::Node object) {
   for (const std::string_view key : {"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"}) {
     metadata.remove(key);
   }
-  if (hooks.generation == Generation::SpecFromZero) {
-    metadata.remove("generation");
-  } else if (hooks.generation != Generation::None) {
+  if (hooks.generation != Generation::None && hooks.generation != Generation::SpecFromZero) {
     metadata.set("generation", Value::integer(1));
   }
   if (rules.has_status && rules.plural != "nodes" && rules.plural != "pods") {
@@ -133,6 +131,7 @@ void prepare_for_update(Context& context, Endpoint endpoint, Draft::Node next, c
   {
     Draft::Node metadata = next.child("metadata");
     restore(metadata, old_metadata, "generation");
+    metadata.remove("selfLink");
   }
   if (endpoint == Endpoint::Main) {
     if (rules.has_status) restore(next, old, "status");
@@ -161,11 +160,7 @@ void validate_known_finalizers(const Context& context, const Value& metadata, Fi
   constexpr std::string_view kAnything[] = {"admissionregistration.k8s.io", "apiextensions.k8s.io",
                                             "apiregistration.k8s.io", "coordination.k8s.io", "node.k8s.io"};
   if (contains(kAnything, context.resource.group)) return;
-  const Path at("metadata");
-  const std::span<const Value> finalizers = metadata.items_at("finalizers");
-  for (size_t i = 0; i < finalizers.size(); ++i) {
-    validate_finalizer_is_known(finalizers[i].as_string(), at.item("finalizers", i), errors);
-  }
+  validate_finalizers_are_known(metadata, Path("metadata"), errors);
 }
 
 // Events are events of the core, whichever group they were sent to.
@@ -200,12 +195,19 @@ Result<Unit> validate_update(Context& context, Endpoint endpoint, const Value& n
   const Value &metadata = sub(next, "metadata"), &old_metadata = sub(old, "metadata");
   validate_metadata(metadata, context.resource.namespaced, name_is_path_segment, at, errors);
   validate_metadata_update(metadata, old_metadata, at, errors);
-  // The kind's own validation begins with the same checks again; the causes show it.
-  if (hooks.update_repeats_metadata && endpoint == Endpoint::Main) {
-    validate_metadata(metadata, context.resource.namespaced, hooks.name, at, errors);
+  if (!hooks.checks_metadata_last) {
+    const MetadataChecks checks = endpoint == Endpoint::Main     ? hooks.update_checks
+                                  : endpoint == Endpoint::Status ? hooks.status_checks
+                                                                 : MetadataChecks{};
+    for (int i = 0; i < checks.whole; ++i) {
+      validate_metadata(metadata, context.resource.namespaced, hooks.name, at, errors);
+      validate_known_finalizers(context, metadata, errors);
+    }
+    for (int i = 0; i < checks.compared; ++i) {
+      if (!errors.empty()) validate_metadata_update(metadata, old_metadata, at, errors);
+      validate_known_finalizers(context, metadata, errors);
+    }
   }
-  if (!errors.empty() && !hooks.checks_metadata_last) validate_metadata_update(metadata, old_metadata, at, errors);
-  if (!hooks.checks_metadata_last) validate_known_finalizers(context, metadata, errors);
   switch (endpoint) {
     case Endpoint::Main:
       if (hooks.validate_update != nullptr) {

@@ -144,6 +144,13 @@ void validate_finalizer_is_known(std::string_view finalizer, const Path& at, Fie
   errors.invalid(at, finalizer, "name is neither a standard finalizer name nor is it fully qualified");
 }
 
+void validate_finalizers_are_known(const Value& metadata, const Path& at, FieldErrors& errors) {
+  const std::span<const Value> finalizers = metadata.items_at("finalizers");
+  for (size_t i = 0; i < finalizers.size(); ++i) {
+    validate_finalizer_is_known(finalizers[i].as_string(), at.item("finalizers", i), errors);
+  }
+}
+
 void validate_metadata_update(const Value& next, const Value& old, const Path& at, FieldErrors& errors) {
   if (old.has("deletionTimestamp")) {
     std::vector<std::string> added;

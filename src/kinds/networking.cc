@@ -384,13 +384,13 @@ void validate_ip_address_update(Context&, const Value& next, const Value& old, F
 }  // namespace
 
 const Hooks kIngressHooks = {.generation = Generation::Spec,
-                             .update_repeats_metadata = true,
+                             .update_checks = {.whole = 1},
                              .validate = validate_ingress,
                              .validate_update = validate_ingress_update,
                              .validate_status = validate_ingress_status,
                              .warn = warn_ingress};
 const Hooks kIngressClassHooks = {.generation = Generation::Spec,
-                                  .update_repeats_metadata = true,
+                                  .update_checks = {.whole = 1},
                                   .defaults = default_ingress_class,
                                   .validate = validate_ingress_class,
                                   .validate_update = validate_ingress_class_update};
@@ -401,7 +401,9 @@ const Hooks kNetworkPolicyHooks = {.generation = Generation::Spec,
 const Hooks kServiceCidrHooks = {.status_metadata = StatusMetadata::KeepObject,
                                  .validate = validate_service_cidr,
                                  .validate_update = validate_service_cidr_update};
-const Hooks kIpAddressHooks = {
-    .name = name_is_ip, .validate = validate_ip_address, .validate_update = validate_ip_address_update};
+const Hooks kIpAddressHooks = {.name = name_is_ip,
+                               .update_checks = {.whole = 1},
+                               .validate = validate_ip_address,
+                               .validate_update = validate_ip_address_update};
 
 }  // namespace holdfast::kinds

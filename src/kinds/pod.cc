@@ -680,7 +680,7 @@ void mark_evicted(Context& context, Draft::Node pod) {
 
 const Hooks kPodHooks = {.generation = Generation::Spec,
                          .status_metadata = StatusMetadata::KeepOwners,
-                         .update_repeats_metadata = true,
+                         .update_checks = {.whole = 1},
                          .defaults = default_pod,
                          .create = create_pod,
                          .update = update_pod,

@@ -131,16 +131,16 @@ void validate_cluster_role_binding_update(Context&, const Value& next, const Val
 
 }  // namespace
 
-const Hooks kRoleHooks = {.name = name_is_segment, .update_repeats_metadata = true, .validate = validate_role};
+const Hooks kRoleHooks = {.name = name_is_segment, .update_checks = {.whole = 1}, .validate = validate_role};
 const Hooks kClusterRoleHooks = {
-    .name = name_is_segment, .update_repeats_metadata = true, .validate = validate_cluster_role};
+    .name = name_is_segment, .update_checks = {.whole = 1}, .validate = validate_cluster_role};
 const Hooks kRoleBindingHooks = {.name = name_is_segment,
-                                 .update_repeats_metadata = true,
+                                 .update_checks = {.whole = 1},
                                  .defaults = default_binding,
                                  .validate = validate_role_binding,
                                  .validate_update = validate_role_binding_update};
 const Hooks kClusterRoleBindingHooks = {.name = name_is_segment,
-                                        .update_repeats_metadata = true,
+                                        .update_checks = {.whole = 1},
                                         .defaults = default_binding,
                                         .validate = validate_cluster_role_binding,
                                         .validate_update = validate_cluster_role_binding_update};

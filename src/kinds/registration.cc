@@ -443,24 +443,25 @@ void validate_policy_binding(Context&, const Value& object, FieldErrors& errors)
 }  // namespace
 
 const Hooks kValidatingWebhookHooks = {.generation = Generation::Webhooks,
-                                       .update_repeats_metadata = true,
+                                       .update_checks = {.whole = 1, .compared = 0},
                                        .defaults = default_validating_webhooks,
                                        .validate = validate_validating_webhooks};
 const Hooks kMutatingWebhookHooks = {.generation = Generation::Webhooks,
-                                     .update_repeats_metadata = true,
+                                     .update_checks = {.whole = 1, .compared = 0},
                                      .defaults = default_mutating_webhooks,
                                      .validate = validate_mutating_webhooks};
 const Hooks kValidatingPolicyHooks = {.generation = Generation::Spec,
                                       .status_metadata = StatusMetadata::KeepObject,
-                                      .update_repeats_metadata = true,
+                                      .update_checks = {.whole = 1, .compared = 0},
+                                      .status_checks = {.compared = 0},
                                       .defaults = default_policy,
                                       .validate = validate_validating_policy};
 const Hooks kMutatingPolicyHooks = {.generation = Generation::Spec,
-                                    .update_repeats_metadata = true,
+                                    .update_checks = {.whole = 1, .compared = 0},
                                     .defaults = default_policy,
                                     .validate = validate_mutating_policy};
 const Hooks kPolicyBindingHooks = {.generation = Generation::Spec,
-                                   .update_repeats_metadata = true,
+                                   .update_checks = {.whole = 1, .compared = 0},
                                    .defaults = default_binding,
                                    .validate = validate_policy_binding};
 

@@ -430,7 +430,7 @@ void validate_resource_requirements(const Value& resources, bool of_pod, std::sp
 }
 
 const Hooks kLimitRangeHooks = {
-    .update_repeats_metadata = true, .defaults = default_limit_range, .validate = validate_limit_range};
+    .update_checks = {.whole = 1, .compared = 0}, .defaults = default_limit_range, .validate = validate_limit_range};
 const Hooks kResourceQuotaHooks = {.defaults = default_resource_quota,
                                    .validate = validate_quota,
                                    .validate_update = validate_quota_update,

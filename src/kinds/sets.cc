@@ -374,7 +374,7 @@ const Hooks kDaemonSetHooks = {.generation = Generation::Spec,
                                .validate_status = validate_daemon_set_status,
                                .warn = warn_set};
 
-const Hooks kControllerRevisionHooks = {.update_repeats_metadata = true,
+const Hooks kControllerRevisionHooks = {.update_checks = {.whole = 1},
                                         .validate = validate_controller_revision,
                                         .validate_update = validate_controller_revision_update};
 

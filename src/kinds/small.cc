@@ -157,7 +157,8 @@ const Hooks kPriorityClassHooks = {.generation = Generation::Never,
                                    .defaults = default_priority_class,
                                    .validate = validate_priority_class,
                                    .validate_update = validate_priority_class_update};
-const Hooks kRuntimeClassHooks = {.defaults = default_runtime_class,
+const Hooks kRuntimeClassHooks = {.update_checks = {.whole = 1},
+                                  .defaults = default_runtime_class,
                                   .validate = validate_runtime_class,
                                   .validate_update = validate_runtime_class_update};
 const Hooks kLeaseHooks = {.create = create_lease, .update = update_lease, .validate = validate_lease};

@@ -322,15 +322,17 @@ void validate_capacity_update(Context& context, const Value& next, const Value& 
 
 }  // namespace
 
-const Hooks kStorageClassHooks = {.defaults = default_storage_class,
+const Hooks kStorageClassHooks = {.update_checks = {.whole = 1},
+                                  .defaults = default_storage_class,
                                   .validate = validate_storage_class,
                                   .validate_update = validate_storage_class_update,
                                   .warn = warn_storage_class};
 const Hooks kVolumeAttachmentHooks = {.status_metadata = StatusMetadata::KeepObject,
-                                      .update_repeats_metadata = true,
+                                      .update_checks = {.whole = 1, .compared = 0},
+                                      .status_checks = {.compared = 0},
                                       .validate = validate_attachment,
                                       .validate_update = validate_attachment_update};
-const Hooks kVolumeAttributesClassHooks = {.update_repeats_metadata = true,
+const Hooks kVolumeAttributesClassHooks = {.update_checks = {.whole = 1},
                                            .validate = validate_attributes_class,
                                            .validate_update = validate_attributes_class_update};
 const Hooks kCsiDriverHooks = {.generation = Generation::SpecFromZero,
@@ -340,9 +342,10 @@ const Hooks kCsiDriverHooks = {.generation = Generation::SpecFromZero,
                                .validate = validate_csi_driver,
                                .validate_update = validate_csi_driver_update,
                                .warn = warn_csi_driver};
-const Hooks kCsiNodeHooks = {
-    .update_repeats_metadata = true, .validate = validate_csi_node, .validate_update = validate_csi_node_update};
+const Hooks kCsiNodeHooks = {.update_checks = {.whole = 1, .compared = 0},
+                             .validate = validate_csi_node,
+                             .validate_update = validate_csi_node_update};
 const Hooks kCsiStorageCapacityHooks = {
-    .update_repeats_metadata = true, .validate = validate_capacity, .validate_update = validate_capacity_update};
+    .update_checks = {.whole = 1}, .validate = validate_capacity, .validate_update = validate_capacity_update};
 
 }  // namespace holdfast::kinds

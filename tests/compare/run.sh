@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# run.sh HOLDFAST [compare.py's options]: starts Holdfast and a real kube-apiserver, and compares their answers.
+# KUBE_APISERVER and ETCD name the programs (kube-apiserver and etcd on PATH otherwise).
+set -euo pipefail
+holdfast=$1
+shift
+here=$(cd "$(dirname "$0")" && pwd)
+dir=$(mktemp -d)
+pids=()
+cleanup() {
+  for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
+  for pid in "${pids[@]}"; do wait "$pid" 2>/dev/null || true; done
+  rm -rf "$dir"
+}
+trap cleanup EXIT
+free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+answers() { # answers URL
+  for _ in $(seq 600); do
+    curl -skf -H 'Authorization: Bearer compare' "$1" >/dev/null && return
+    sleep 0.1
+  done
+  echo "run.sh: $1 does not answer" >&2
+  exit 1
+}
+
+echo 'compare,admin,admin,"system:masters"' >"$dir/tokens.csv"
+openssl genrsa -out "$dir/sa.key" 2048 2>/dev/null
+client=$(free_port) peer=$(free_port) theirs=$(free_port) ours=$(free_port)
+"${ETCD:-etcd}" --data-dir "$dir/etcd" --listen-client-urls "http://127.0.0.1:$client" \
+  --advertise-client-urls "http://127.0.0.1:$client" --listen-peer-urls "http://127.0.0.1:$peer" \
+  --initial-advertise-peer-urls "http://127.0.0.1:$peer" --initial-cluster "default=http://127.0.0.1:$peer" \
+  >"$dir/etcd.log" 2>&1 &
+pids+=($!)
+"${KUBE_APISERVER:-kube-apiserver}" --etcd-servers "http://127.0.0.1:$client" --bind-address 127.0.0.1 \
+  --secure-port "$theirs" --cert-dir "$dir/certs" --token-auth-file "$dir/tokens.csv" --authorization-mode RBAC \
+  --allow-privileged=true --service-cluster-ip-range 10.0.0.0/16 \
+  --service-account-issuer https://kubernetes.default.svc --service-account-key-file "$dir/sa.key" \
+  --service-account-signing-key-file "$dir/sa.key" --disable-admission-plugins ServiceAccount,Priority \
+  --feature-gates CBORServingAndStorage=true >"$dir/kube-apiserver.log" 2>&1 &
+pids+=($!)
+"$holdfast" serve --data-dir "$dir/data" --listen "127.0.0.1:$ours" --controllers=none \
+  --token-auth-file "$dir/tokens.csv" --disable-admission-plugins=ServiceAccount,Priority \
+  --service-cluster-ip-range 10.0.0.0/16 >"$dir/holdfast.log" 2>&1 &
+pids+=($!)
+answers "https://127.0.0.1:$ours/readyz"
+answers "https://127.0.0.1:$theirs/readyz"
+python3 "$here/compare.py" --ours "https://127.0.0.1:$ours" --theirs "https://127.0.0.1:$theirs" --token compare "$@"
