@@ -60,7 +60,7 @@ class BuiltinCodec final : public ObjectCodec {
   }
 
   Result<std::string> encode(std::string_view body, std::span<const ManagedEntry> managed) const override {
-    if (!stored_.stored_as_json) return written(join_managed(replace_revision(body, {}), managed));
+    if (!stored_.stored_as_json) return written(join_managed(body, managed, std::string_view()));
     Arena arena;
     Result<Value> object = tree(arena, body);
     if (!object) return object.take_error();

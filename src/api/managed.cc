@@ -11,20 +11,20 @@ namespace {
 
 using ownership::ManagedEntry;
 
-void put_varint(std::string& out, uint64_t value) {
-  while (value >= 0x80) {
-    out += static_cast<char>(value | 0x80);
-    value >>= 7;
-  }
-  out += static_cast<char>(value);
+// One entry as Protobuf has it.
+codec::ManagedFieldsMessage message_of(const ManagedEntry& entry) {
+  codec::ManagedFieldsMessage message{.manager = entry.manager,
+                                      .operation = entry.operation,
+                                      .api_version = entry.api_version,
+                                      .fields_type = entry.fields_type,
+                                      .subresource = entry.subresource,
+                                      .seconds = std::nullopt,
+                                      .fields_v1 = std::nullopt,
+                                      .fields_v2 = std::nullopt};
+  if (entry.time) message.seconds = entry.time->seconds;
+  (entry.fields_type == ownership::kFieldsV2 ? message.fields_v2 : message.fields_v1) = entry.fields;
+  return message;
 }
-void put_bytes(std::string& out, int field, std::string_view bytes) {
-  put_varint(out, static_cast<uint64_t>(field) << 3 | 2);
-  put_varint(out, bytes.size());
-  out += bytes;
-}
-
-constexpr int kManagedFieldsNumber = 17;
 
 }  // namespace
 
@@ -91,39 +91,18 @@ std::vector<ManagedEntry> as_fields_v2(Arena& arena, std::span<const ManagedEntr
 }
 
 void append_managed_protobuf(std::span<const ManagedEntry> entries, std::string& out) {
-  std::string message;
-  for (const ManagedEntry& entry : entries) {
-    message.clear();
-    put_bytes(message, 1, entry.manager);
-    put_bytes(message, 2, entry.operation);
-    put_bytes(message, 3, entry.api_version);
-    if (entry.time) {
-      std::string time = "\x08";
-      put_varint(time, static_cast<uint64_t>(entry.time->seconds));
-      time += '\x10';
-      time += '\0';
-      put_bytes(message, 4, time);
-    }
-    put_bytes(message, 6, entry.fields_type);
-    const bool binary = entry.fields_type == ownership::kFieldsV2;
-    if (entry.fields && !binary) {
-      std::string fields;
-      fields.reserve(entry.fields->size() + 8);
-      put_bytes(fields, 1, *entry.fields);
-      put_bytes(message, 7, fields);
-    }
-    put_bytes(message, 8, entry.subresource);
-    if (entry.fields && binary) put_bytes(message, 9, *entry.fields);
-    put_bytes(out, kManagedFieldsNumber, message);
-  }
+  for (const ManagedEntry& entry : entries) codec::append_managed_fields(message_of(entry), out);
 }
 
-std::string join_managed(std::string_view enveloped, std::span<const ManagedEntry> entries) {
-  std::string managed;
+std::string join_managed(std::string_view enveloped, std::span<const ManagedEntry> entries,
+                         std::optional<std::string_view> revision) {
+  thread_local std::string managed;
+  managed.clear();
   append_managed_protobuf(entries, managed);
   std::string out;
   out.reserve(enveloped.size() + managed.size() + 16);
-  Result<Unit> joined = codec::change_enveloped_metadata(enveloped, {.managed_fields = managed}, out);
+  Result<Unit> joined =
+      codec::change_enveloped_metadata(enveloped, {.managed_fields = managed, .resource_version = revision}, out);
   assert(joined.ok());
   return out;
 }

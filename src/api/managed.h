@@ -1,6 +1,7 @@
 // metadata.managedFields between its forms: entries (as the pool keeps them), trees, and Protobuf bytes.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,7 +27,9 @@ std::vector<ownership::ManagedEntry> as_fields_v2(Arena& arena, std::span<const 
 // Field 17 of ObjectMeta for each entry, as generated code writes it.
 void append_managed_protobuf(std::span<const ownership::ManagedEntry> entries, std::string& out);
 
-// A canonical body (an envelope without managedFields) with these.
-std::string join_managed(std::string_view enveloped, std::span<const ownership::ManagedEntry> entries);
+// A canonical body (an envelope without managedFields) with these, and with another resourceVersion if one is given
+// (empty: none, as the store has it).
+std::string join_managed(std::string_view enveloped, std::span<const ownership::ManagedEntry> entries,
+                         std::optional<std::string_view> revision = std::nullopt);
 
 }  // namespace holdfast::api
