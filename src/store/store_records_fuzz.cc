@@ -29,7 +29,8 @@ void read_records(std::string_view bytes) {
     assert(expiry_key(parsed->expiry_ms, parsed->revision, parsed->key) == bytes);
   }
   if (auto parsed = parse_version(bytes)) {
-    auto again = parse_version(version_head(*parsed) + std::string(parsed->value));
+    const std::string written = version_head(*parsed).append(parsed->value);
+    auto again = parse_version(written);
     assert(again && again->value == parsed->value && again->created == parsed->created);
   }
   if (auto parsed = parse_log_entry(bytes)) {
