@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include <set>
+
 #include "api/call.h"
 #include "api/managers.h"
 #include "api/state.h"
@@ -115,6 +117,43 @@ void respond_unknown_path(Call& call) {
   respond_error(call, route_not_found());
 }
 
+// What the caches and the pool hold, by part.
+void add_memory_metrics(Api::State& state) {
+  MetricRegistry& metrics = *state.deps.metrics;
+  const auto over_caches = [&state](auto part) {
+    return [&state, part] {
+      uint64_t sum = 0;
+      const Registry::SnapshotRef registry = state.registry.snapshot();
+      std::set<const Storage*> seen;  // Versions share theirs.
+      for (const Served& served : registry->all()) {
+        if (served.storage != nullptr && seen.insert(served.storage).second) sum += part(served.storage->cache());
+      }
+      return static_cast<double>(sum);
+    };
+  };
+  const auto usage = [&](const char* name, const char* help, uint64_t cache::Usage::* part) {
+    metrics.computed(name, help, "gauge", over_caches([part](cache::Cache& cache) { return cache.usage().*part; }));
+  };
+  usage("holdfast_cache_objects", "Objects in the watch caches.", &cache::Usage::entries);
+  usage("holdfast_cache_entry_bytes", "Keys, uids and indexed fields of all objects kept, history included.",
+        &cache::Usage::entry_bytes);
+  usage("holdfast_cache_label_bytes", "Distinct label sets.", &cache::Usage::label_bytes);
+  usage("holdfast_cache_index_bytes", "Trees, snapshots included.", &cache::Usage::index_bytes);
+  usage("holdfast_cache_body_raw_bytes", "Plain size of all bodies.", &cache::Usage::body_raw_bytes);
+  usage("holdfast_cache_body_plain_bytes", "Bodies kept plain.", &cache::Usage::body_plain_bytes);
+  usage("holdfast_cache_body_packed_bytes", "Bodies kept compressed.", &cache::Usage::body_packed_bytes);
+  usage("holdfast_cache_dictionary_bytes", "Dictionaries of compressed bodies.", &cache::Usage::dictionary_bytes);
+  usage("holdfast_cache_event_bytes", "The windows of recent events.", &cache::Usage::event_bytes);
+  usage("holdfast_cache_rendered_bytes", "Serializations kept with events.", &cache::Usage::rendered_bytes);
+  usage("holdfast_cache_watchers", "Open watches.", &cache::Usage::watchers);
+  metrics.computed("holdfast_cache_store_reads_total", "Reads that the caches could not serve.", "counter",
+                   over_caches([](cache::Cache& cache) { return cache.counters().store_fallbacks; }));
+  metrics.computed("holdfast_ownership_bytes", "What managedFields take in memory.", "gauge",
+                   [&state] { return static_cast<double>(state.deps.pool->usage().total_bytes()); });
+  metrics.computed("holdfast_ownership_raw_bytes", "What their field sets would take as FieldsV1.", "gauge",
+                   [&state] { return static_cast<double>(state.deps.pool->usage().fields_v1_bytes); });
+}
+
 }  // namespace
 
 Api::State::State(const Dependencies& dependencies, Options chosen)
@@ -180,6 +219,7 @@ Storage* Api::State::storage_of(std::string_view group, std::string_view plural)
 
 Api::Api(const Dependencies& dependencies, Options options)
     : state_(std::make_unique<State>(dependencies, std::move(options))) {
+  add_memory_metrics(*state_);
   state_->custom = std::make_unique<CustomResources>(*this);
 }
 

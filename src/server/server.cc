@@ -168,6 +168,12 @@ Result<Unit> Server::State::open_store() {
                               .key_file = options.etcd_keyfile});
   if (!opened) return Error{Reason::InternalError, opened.error().message};
   store = std::move(*opened);
+  if (options.etcd_servers.empty()) return Unit{};
+  store->status([](store::StoreResult<store::Status> status) {
+    if (!status || status->progress_is_exact) return;
+    log::warning("this etcd is too old to serve consistent reads from memory (3.4.31 and 3.5.13 can): they go to etcd",
+                 {{"version", status->version}});
+  });
   return Unit{};
 }
 

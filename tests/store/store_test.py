@@ -153,6 +153,9 @@ class StoreCommands(unittest.TestCase):
         while '[+]etcd ok' not in kubectl.run('get', '--raw', '/livez?verbose', fails=None):
             self.assertLess(time.time(), end)
         kubectl.run('create', 'configmap', 'again')
+        metrics = kubectl.run('get', '--raw', '/metrics')
+        for name in ('cache_objects', 'cache_body_raw_bytes', 'ownership_bytes', 'ownership_raw_bytes'):
+            self.assertRegex(metrics, r'\nholdfast_' + name + r' [1-9]')
 
     def test_flipped_bits_of_an_embedded_store_are_found(self):
         server, _ = self.filled()
