@@ -1,0 +1,202 @@
+#include <algorithm>
+#include <cmath>
+
+#include "flow/flow.h"
+
+namespace holdfast::flow {
+
+// A request that waits for a seat. Ended once, by whoever takes it out of its queue: a seat, or the clock.
+struct Dispatcher::Waiter {
+  std::function<void(bool)> done;
+  bool waiting = true;  // Guarded by the dispatcher's lock.
+};
+
+struct Dispatcher::LevelState {
+  // Guarded by the dispatcher's lock.
+  Level level;
+  int64_t nominal = 0;  // Seats of its own.
+  int64_t most = 0;     // With those that others lend.
+  int64_t running = 0;
+  int64_t waiting = 0;
+  struct Queue {
+    std::deque<std::shared_ptr<Waiter>> waiters;
+  };
+  std::unordered_map<std::string, Queue> queues;  // Of flows that wait.
+  std::list<std::string> turns;                   // The same flows, who is next first.
+};
+
+struct Dispatcher::State {
+  State(DispatcherOptions chosen, MetricRegistry& registry)
+      : options(chosen),
+        running(registry.gauges("apiserver_flowcontrol_current_executing_requests",
+                                "Requests that hold a seat, by flow schema and priority level.",
+                                {"flow_schema", "priority_level"})),
+        waiting(registry.gauges("apiserver_flowcontrol_current_inqueue_requests",
+                                "Requests that wait for a seat, by flow schema and priority level.",
+                                {"flow_schema", "priority_level"})),
+        dispatched(registry.counters("apiserver_flowcontrol_dispatched_requests_total",
+                                     "Requests that were given a seat, by flow schema and priority level.",
+                                     {"flow_schema", "priority_level"})),
+        rejected(registry.counters("apiserver_flowcontrol_rejected_requests_total",
+                                   "Requests that were refused, by flow schema, priority level and reason.",
+                                   {"flow_schema", "priority_level", "reason"})),
+        seats(registry.gauges("apiserver_flowcontrol_nominal_limit_seats", "Seats of each priority level.",
+                              {"priority_level"})) {}
+
+  const DispatcherOptions options;
+  Family<Gauge>&running, &waiting;
+  Family<Counter>&dispatched, &rejected;
+  Family<Gauge>& seats;
+
+  std::mutex mutex;  // Guards what follows, and the level states.
+  std::map<std::string, std::unique_ptr<LevelState>, std::less<>> levels;
+  int64_t running_total = 0;  // Exempt ones do not count.
+
+  // A seat is free: of the level's own, or one that nobody else needs now.
+  bool has_seat(const LevelState& level) const {
+    return level.running < level.nominal || (level.running < level.most && running_total < options.seats);
+  }
+  void take(LevelState& level) {
+    ++level.running;
+    if (!level.level.exempt) ++running_total;
+  }
+};
+
+Dispatcher::Dispatcher(DispatcherOptions options, MetricRegistry& metrics)
+    : state_(std::make_unique<State>(options, metrics)) {}
+Dispatcher::~Dispatcher() = default;
+
+void Dispatcher::configure(const Schemas& schemas) {
+  State& s = *state_;
+  const std::lock_guard lock(s.mutex);
+  int64_t shares = 0;
+  for (const std::unique_ptr<Level>& level : schemas.levels()) shares += level->shares;
+  for (const std::unique_ptr<Level>& level : schemas.levels()) {
+    std::unique_ptr<LevelState>& known = s.levels[level->name];
+    if (!known) known = std::make_unique<LevelState>();
+    known->level = *level;
+    known->nominal = shares == 0 ? 0
+                                 : static_cast<int64_t>(std::ceil(static_cast<double>(s.options.seats * level->shares) /
+                                                                  static_cast<double>(shares)));
+    known->most = level->borrowing < 0 ? s.options.seats : known->nominal + known->nominal * level->borrowing / 100;
+    s.seats.with({level->name}).set(known->nominal);
+  }
+}
+
+Task<Dispatcher::Entry> Dispatcher::enter(Flow flow, Executor& executor, RunAfter after) {
+  State& s = *state_;
+  const std::string level_name = flow.level->name;
+  auto granted = [&](LevelState& level) {
+    Entry entry;
+    entry.seat.from_ = this;
+    entry.seat.level_ = &level;
+    entry.seat.running_ = &s.running.with({flow.schema, level_name});
+    entry.seat.running_->add(1);
+    s.dispatched.with({flow.schema, level_name}).add();
+    return entry;
+  };
+  auto refused = [&](std::string_view reason) {
+    s.rejected.with({flow.schema, level_name, reason}).add();
+    Entry entry;
+    entry.refused = reason;
+    return entry;
+  };
+
+  LevelState* level = nullptr;
+  std::shared_ptr<Waiter> waiter;
+  std::string_view problem;
+  {
+    const std::lock_guard lock(s.mutex);
+    const auto found = s.levels.find(level_name);
+    if (found == s.levels.end()) co_return Entry{};  // Not configured yet.
+    level = found->second.get();
+    const Level& config = level->level;
+    const std::string key = std::string(flow.schema) + "/" + flow.distinguisher;
+    if (config.exempt || (level->waiting == 0 && s.has_seat(*level))) {
+      s.take(*level);
+    } else if (!config.queues) {
+      problem = "concurrency-limit";
+    } else {
+      LevelState::Queue& queue = level->queues[key];
+      const int64_t of_flow = static_cast<int64_t>(queue.waiters.size());
+      if (of_flow >= config.hand_size * config.queue_length ||
+          level->waiting >= config.queue_count * config.queue_length) {
+        if (queue.waiters.empty()) level->queues.erase(key);
+        problem = "queue-full";
+      } else {
+        waiter = std::make_shared<Waiter>();
+        if (queue.waiters.empty()) level->turns.push_back(key);
+        queue.waiters.push_back(waiter);
+        ++level->waiting;
+      }
+    }
+  }
+  if (!problem.empty()) co_return refused(problem);
+  if (!waiter) co_return granted(*level);
+
+  Gauge& waiting = s.waiting.with({flow.schema, level_name});
+  waiting.add(1);
+  const bool seated = co_await from_callback<bool>(executor, [&](auto done) {
+    const std::lock_guard lock(s.mutex);
+    if (!waiter->waiting) {  // A seat came meanwhile.
+      done(true);
+      return;
+    }
+    waiter->done = done;
+    after(s.options.longest_wait, [waiter, &s, level] {
+      std::function<void(bool)> end;
+      {
+        const std::lock_guard again(s.mutex);
+        if (!waiter->waiting) return;
+        waiter->waiting = false;
+        --level->waiting;
+        end = std::move(waiter->done);
+      }
+      end(false);
+    });
+  });
+  waiting.add(-1);
+  if (!seated) co_return refused("time-out");
+  co_return granted(*level);
+}
+
+// Gives the seat to who is next: one request of each flow in turn.
+void Dispatcher::leave(LevelState& level) {
+  State& s = *state_;
+  std::vector<std::function<void(bool)>> seated;
+  {
+    const std::lock_guard lock(s.mutex);
+    --level.running;
+    if (!level.level.exempt) --s.running_total;
+    while (!level.turns.empty() && s.has_seat(level)) {
+      const std::string key = std::move(level.turns.front());
+      level.turns.pop_front();
+      LevelState::Queue& queue = level.queues[key];
+      std::shared_ptr<Waiter> next;
+      while (!queue.waiters.empty() && !next) {
+        // Those whose time ran out are still in line.
+        if (queue.waiters.front()->waiting) next = queue.waiters.front();
+        queue.waiters.pop_front();
+      }
+      if (queue.waiters.empty()) {
+        level.queues.erase(key);
+      } else {
+        level.turns.push_back(key);
+      }
+      if (!next) continue;
+      next->waiting = false;
+      --level.waiting;
+      s.take(level);
+      if (next->done) seated.push_back(std::move(next->done));
+    }
+  }
+  for (const std::function<void(bool)>& done : seated) done(true);
+}
+
+Dispatcher::Seat::~Seat() {
+  if (from_ == nullptr) return;
+  running_->add(-1);
+  from_->leave(*static_cast<LevelState*>(level_));
+}
+
+}  // namespace holdfast::flow
