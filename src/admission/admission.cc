@@ -14,6 +14,7 @@ namespace {
 constexpr const Plugin* kPlugins[] = {
     &kNamespaceLifecycle,
     &kLimitRanger,
+    &kServiceAccount,
     &kTaintNodesByCondition,
     &kPodSecurity,
     &kPriority,
@@ -44,6 +45,10 @@ Chain::Chain(std::span<const std::string_view> disabled) {
   for (const Plugin* plugin : kPlugins) {
     if (std::find(disabled.begin(), disabled.end(), plugin->name) == disabled.end()) plugins_.push_back(plugin);
   }
+}
+
+bool Chain::has(std::string_view name) const {
+  return std::any_of(plugins_.begin(), plugins_.end(), [&](const Plugin* plugin) { return plugin->name == name; });
 }
 
 bool Chain::handles(const types::Resource& resource, std::string_view subresource, Operation operation) const {

@@ -66,6 +66,7 @@ class Chain {
   // All plugins but those named. Names that are no plugin of this room are passed over.
   explicit Chain(std::span<const std::string_view> disabled = {});
 
+  bool has(std::string_view name) const;
   // Whether any plugin would look at such a request; false spares preparing it.
   bool handles(const types::Resource& resource, std::string_view subresource, Operation operation) const;
   // The mutating parts, in order. For a delete there is no object: pass a node of null.

@@ -56,6 +56,14 @@ class Objects : public Lookup {
 
 Objects cluster() {
   Objects objects;
+  for (const char* ns : {"plain", "base", "strict", "warned", "limited"}) {
+    objects.add("", "serviceaccounts", ns, R"({"metadata":{"name":"default"},"automountServiceAccountToken":false})");
+  }
+  objects.add("", "serviceaccounts", "plain",
+              R"({"metadata":{"name":"runner"},"imagePullSecrets":[{"name":"registry"}]})");
+  objects.add("", "serviceaccounts", "plain",
+              R"({"metadata":{"name":"careful","annotations":{"kubernetes.io/enforce-mountable-secrets":"true"}},)"
+              R"("automountServiceAccountToken":false,"secrets":[{"name":"known"}]})");
   objects.add("", "namespaces", "", R"({"metadata":{"name":"plain"},"status":{"phase":"Active"}})");
   objects.add("", "namespaces", "", R"({"metadata":{"name":"term"},"status":{"phase":"Terminating"}})");
   objects.add("", "namespaces", "",
@@ -306,6 +314,24 @@ constexpr Case kCases[] = {
     {.name = "a bound pod has the labels of its node's place",
      .object = R"({"metadata":{"name":"p"},"spec":{"nodeName":"n"}})",
      .want = R"({"metadata":{"labels":{"topology.kubernetes.io/zone":"z"}}})"},
+    {.name = "a pod without an account runs as default",
+     .object = R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c"}]}})",
+     .want = R"({"spec":{"serviceAccountName":"default","serviceAccount":"default"}})"},
+    {.name = "an account that is not there is named",
+     .object = R"({"metadata":{"name":"p"},"spec":{"serviceAccountName":"zz","containers":[{"name":"c"}]}})",
+     .error = R"(pods "p" is forbidden: error looking up service account plain/zz: serviceaccount "zz" not found)"},
+    {.name = "an account's pull secrets are the pod's",
+     .object = R"({"metadata":{"name":"p"},"spec":{"serviceAccountName":"runner","containers":[]}})",
+     .want = R"({"spec":{"imagePullSecrets":[{"name":"registry"}]}})"},
+    {.name = "a mirror pod has no account",
+     .object = R"({"metadata":{"name":"p","annotations":{"kubernetes.io/config.mirror":"x"}},)"
+               R"("spec":{"serviceAccountName":"runner"}})",
+     .error = R"(pods "p" is forbidden: a mirror pod may not reference service accounts)"},
+    {.name = "an account that limits its secrets names the one it does not have",
+     .object = R"({"metadata":{"name":"p"},"spec":{"serviceAccountName":"careful","containers":[{"name":"c",)"
+               R"("env":[{"name":"E","valueFrom":{"secretKeyRef":{"name":"other"}}}]}]}})",
+     .error = R"(pods "p" is forbidden: container c with envVar E referencing secret.secretName="other" is not )"
+              R"(allowed because service account careful does not reference that secret)"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Plugins, AdmissionTest, testing::ValuesIn(kCases), [](const auto& info) {
@@ -316,10 +342,39 @@ INSTANTIATE_TEST_SUITE_P(Plugins, AdmissionTest, testing::ValuesIn(kCases), [](c
   return name;
 });
 
+TEST(ChainTest, ATokenIsMountedWhereNothingElseIs) {
+  Arena arena;
+  const Objects objects = cluster();
+  std::vector<std::string> warnings;
+  const Value pod = *codec::decode_json(
+      arena, R"({"metadata":{"name":"p"},"spec":{"serviceAccountName":"runner","containers":[{"name":"a"},{"name":"b",)"
+             R"("volumeMounts":[{"name":"own","mountPath":"/var/run/secrets/kubernetes.io/serviceaccount"}]}]}})");
+  Attributes attributes{.resource = *types::find_resource("", "v1", "pods"),
+                        .ns = "plain",
+                        .name = "p",
+                        .arena = arena,
+                        .lookup = objects,
+                        .warnings = warnings};
+  Draft draft(arena, pod);
+  ASSERT_TRUE(Chain().admit(attributes, draft.root()));
+  const Value result = draft.value();
+  const std::span<const Value> volumes = result.items_at("spec", "volumes");
+  ASSERT_EQ(volumes.size(), 1u);
+  const std::string_view name = volumes[0].text_at("name");
+  EXPECT_EQ(name.size(), std::string_view("kube-api-access-").size() + 5);
+  EXPECT_EQ(
+      codec::encode_json(*volumes[0].find("projected")),
+      R"({"sources":[{"serviceAccountToken":{"expirationSeconds":3607,"path":"token"}},{"configMap":{"name":"kube-root-ca.crt","items":[{"key":"ca.crt","path":"ca.crt"}]}},{"downwardAPI":{"items":[{"path":"namespace","fieldRef":{"apiVersion":"v1","fieldPath":"metadata.namespace"}}]}}],"defaultMode":420})");
+  const std::span<const Value> containers = result.items_at("spec", "containers");
+  ASSERT_EQ(containers[0].items_at("volumeMounts").size(), 1u);
+  EXPECT_EQ(containers[0].items_at("volumeMounts")[0].text_at("name"), name);
+  EXPECT_EQ(containers[1].items_at("volumeMounts").size(), 1u);
+}
+
 TEST(ChainTest, DisabledPluginsDoNothing) {
   Arena arena;
   const Objects objects = cluster();
-  const std::string_view off[] = {"DefaultTolerationSeconds", "Priority", "NoSuchPlugin"};
+  const std::string_view off[] = {"DefaultTolerationSeconds", "Priority", "ServiceAccount", "NoSuchPlugin"};
   const Chain chain(off);
   std::vector<std::string> warnings;
   const types::Resource& pods = *types::find_resource("", "v1", "pods");

@@ -12,7 +12,7 @@ struct Plugin {
   Result<Unit> (*validate)(Attributes& attributes, const Value& object) = nullptr;
 };
 
-extern const Plugin kNamespaceLifecycle, kLimitRanger, kTaintNodesByCondition, kPodSecurity, kPriority,
+extern const Plugin kNamespaceLifecycle, kLimitRanger, kServiceAccount, kTaintNodesByCondition, kPodSecurity, kPriority,
     kDefaultTolerationSeconds, kDefaultStorageClass, kStorageObjectInUseProtection, kPersistentVolumeClaimResize,
     kRuntimeClass, kCertificateApproval, kCertificateSigning, kCertificateSubjectRestriction, kDefaultIngressClass,
     kPodTopologyLabels;

@@ -290,8 +290,9 @@ std::optional<ObjectIdentity> Api::identity_of(std::string_view group, std::stri
 
 const Options& Api::options() const { return state_->options; }
 
-Task<void> Api::handle(net::Request& request, net::Response& response, auth::UserRef user) {
+Task<void> Api::handle(net::Request& request, net::Response& response, auth::UserRef user, Recording* recording) {
   Call call(*state_, request, response, std::move(user));
+  call.recording = recording;
   const std::string* watch = call.query.find("watch");
   call.info = parse_request_info(request.method, request.path, watch != nullptr && query_bool(*watch));
   call.registry = state_->registry.snapshot();

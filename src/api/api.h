@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "api/admission_hook.h"
+#include "api/flow_control.h"
 #include "api/negotiate.h"
 #include "api/rbac_authorizer.h"
 #include "api/registry.h"
@@ -73,6 +74,17 @@ struct TokenIssuer {
   std::chrono::seconds max_expiration{0};  // 0: Kubernetes' own limit alone.
 };
 
+// What an audit log wants to know of a request, noted while it is served.
+struct Recording {
+  bool wants_request = false, wants_response = false;
+  std::function<void(int code)> on_stream = {};  // An answer that lasts begins.
+
+  std::string ns, name, uid, resource_version;  // Of the object in the body.
+  std::string request, response;                // JSON; a patch as it was sent.
+  std::string status;                           // JSON of the Status that was the answer.
+  std::string chunks;                           // Of a list that is still being sent.
+};
+
 // Whether an object is still the same, and still there.
 struct ObjectIdentity {
   std::string uid;
@@ -111,7 +123,7 @@ class Api {
   Task<void> close(Executor& executor);
 
   // Answers a request for /api, /apis or anything below, whose user may do it. `user` is never null.
-  Task<void> handle(net::Request& request, net::Response& response, auth::UserRef user);
+  Task<void> handle(net::Request& request, net::Response& response, auth::UserRef user, Recording* recording = nullptr);
 
   Registry& registry();
   // The watch cache of a resource that is served now; null when there is none. For the server's own controllers.
@@ -135,5 +147,7 @@ class Api {
 // An error's answer in the encoding that the client reads: for the parts of the server that refuse before the API is
 // asked (401, 403, unknown paths).
 void send_error(const net::Request& request, net::Response& response, const Error& error);
+// The Status of an error, as JSON.
+std::string status_json(const Error& error);
 
 }  // namespace holdfast::api

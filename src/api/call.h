@@ -35,6 +35,7 @@ struct Call {
   const types::Subresource* subresource = nullptr;
   View view;
   Warnings warnings;
+  Recording* recording = nullptr;  // Null: nobody wants to know.
   Arena arena;
 
   Executor& executor() { return request.loop(); }

@@ -1,5 +1,6 @@
 // POST: a new object of a collection.
 #include "api/body.h"
+#include "api/recording.h"
 #include "api/subresources.h"
 #include "api/writes.h"
 
@@ -35,6 +36,7 @@ Task<Result<Written>> create_from_body(Call& call, const std::string& bytes, For
   Draft draft(call.arena, without_repeated_owners(call, *placed, false));
   call.served->object_rules->set_defaults(call.arena, draft.root());
   const Value object = draft.value();
+  record_request(call, object);
 
   ownership::UpdateResult owned =
       call.served->managers->at(kinds::Endpoint::Main)

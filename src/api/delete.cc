@@ -3,6 +3,7 @@
 
 #include "api/deletes.h"
 #include "api/reads.h"
+#include "api/recording.h"
 #include "api/service_pools.h"
 #include "api/state.h"
 #include "api/status.h"
@@ -421,6 +422,7 @@ Task<void> serve_delete(Call& call) {
   if (!negotiated) co_return respond_error(call, negotiated.error());
   Result<std::string> bytes = co_await read_body(call);
   if (!bytes) co_return respond_error(call, bytes.error());
+  record_request(call, Format::Json, *bytes);
   Result<DeleteOptions> options = read_delete_options(call, *bytes);
   if (!options) co_return respond_error(call, options.error());
   Result<Deleted> deleted = co_await delete_object(call, std::string(call.info.name), *options);

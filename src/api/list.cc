@@ -2,6 +2,7 @@
 #include "api/continue_token.h"
 #include "api/json_indent.h"
 #include "api/reads.h"
+#include "api/recording.h"
 #include "api/selectable.h"
 #include "api/selectors.h"
 #include "api/state.h"
@@ -142,12 +143,17 @@ Task<void> stream_list(Call& call, Listed listed) {
       call.response.allow_gzip();
       if (!call.response.start(200)) co_return;
     }
-    Result<Unit> written = co_await call.response.write(net::Bytes(take_chunk()));
+    std::string piece = take_chunk();
+    record_chunk(call, piece);
+    Result<Unit> written = co_await call.response.write(net::Bytes(std::move(piece)));
     if (!written) co_return;
   }
   renderer.end(chunk);
   if (!started) co_return respond(call, 200, take_chunk());
-  Result<Unit> written = co_await call.response.write(net::Bytes(take_chunk()));
+  std::string piece = take_chunk();
+  record_chunk(call, piece);
+  record_stream_end(call);
+  Result<Unit> written = co_await call.response.write(net::Bytes(std::move(piece)));
   if (written) call.response.end();
 }
 

@@ -34,7 +34,7 @@ class ObjectRules {
   virtual Result<Unit> validate_update(kinds::Context& context, kinds::Endpoint endpoint, const Value& next,
                                        const Value& old) const = 0;
   virtual std::vector<std::string> warnings(kinds::Context& context, kinds::Endpoint endpoint, const Value& object,
-                                       const Value* old) const = 0;
+                                            const Value* old) const = 0;
   // Whether two objects say the same, however they say it.
   virtual bool same(const Value& a, const Value& b) const = 0;
 

@@ -1,6 +1,8 @@
 // PATCH: JSON, merge and strategic merge patches, and apply.
 #include "api/patch.h"
+
 #include "api/custom.h"
+#include "api/recording.h"
 
 #include <algorithm>
 #include <cmath>
@@ -407,6 +409,7 @@ Task<void> serve_patch(Call& call) {
   if (!negotiated) co_return respond_error(call, negotiated.error());
   Result<std::string> bytes = co_await read_body(call);
   if (!bytes) co_return respond_error(call, bytes.error());
+  record_request(call, *type == PatchType::ApplyCbor ? Format::Cbor : Format::Yaml, *bytes);
   if (call.info.subresource == "scale") {
     co_await patch_scale(call, *type, *bytes);
     co_return;

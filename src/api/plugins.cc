@@ -8,14 +8,18 @@ namespace {
 // Other objects as the caches have them.
 class Objects final : public admission::Lookup {
  public:
-  Objects(Call& call, const KnownNamespace& ns) : call_(call), ns_(ns) {}
+  Objects(Call& call, const KnownObjects& known) : call_(call), known_(known) {}
 
   std::optional<Value> get(Arena& arena, std::string_view group, std::string_view plural, std::string_view ns,
                            std::string_view name) const override {
     Storage* storage = call_.api.storage_of(group, plural);
     if (storage == nullptr) return std::nullopt;
-    if (group.empty() && plural == "namespaces" && ns_.entry && ns_.entry->name() == name) {
-      return tree(arena, *storage, *ns_.entry);
+    if (group.empty() && plural == "namespaces" && known_.ns && known_.ns->name() == name) {
+      return tree(arena, *storage, *known_.ns);
+    }
+    if (group.empty() && plural == "serviceaccounts" && known_.service_account &&
+        known_.service_account->key() == storage->short_key(ns, name)) {
+      return tree(arena, *storage, *known_.service_account);
     }
     Result<cache::Snapshot> snapshot = storage->cache().snapshot();
     if (!snapshot) return std::nullopt;
@@ -62,17 +66,31 @@ class Objects final : public admission::Lookup {
   }
 
   Call& call_;
-  const KnownNamespace& ns_;
+  const KnownObjects& known_;
 };
+
+constexpr std::string_view kDefaultAccount = "default";
+constexpr std::chrono::milliseconds kAccountLookInterval{150};
+
+// As the cache has it, else as the store has it.
+Task<Result<cache::EntryRef>> find_entry(Call& call, Storage& storage, std::string short_key) {
+  Result<cache::Snapshot> snapshot = storage.cache().snapshot();
+  cache::EntryRef entry;
+  if (snapshot) entry = snapshot->find(short_key);
+  if (entry) co_return entry;
+  Result<cache::Cache::Latest> latest = co_await storage.cache().latest(std::move(short_key), call.executor());
+  if (!latest) co_return latest.take_error();
+  co_return std::move(latest->entry);
+}
 
 // Runs one side of the chain.
 template <class Run>
 Result<Unit> run_plugins(Call& call, admission::Operation operation, std::string_view name, const Value* old,
-                         bool dry_run, const KnownNamespace& ns, Run run) {
+                         bool dry_run, const KnownObjects& known, Run run) {
   const admission::Chain& chain = *call.api.plugins;
   const types::Resource& resource = *call.served->resource;
   if (!chain.handles(resource, call.info.subresource, operation)) return Unit{};
-  const Objects objects(call, ns);
+  const Objects objects(call, known);
   std::vector<std::string> warnings;
   admission::Attributes attributes{.operation = operation,
                                    .resource = resource,
@@ -91,33 +109,48 @@ Result<Unit> run_plugins(Call& call, admission::Operation operation, std::string
 
 }  // namespace
 
-Task<Result<KnownNamespace>> find_namespace(Call& call) {
-  KnownNamespace known;
+Task<Result<KnownObjects>> find_known_objects(Call& call, AdmissionOperation operation, const Value& object) {
+  KnownObjects known;
   if (call.ns().empty()) co_return known;
-  Storage* namespaces = call.api.storage_of("", "namespaces");
-  Result<cache::Snapshot> snapshot = namespaces->cache().snapshot();
-  if (snapshot) known.entry = snapshot->find(call.ns());
-  if (!known.entry) {
-    Result<cache::Cache::Latest> latest = co_await namespaces->cache().latest(std::string(call.ns()), call.executor());
-    if (!latest) co_return latest.take_error();
-    known.entry = std::move(latest->entry);
+  Result<cache::EntryRef> ns =
+      co_await find_entry(call, *call.api.storage_of("", "namespaces"), std::string(call.ns()));
+  if (!ns) co_return ns.take_error();
+  known.ns = std::move(*ns);
+
+  const types::Resource& resource = *call.served->resource;
+  const bool is_pod = resource.group.empty() && resource.plural == "pods" && call.info.subresource.empty();
+  if (!is_pod || operation != AdmissionOperation::Create || !call.api.plugins->has("ServiceAccount")) co_return known;
+  std::string_view name = object.text_at("spec", "serviceAccountName");
+  if (name.empty()) name = kDefaultAccount;
+  // As long as upstream waits, about: ten looks, 100 to 200 ms apart.
+  const int looks = name == kDefaultAccount && known.ns ? 10 : 1;
+  Storage& accounts = *call.api.storage_of("", "serviceaccounts");
+  for (int i = 0; i < looks; ++i) {
+    if (i > 0) {
+      Result<Unit> slept = co_await call.response.sleep_for(kAccountLookInterval);
+      if (!slept) co_return slept.take_error();
+    }
+    Result<cache::EntryRef> account = co_await find_entry(call, accounts, accounts.short_key(call.ns(), name));
+    if (!account) co_return account.take_error();
+    known.service_account = std::move(*account);
+    if (known.service_account) break;
   }
   co_return known;
 }
 
 Result<Unit> admit_by_plugins(Call& call, admission::Operation operation, Draft::Node object, const Value* old,
-                              bool dry_run, const KnownNamespace& ns) {
+                              bool dry_run, const KnownObjects& known) {
   const std::string name(object.value().is_map() ? object.value().text_at("metadata", "name") : call.info.name);
-  return run_plugins(call, operation, name, old, dry_run, ns,
+  return run_plugins(call, operation, name, old, dry_run, known,
                      [&](const admission::Chain& chain, admission::Attributes& attributes) {
                        return chain.admit(attributes, object);
                      });
 }
 
 Result<Unit> validate_by_plugins(Call& call, admission::Operation operation, const Value& object, const Value* old,
-                                 bool dry_run, const KnownNamespace& ns) {
+                                 bool dry_run, const KnownObjects& known) {
   const std::string name(object.is_map() ? object.text_at("metadata", "name") : call.info.name);
-  return run_plugins(call, operation, name, old, dry_run, ns,
+  return run_plugins(call, operation, name, old, dry_run, known,
                      [&](const admission::Chain& chain, admission::Attributes& attributes) {
                        return chain.validate(attributes, object);
                      });

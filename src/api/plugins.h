@@ -5,22 +5,26 @@
 #include <string_view>
 
 #include "admission/admission.h"
+#include "api/admission_hook.h"
 #include "api/call.h"
 
 namespace holdfast::api {
 
-// The namespace of a write as the plugins should see it. The cache may not have heard of one that was made a moment
+// Other objects of a write as the plugins should see them. The cache may not have heard of one that was made a moment
 // ago, so a missing one is looked up in the store.
-struct KnownNamespace {
-  cache::EntryRef entry;  // Null: it is not there, or the request has none.
+struct KnownObjects {
+  cache::EntryRef ns;               // Null: it is not there, or the request has none.
+  cache::EntryRef service_account;  // Of a pod that is to be made: the one it runs as.
 };
-Task<Result<KnownNamespace>> find_namespace(Call& call);
+// `object` is what the request writes; null for a delete. A pod's `default` account, which a controller makes for every
+// namespace, is waited for a little.
+Task<Result<KnownObjects>> find_known_objects(Call& call, AdmissionOperation operation, const Value& object);
 
 // The mutating parts. `object` is the draft's root, or a null node for a delete.
 Result<Unit> admit_by_plugins(Call& call, admission::Operation operation, Draft::Node object, const Value* old,
-                              bool dry_run, const KnownNamespace& ns);
+                              bool dry_run, const KnownObjects& known);
 // The validating parts. `object` is null for a delete.
 Result<Unit> validate_by_plugins(Call& call, admission::Operation operation, const Value& object, const Value* old,
-                                 bool dry_run, const KnownNamespace& ns);
+                                 bool dry_run, const KnownObjects& known);
 
 }  // namespace holdfast::api

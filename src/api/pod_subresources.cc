@@ -1,5 +1,5 @@
-// Subresources that are posted to: pods' binding and eviction, service accounts' token (token_request.cc); and a pod's log,
-// which without a kubelet says only why there is none.
+// Subresources that are posted to: pods' binding and eviction, service accounts' token (token_request.cc); and a pod's
+// log, which without a kubelet says only why there is none.
 #include <algorithm>
 
 #include "api/body.h"

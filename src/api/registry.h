@@ -30,8 +30,8 @@ struct Served {
   const kinds::Rules* rules = nullptr;
   std::shared_ptr<const ObjectRules> object_rules = {};
   bool custom = false;
-  const crd::Version* version = nullptr;  // Of a custom resource: what its definition says of this version.
-  bool established = true;                // Discovery shows it.
+  const crd::Version* version = nullptr;         // Of a custom resource: what its definition says of this version.
+  bool established = true;                       // Discovery shows it.
   Storage* storage = nullptr;                    // Null: nothing is stored (reviews).
   std::shared_ptr<Managers> managers = {};       // Never null.
   std::shared_ptr<const void> keeps_alive = {};  // Of a custom resource: its types, storage and strings.

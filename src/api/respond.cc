@@ -1,8 +1,10 @@
 // Answers: negotiation of what they look like, headers, errors.
 #include "api/call.h"
+#include "api/recording.h"
 #include "api/state.h"
 #include "api/status.h"
 #include "base/text.h"
+#include "codec/codec.h"
 
 namespace holdfast::api {
 namespace {
@@ -89,6 +91,7 @@ Task<Result<std::string>> read_body(Call& call) {
 void respond(Call& call, int code, net::Body body, std::string_view content_type) {
   for (const std::string& warning : call.warnings.headers()) call.response.add_header("warning", warning);
   add_common_headers(call.response, content_type);
+  record_response(call, content_type, body);
   call.response.allow_gzip();
   (void)call.response.send(code, std::move(body));
 }
@@ -98,6 +101,7 @@ void respond(Call& call, int code, std::string body) {
 }
 
 void respond_error(Call& call, const Error& error) {
+  record_error(call, error);
   for (const std::string& warning : call.warnings.headers()) call.response.add_header("warning", warning);
   send_error_as(negotiate_error(negotiation_input(call.request, call.query)), call.response, error);
 }
@@ -112,7 +116,13 @@ void respond_status(Call& call, int code, const Value& status) {
   const Accepted& accepted = call.view.accepted;
   Result<std::string> body = encode_answer(status, &status_type(), accepted.format, accepted.pretty);
   if (!body) return respond_error(call, body.error());
+  record_status(call, status);
   respond(call, code, std::move(*body));
+}
+
+std::string status_json(const Error& error) {
+  Arena arena;
+  return codec::encode_json(status_of(arena, error));
 }
 
 void send_error(const net::Request& request, net::Response& response, const Error& error) {

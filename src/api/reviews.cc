@@ -3,6 +3,7 @@
 
 #include "api/body.h"
 #include "api/managed.h"
+#include "api/recording.h"
 #include "api/selectors.h"
 #include "api/state.h"
 #include "api/subresources.h"
@@ -341,6 +342,7 @@ Task<void> serve_review(Call& call, const std::string& bytes, Format format) {
   Result<Value> placed = with_request_namespace(call, declared->object);
   if (!placed) co_return respond_error(call, placed.error());
 
+  record_request(call, *placed);
   const types::Resource& resource = *call.served->resource;
   const std::string_view kind = resource.kind;
   const Value* found = placed->find("spec");

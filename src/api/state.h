@@ -31,8 +31,8 @@ struct Api::State {
 
   std::unique_ptr<ServicePools> services;           // Never null.
   std::unique_ptr<const admission::Chain> plugins;  // Never null.
-  std::unique_ptr<CustomResources> custom;           // Never null once the Api is made.
-  std::unique_ptr<OpenApiDocuments> openapi;         // Never null.
+  std::unique_ptr<CustomResources> custom;          // Never null once the Api is made.
+  std::unique_ptr<OpenApiDocuments> openapi;        // Never null.
 
   // Owned by the loop of the ticker.
   net::EventLoop::TimerId ticker = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/body.h"
+#include "api/recording.h"
 #include "api/state.h"
 #include "api/subresources.h"
 #include "api/writes.h"
@@ -150,6 +151,7 @@ Task<void> serve_token_request(Call& call, const std::string& bytes, Format form
   Result<Value> asked = with_default_expiration(call, *placed);
   if (!asked) co_return respond_error(call, asked.error());
 
+  record_request(call, *asked);
   ownership::UpdateResult owned = call.served->managers->token_request().update(
       call.arena, {.object = *asked, .manager = *manager, .now = call.view.now});
   Result<NextObject> next = co_await run_mutation(call, AdmissionOperation::Create, *options, *manager,

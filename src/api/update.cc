@@ -1,6 +1,7 @@
 // PUT: an object in place of what is there, through the main endpoint or a subresource that shows the same object.
 #include "api/body.h"
 #include "api/patch.h"
+#include "api/recording.h"
 #include "api/state.h"
 #include "api/subresources.h"
 #include "api/writes.h"
@@ -48,6 +49,7 @@ Task<Result<Written>> update_from_body(Call& call, const std::string& bytes, For
   Draft draft(call.arena, without_repeated_owners(call, *placed, false));
   call.served->object_rules->set_defaults(call.arena, draft.root());
   const Value object = draft.value();
+  record_request(call, object);
 
   WriteRequest request;
   request.options = *options;

@@ -102,6 +102,7 @@ void start_stream(Call& call) {
   call.response.set_header("content-type", watch_content_type(call.view.accepted.format));
   call.response.set_header("cache-control", "no-cache, private");
   (void)call.response.start(200);
+  if (call.recording != nullptr && call.recording->on_stream) call.recording->on_stream(200);
 }
 
 Task<void> send_events(Call& call, cache::Watcher& watcher) {

@@ -2,6 +2,7 @@
 
 #include <random>
 
+#include "api/escalation.h"
 #include "api/managed.h"
 #include "api/object_codec.h"
 #include "api/plugins.h"
@@ -325,12 +326,15 @@ Task<Result<std::unique_ptr<LiveObject>>> read_live(Call& call, std::string_view
   co_return live;
 }
 
-Task<Result<NextObject>> run_mutation(Call& call, AdmissionOperation operation, const WriteOptions& options,
-                                      std::string manager, NextObject next, const Value* old) {
-  Result<KnownNamespace> ns = co_await find_namespace(call);
-  if (!ns) co_return ns.take_error();
+namespace {
+
+Task<Result<NextObject>> mutate(Call& call, AdmissionOperation operation, const WriteOptions& options,
+                                std::string manager, NextObject next, const Value* old) {
+  Result<KnownObjects> known = co_await find_known_objects(call, operation, next.object);
+  if (!known) co_return known.take_error();
   Draft draft(call.arena, next.object);
-  Result<Unit> admitted = admit_by_plugins(call, plugin_operation(operation), draft.root(), old, options.dry_run, *ns);
+  Result<Unit> admitted =
+      admit_by_plugins(call, plugin_operation(operation), draft.root(), old, options.dry_run, *known);
   if (!admitted) co_return admitted.take_error();
   next.object = draft.value();
 
@@ -377,16 +381,27 @@ Task<Result<NextObject>> run_mutation(Call& call, AdmissionOperation operation, 
   co_return next;
 }
 
+}  // namespace
+
+Task<Result<NextObject>> run_mutation(Call& call, AdmissionOperation operation, const WriteOptions& options,
+                                      std::string manager, NextObject next, const Value* old) {
+  Result<NextObject> mutated = co_await mutate(call, operation, options, std::move(manager), std::move(next), old);
+  if (!mutated) co_return mutated;
+  Result<Unit> allowed = co_await check_escalation(call, mutated->object, old);
+  if (!allowed) co_return allowed.take_error();
+  co_return mutated;
+}
+
 Task<Result<Unit>> run_validation(Call& call, AdmissionOperation operation, Value options, const Value& object,
                                   const Value* old, bool dry_run) {
-  Result<KnownNamespace> ns = co_await find_namespace(call);
-  if (!ns) co_return ns.take_error();
+  Result<KnownObjects> known = co_await find_known_objects(call, operation, object);
+  if (!known) co_return known.take_error();
   if (operation == AdmissionOperation::Delete) {
     Draft nothing(call.arena, Value::null());
-    Result<Unit> admitted = admit_by_plugins(call, admission::Operation::Delete, nothing.root(), old, dry_run, *ns);
+    Result<Unit> admitted = admit_by_plugins(call, admission::Operation::Delete, nothing.root(), old, dry_run, *known);
     if (!admitted) co_return admitted.take_error();
   }
-  Result<Unit> accepted = validate_by_plugins(call, plugin_operation(operation), object, old, dry_run, *ns);
+  Result<Unit> accepted = validate_by_plugins(call, plugin_operation(operation), object, old, dry_run, *known);
   if (!accepted) co_return accepted.take_error();
   AdmissionHook* hook = call.api.deps.admission;
   if (hook == nullptr) co_return Unit{};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/api_error.h"
 #include "base/text.h"
 #include "kinds/kinds.h"
 
@@ -282,17 +283,17 @@ std::optional<std::vector<Rule>> Index::rules_of(std::string_view role_kind, std
 Value aggregate(Arena& arena, const Value& cluster_role, const Index::Objects& cluster_roles) {
   ListBuilder rules(arena);
   std::vector<Value> taken;
-  const auto selectors = cluster_role.items_at("aggregationRule", "clusterRoleSelectors");
-  for (const auto& [key, candidate] : cluster_roles) {
-    if (candidate.text_at("metadata", "name") == cluster_role.text_at("metadata", "name")) continue;
-    const Value* labels = candidate.get("metadata", "labels");
-    const bool chosen = std::any_of(selectors.begin(), selectors.end(),
-                                    [labels](const Value& selector) { return kinds::selects(&selector, labels); });
-    if (!chosen) continue;
-    for (const Value& rule : candidate.items_at("rules")) {
-      if (std::any_of(taken.begin(), taken.end(), [&rule](const Value& other) { return equal(other, rule); })) continue;
-      taken.push_back(rule);
-      rules.add(deep_copy(arena, rule));
+  for (const Value& selector : cluster_role.items_at("aggregationRule", "clusterRoleSelectors")) {
+    for (const auto& [key, candidate] : cluster_roles) {
+      if (candidate.text_at("metadata", "name") == cluster_role.text_at("metadata", "name")) continue;
+      if (!kinds::selects(&selector, candidate.get("metadata", "labels"))) continue;
+      for (const Value& rule : candidate.items_at("rules")) {
+        if (std::any_of(taken.begin(), taken.end(), [&rule](const Value& other) { return equal(other, rule); })) {
+          continue;
+        }
+        taken.push_back(rule);
+        rules.add(deep_copy(arena, rule));
+      }
     }
   }
   return rules.build();
@@ -304,14 +305,12 @@ Error escalation_error(const auth::UserInfo& user, std::string_view group_resour
   for (const Rule& rule : joined(missing)) descriptions.insert(compact_text(rule));
   std::string list;
   for (const std::string& text : descriptions) list += (list.empty() ? "" : "\n") + text;
-  Error error{Reason::Forbidden, std::string(group_resource) + " " + go_quote(name) + " is forbidden: user " +
-                                     go_quote(user.name) + " (groups=" + quoted_list(user.groups) +
-                                     ") is attempting to grant RBAC permissions not currently held:\n" + list};
   const size_t dot = group_resource.find('.');
-  error.details =
-      ErrorDetails{std::string(name), dot == std::string_view::npos ? "" : std::string(group_resource.substr(dot + 1)),
-                   std::string(group_resource.substr(0, dot)), ""};
-  return error;
+  const GroupResource resource{dot == std::string_view::npos ? std::string_view() : group_resource.substr(dot + 1),
+                               group_resource.substr(0, dot)};
+  return forbidden(resource, name,
+                   "user " + go_quote(user.name) + " (groups=" + quoted_list(user.groups) +
+                       ") is attempting to grant RBAC permissions not currently held:\n" + list);
 }
 
 }  // namespace holdfast::rbac

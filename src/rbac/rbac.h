@@ -74,8 +74,8 @@ class Index {
   std::unordered_map<std::string, std::shared_ptr<const std::vector<Rule>>> roles_;
 };
 
-// Aggregation: the rules of a ClusterRole with an aggregationRule, united from those that its selectors choose, in the
-// order of their names, each rule once.
+// Aggregation: the rules of a ClusterRole with an aggregationRule, united from those that its selectors choose,
+// selector by selector and in the order of their names, each rule once.
 Value aggregate(Arena& arena, const Value& cluster_role, const Index::Objects& cluster_roles);
 
 // The 403 for who writes rules into a role, or binds a role, without holding these rights. Whether the user may do so

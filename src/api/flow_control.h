@@ -1,0 +1,38 @@
+// Priority and fairness by the FlowSchemas and PriorityLevelConfigurations in the watch caches: a change counts as soon
+// as somebody asks after the caches have it.
+//
+// Threading: any thread.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+#include "api/registry.h"
+#include "flow/flow.h"
+
+namespace holdfast::api {
+
+class FlowControl {
+ public:
+  FlowControl(flow::DispatcherOptions options, MetricRegistry& metrics) : dispatcher_(options, metrics) {}
+
+  // Before this nothing is classified. The registry must outlive this.
+  void serve(const Registry& registry) { registry_.store(&registry); }
+
+  // Null: there are none yet. Flows live as long as what this returns.
+  std::shared_ptr<const flow::Schemas> schemas();
+  flow::Dispatcher& dispatcher() { return dispatcher_; }
+
+ private:
+  void refresh();
+
+  std::atomic<const Registry*> registry_{nullptr};
+  flow::Dispatcher dispatcher_;
+  std::atomic<std::shared_ptr<const flow::Schemas>> schemas_;
+  std::atomic<int64_t> next_look_{0};  // Of the steady clock, in nanoseconds.
+  std::mutex mutex_;                   // Held while a look is taken; guards seen_.
+  uint64_t seen_ = 0;                  // What the schemas were made of.
+};
+
+}  // namespace holdfast::api
