@@ -194,7 +194,25 @@ Command add_serve(CLI::App& app) {
   c->add_option("--service-account-max-token-expiration", flags->max_token_expiration, "None lives longer: 24h; 0: any")
       ->group(in);
 
+  const char* const record = "What is recorded";
+  c->add_option("--audit-policy-file", o.audit_policy_file, "Which requests are recorded: a Policy of audit.k8s.io/v1")
+      ->group(record);
+  c->add_option("--audit-log-path", o.audit_log_path, "Where to: a file, or - for standard output")->group(record);
+  c->add_option("--audit-log-maxsize", o.audit_log_maxsize, "Megabytes before the file is put aside; 100 if not given")
+      ->group(record);
+  c->add_option("--audit-log-maxbackup", o.audit_log_maxbackup, "Files put aside that are kept; all if not given")
+      ->group(record);
+  c->add_option("--audit-log-maxage", o.audit_log_maxage, "Days that they are kept; for ever if not given")
+      ->group(record);
+
   const char* const behaviour = "Behaviour";
+  c->add_option("--max-requests-inflight", o.max_requests_inflight,
+                "Seats that priority levels share, together with the next")
+      ->capture_default_str()
+      ->group(behaviour);
+  c->add_option("--max-mutating-requests-inflight", o.max_mutating_requests_inflight, "The same")
+      ->capture_default_str()
+      ->group(behaviour);
   c->add_option("--controllers", o.controllers, "Embedded controllers to run: *, none, names, -name for all but that")
       ->delimiter(',')
       ->group(behaviour);

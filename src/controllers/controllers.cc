@@ -5,12 +5,13 @@
 #include "controllers/garbage_collector.h"
 #include "controllers/namespaces.h"
 #include "controllers/pause.h"
+#include "controllers/role_aggregation.h"
 
 namespace holdfast::controllers {
 namespace {
 
 constexpr std::string_view kNames[] = {"namespace", "serviceaccount", "root-ca-certificate-publisher",
-                                       "garbage-collector"};
+                                       "garbage-collector", "clusterrole-aggregation-controller"};
 
 // As kube-controller-manager's IsControllerEnabled (controller-manager/app/helper.go).
 bool runs(const std::vector<std::string>& chosen, std::string_view name) {
@@ -46,6 +47,7 @@ struct Controllers::State {
   OwnCalls calls;
   std::unique_ptr<NamespaceController> namespaces;  // Null: none of what it does is wanted.
   std::unique_ptr<GarbageCollector> garbage;
+  std::unique_ptr<RoleAggregation> roles;
 };
 
 Controllers::Controllers(api::Api& api, net::EventLoop& loop, const Clock& clock, Options options)
@@ -64,6 +66,9 @@ Controllers::Controllers(api::Api& api, net::EventLoop& loop, const Clock& clock
   if (wanted("garbage-collector")) {
     state_->garbage = std::make_unique<GarbageCollector>(api, loop, clock, state_->calls, state_->pause);
   }
+  if (wanted("clusterrole-aggregation-controller")) {
+    state_->roles = std::make_unique<RoleAggregation>(api, loop, state_->calls, state_->pause);
+  }
 }
 
 Controllers::~Controllers() = default;
@@ -71,11 +76,13 @@ Controllers::~Controllers() = default;
 void Controllers::start() {
   if (state_->namespaces) state_->namespaces->start();
   if (state_->garbage) state_->garbage->start();
+  if (state_->roles) state_->roles->start();
 }
 
 Task<void> Controllers::close(Executor& executor) {
   if (state_->namespaces) co_await state_->namespaces->close(executor);
   if (state_->garbage) co_await state_->garbage->close(executor);
+  if (state_->roles) co_await state_->roles->close(executor);
 }
 
 }  // namespace holdfast::controllers

@@ -9,6 +9,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "flow/flow.h"
+#include "server/impersonation.h"
 #include "server/version.h"
 
 namespace holdfast::server {
@@ -81,6 +83,22 @@ struct QueryFacts {
   std::string exact_name;  // Of fieldSelector=metadata.name=NAME.
 };
 
+// The name that a field selector asks for. What could be no name of an object is none.
+std::string demanded_name(std::string_view selector) {
+  constexpr std::string_view kName = "metadata.name=";
+  while (!selector.empty()) {
+    const size_t comma = std::min(selector.find(','), selector.size());
+    std::string_view term = selector.substr(0, comma);
+    selector.remove_prefix(std::min(comma + 1, selector.size()));
+    if (!term.starts_with(kName)) continue;
+    term.remove_prefix(kName.size());
+    if (term.starts_with('=')) term.remove_prefix(1);
+    const bool is_name = !term.empty() && term != "." && term != ".." && term.find_first_of("/%\\") == term.npos;
+    return is_name ? std::string(term) : "";
+  }
+  return "";
+}
+
 QueryFacts query_facts(std::string_view query) {
   QueryFacts facts;
   if (query.empty()) return facts;
@@ -92,10 +110,7 @@ QueryFacts query_facts(std::string_view query) {
     } else if (name == "timeout" && !facts.timeout) {
       facts.timeout = value;
     } else if (name == "fieldSelector") {
-      constexpr std::string_view kName = "metadata.name=";
-      if (value.starts_with(kName) && value.find(',') == std::string::npos) {
-        facts.exact_name = value.substr(kName.size() + (value.starts_with("metadata.name==") ? 1 : 0));
-      }
+      facts.exact_name = demanded_name(value);
     }
   }
   return facts;
@@ -125,6 +140,13 @@ struct Pipeline::Account {
   api::RequestInfo info;
   QueryFacts query;
   std::string verb;  // get, list, ...; of a path the method in lower case.
+  std::string name;  // Of the object it is about, if it is one.
+  bool lasting = false;
+  AuditTrail trail;
+  std::shared_ptr<const flow::Schemas> schemas;  // The seat's flow lies in them.
+  flow::Dispatcher::Seat seat;
+
+  explicit Account(const Auditor* auditor) : trail(auditor) {}
 };
 
 Pipeline::Pipeline(Parts parts)
@@ -155,7 +177,7 @@ void Pipeline::set_authenticator(std::shared_ptr<const auth::Authenticator> auth
 }
 
 Task<void> Pipeline::serve(net::Request& request, net::Response& response) {
-  Account account;
+  Account account(parts_.auditor);
   const std::string_view given_id = request.headers.get("audit-id");
   account.audit_id = given_id.empty() ? new_audit_id() : std::string(given_id);
   response.add_header("audit-id", account.audit_id);
@@ -163,13 +185,22 @@ Task<void> Pipeline::serve(net::Request& request, net::Response& response) {
   account.query = query_facts(request.query);
   account.info = api::parse_request_info(request.method, request.path, account.query.watch);
   account.verb = account.info.is_resource ? std::string(api::to_string(account.info.verb)) : lower(request.method);
+  // A list or watch of one name is about that object; nothing else is named by a selector.
+  if (account.info.verb == api::Verb::List || account.info.verb == api::Verb::Watch ||
+      account.info.verb == api::Verb::DeleteCollection) {
+    account.name = account.info.name.empty() ? account.query.exact_name : std::string(account.info.name);
+  } else {
+    account.name = account.info.name;
+  }
+  account.lasting = lasts_long(account.info);
   co_await serve_known(request, response, account);
+  account.trail.complete(response);
   record(request, response, account);
 }
 
 Task<void> Pipeline::serve_known(net::Request& request, net::Response& response, Account& account) {
   const api::RequestInfo& info = account.info;
-  const bool lasting = lasts_long(info);
+  const bool lasting = account.lasting;
   if (!lasting) {
     std::chrono::milliseconds limit = kRequestTimeout;
     if (account.query.timeout) {
@@ -189,6 +220,15 @@ Task<void> Pipeline::serve_known(net::Request& request, net::Response& response,
   auto send_away = [&] {
     if (request.protocol == net::Protocol::Http2) response.close_connection_after();
   };
+  auth::Attributes attributes{.verb = account.verb,
+                              .is_resource = info.is_resource,
+                              .group = info.group,
+                              .version = info.version,
+                              .resource = info.resource,
+                              .subresource = info.subresource,
+                              .ns = info.ns,
+                              .name = account.name,
+                              .path = request.path};
   Result<auth::UserRef> user = authenticator_.load()->authenticate(request);
   if (!user) {
     if (log::verbose(2)) {
@@ -197,35 +237,33 @@ Task<void> Pipeline::serve_known(net::Request& request, net::Response& response,
                                  {"reason", user.error().message},
                                  {"auditID", account.audit_id}});
     }
+    account.trail.refuse_unknown(request, account.audit_id, attributes);
     send_away();
     api::send_error(request, response, auth::unauthorized_error());
     co_return;
   }
   account.user = std::move(*user);
   if (account.user->name == auth::kAnonymous) send_away();
-  // Acting as somebody else is not there yet. Going on as who asked would give the request rights that it gave up.
-  for (const std::string_view header : {"impersonate-user", "impersonate-group", "impersonate-uid"}) {
-    if (request.headers.get(header).empty()) continue;
-    api::send_error(request, response, Error{Reason::Forbidden, "impersonation is not supported by this server"});
-    co_return;
-  }
-
-  const auth::Attributes attributes{.user = account.user.get(),
-                                    .verb = account.verb,
-                                    .is_resource = info.is_resource,
-                                    .group = info.group,
-                                    .version = info.version,
-                                    .resource = info.resource,
-                                    .subresource = info.subresource,
-                                    .ns = info.ns,
-                                    .name = info.name.empty() ? std::string_view(account.query.exact_name) : info.name,
-                                    .path = request.path};
-  const auth::Decision decision = parts_.authorizer->authorize(attributes);
-  if (!decision.allowed()) {
+  attributes.user = account.user.get();
+  account.trail.receive(request, account.audit_id, attributes, account.user, lasting);
+  auto refuse = [&](const Error& error) {
     response.add_header("x-content-type-options", "nosniff");
-    api::send_error(request, response, auth::forbidden_error(attributes, decision.reason));
-    co_return;
+    account.trail.refuse(error);
+    api::send_error(request, response, error);
+  };
+
+  Result<std::optional<Impersonated>> impersonated = impersonate(request.headers, attributes, *parts_.authorizer);
+  if (!impersonated) co_return refuse(impersonated.error());
+  if (*impersonated) {
+    account.trail.serve_as(**impersonated);
+    account.user = (*impersonated)->user;
+    attributes.user = account.user.get();
   }
+  if (parts_.flow != nullptr && !co_await take_seat(request, response, attributes, account)) co_return;
+
+  const auth::Decision decision = parts_.authorizer->authorize(attributes);
+  account.trail.decide(decision);
+  if (!decision.allowed()) co_return refuse(auth::forbidden_error(attributes, decision.reason));
 
   Gauge& gauge = lasting ? long_running_.with({upper(account.verb), info.group, info.version, info.resource,
                                                info.subresource, scope_of(info), "apiserver"})
@@ -236,16 +274,38 @@ Task<void> Pipeline::serve_known(net::Request& request, net::Response& response,
     Gauge& gauge;
     ~Leave() { gauge.add(-1); }
   } leave{gauge};
-  co_await route(request, response, account.user);
+  co_await route(request, response, account);
 }
 
-Task<void> Pipeline::route(net::Request& request, net::Response& response, auth::UserRef user) {
+Task<bool> Pipeline::take_seat(net::Request& request, net::Response& response, const auth::Attributes& attributes,
+                               Account& account) {
+  account.schemas = parts_.flow->schemas();
+  if (account.schemas == nullptr) co_return true;
+  std::optional<flow::Flow> flow = account.schemas->classify(attributes);
+  if (!flow) co_return true;
+  response.add_header("x-kubernetes-pf-flowschema-uid", flow->schema_uid);
+  response.add_header("x-kubernetes-pf-prioritylevel-uid", flow->level->uid);
+  if (account.lasting) co_return true;
+  net::EventLoop& loop = request.loop();
+  flow::Dispatcher::Entry entry = co_await parts_.flow->dispatcher().enter(
+      std::move(*flow), loop,
+      [&loop](std::chrono::milliseconds delay, std::function<void()> work) { loop.run_after(delay, std::move(work)); });
+  if (entry.refused.empty()) {
+    account.seat = std::move(entry.seat);
+    co_return true;
+  }
+  response.set_header("retry-after", "1");
+  send_text(response, 429, "Too many requests, please try again later.\n");
+  co_return false;
+}
+
+Task<void> Pipeline::route(net::Request& request, net::Response& response, Account& account) {
   const std::string_view path = request.path;
   auto below = [&](std::string_view top) {
     return path.starts_with(top) && (path.size() == top.size() || path[top.size()] == '/');
   };
   if (parts_.api && (below("/api") || below("/apis") || below("/openapi"))) {
-    co_await parts_.api(request, response, std::move(user));
+    co_await parts_.api(request, response, account.user, account.trail.recording());
   } else if (below("/healthz") || below("/livez") || below("/readyz")) {
     co_await parts_.refresh_health(response.loop());
     if (std::optional<Health::Answer> answer = parts_.health->answer(path, request.query)) {

@@ -12,6 +12,7 @@
 #include "base/metrics.h"
 #include "base/task.h"
 #include "net/net.h"
+#include "server/audit_trail.h"
 #include "server/health.h"
 
 namespace holdfast::server {
@@ -19,7 +20,7 @@ namespace holdfast::server {
 class Pipeline {
  public:
   // Answers what lies below /api, /apis and /openapi.
-  using ApiHandler = std::function<Task<void>(net::Request&, net::Response&, auth::UserRef)>;
+  using ApiHandler = std::function<Task<void>(net::Request&, net::Response&, auth::UserRef, api::Recording*)>;
 
   // What others need to recognise this server's service account tokens.
   struct OpenId {
@@ -32,6 +33,8 @@ class Pipeline {
     std::function<Task<void>(net::EventLoop&)> refresh_health;  // Before an answer of `health`.
     const auth::Authorizer* authorizer = nullptr;
     ApiHandler api;
+    api::FlowControl* flow = nullptr;  // Null: nobody waits for anybody.
+    const Auditor* auditor = nullptr;  // Null: nothing is recorded.
     // Every path of a group or of a version that is served now: /apis/apps, /apis/apps/v1. For the index of paths.
     std::function<std::vector<std::string>()> api_paths;
     // Read when somebody asks: keys may be replaced, and hardly anybody asks.
@@ -51,7 +54,10 @@ class Pipeline {
  private:
   struct Account;  // One request, for metrics and the log.
   Task<void> serve_known(net::Request& request, net::Response& response, Account& account);
-  Task<void> route(net::Request& request, net::Response& response, auth::UserRef user);
+  // Takes a seat of the request's priority level, waiting for one if need be; answers 429 and says false without one.
+  Task<bool> take_seat(net::Request& request, net::Response& response, const auth::Attributes& attributes,
+                       Account& account);
+  Task<void> route(net::Request& request, net::Response& response, Account& account);
   void send_index(net::Response& response) const;
   void send_openid(const net::Request& request, net::Response& response) const;
   void record(const net::Request& request, const net::Response& response, const Account& account);

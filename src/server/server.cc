@@ -117,6 +117,8 @@ struct Server::State {
   std::unique_ptr<Pipeline> pipeline;
   // What comes later uses what comes before: taken down in the opposite order.
   std::unique_ptr<api::TokenIssuer> token_issuer;
+  std::unique_ptr<Auditor> auditor;  // Null: nothing is recorded.
+  std::unique_ptr<api::FlowControl> flow;
   std::unique_ptr<ownership::Pool> pool;
   std::unique_ptr<net::Loops> loops;
   std::unique_ptr<ThreadPool> background;
@@ -132,6 +134,7 @@ struct Server::State {
   Result<std::shared_ptr<const auth::Authenticator>> make_authenticator(const std::string& client_ca_pem) const;
   Result<tokens::Verifier> token_verifier() const;
   Result<Unit> make_token_issuer();
+  Result<Unit> make_auditor();
   std::string url() const;
   std::string issuer() const;                  // Of service account tokens.
   std::vector<std::string> audiences() const;  // Of tokens that speak to this server.
@@ -208,6 +211,26 @@ Result<tokens::Verifier> Server::State::token_verifier() const {
   }
   if (keys.empty()) keys.push_back(pki.service_account_public_pem);
   return tokens::Verifier::from_pem(issuer(), keys);
+}
+
+Result<Unit> Server::State::make_auditor() {
+  if (options.audit_log_path.empty()) return Unit{};
+  if (options.audit_policy_file.empty()) {
+    log::warning("no --audit-policy-file was given: no events will be recorded for --audit-log-path");
+    return Unit{};
+  }
+  Result<std::string> text = auth::read_file(options.audit_policy_file);
+  if (!text) return text.take_error();
+  Result<audit::Policy> policy = audit::Policy::parse(*text, options.audit_policy_file);
+  if (!policy) return policy.take_error();
+  audit::LogOptions chosen{.path = options.audit_log_path,
+                           .max_backups = options.audit_log_maxbackup,
+                           .max_age_days = options.audit_log_maxage};
+  if (options.audit_log_maxsize > 0) chosen.max_bytes = uint64_t{options.audit_log_maxsize} << 20;
+  Result<std::unique_ptr<audit::Log>> log = audit::Log::open(std::move(chosen), metrics);
+  if (!log) return log.take_error();
+  auditor = std::make_unique<Auditor>(Auditor{std::move(*policy), std::move(*log)});
+  return Unit{};
 }
 
 Result<Unit> Server::State::make_token_issuer() {
@@ -317,6 +340,7 @@ void Server::State::make_api() {
                             }},
       std::move(chosen));
   if (rbac != nullptr) rbac->serve(api->registry());
+  flow->serve(api->registry());
 }
 
 namespace {
@@ -444,13 +468,19 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
                                                        if (!s.stopping) return std::nullopt;
                                                        return "process is shutting down";
                                                      }});
+  if (Result<Unit> made = s.make_auditor(); !made) return made.take_error();
+  s.flow = std::make_unique<api::FlowControl>(
+      flow::DispatcherOptions{.seats = int64_t{o.max_requests_inflight} + int64_t{o.max_mutating_requests_inflight}},
+      s.metrics);
   s.pipeline = std::make_unique<Pipeline>(Pipeline::Parts{
       .metrics = &s.metrics,
       .health = s.health.get(),
       .refresh_health = [&s](net::EventLoop& loop) { return s.store_probe->refresh(loop); },
       .authorizer = s.authorizer.get(),
-      .api = [&s](net::Request& request, net::Response& response,
-                  auth::UserRef user) { return s.api->handle(request, response, std::move(user)); },
+      .api = [&s](net::Request& request, net::Response& response, auth::UserRef user,
+                  api::Recording* recording) { return s.api->handle(request, response, std::move(user), recording); },
+      .flow = s.flow.get(),
+      .auditor = s.auditor.get(),
       .api_paths = [&s] { return s.api->group_paths(); },
       .openid = [&s]() -> Result<Pipeline::OpenId> {
         Result<tokens::Verifier> verifier = s.token_verifier();

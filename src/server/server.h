@@ -53,6 +53,12 @@ struct Options {
   std::vector<std::string> enable_admission_plugins, disable_admission_plugins;
   Gates gates;
 
+  std::string audit_policy_file, audit_log_path;           // "-": standard output.
+  uint32_t audit_log_maxsize = 0;                          // In megabytes; 0: 100.
+  uint32_t audit_log_maxbackup = 0, audit_log_maxage = 0;  // Files, and days; 0: without end.
+  // Seats of the server, which priority levels share.
+  uint32_t max_requests_inflight = 400, max_mutating_requests_inflight = 200;
+
   // Requests under way when a SIGTERM comes are given this long.
   std::chrono::milliseconds shutdown_grace{10'000};
 };

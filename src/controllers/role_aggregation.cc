@@ -1,0 +1,130 @@
+#include "controllers/role_aggregation.h"
+
+#include <chrono>
+#include <map>
+#include <string>
+
+#include "base/log.h"
+#include "cache/cache.h"
+#include "codec/codec.h"
+#include "controllers/tasks.h"
+#include "rbac/rbac.h"
+#include "value/value.h"
+
+namespace holdfast::controllers {
+namespace {
+
+using std::chrono_literals::operator""ms;
+
+constexpr std::string_view kCollection = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+constexpr auto kRetry = 200ms;
+
+}  // namespace
+
+struct RoleAggregation::State {
+  State(api::Api& served, net::EventLoop& runs_on, const OwnCalls& own, Pause& rests)
+      : api(served), loop(runs_on), tasks(runs_on), calls(own), pause(rests) {}
+
+  api::Api& api;
+  net::EventLoop& loop;
+  Tasks tasks;
+  const OwnCalls& calls;
+  Pause& pause;
+
+  // Owned by the loop.
+  std::shared_ptr<cache::Watcher> watcher;
+  bool changed = false;  // Since the last look began.
+  bool looking = false;
+
+  Task<void> follow() {
+    cache::Cache* roles = api.cache_of("rbac.authorization.k8s.io", "clusterroles");
+    while (!tasks.closing()) {
+      cache::WatchRequest request;
+      request.start = cache::WatchRequest::Start::Initial;
+      Result<cache::Watcher> opened = co_await roles->watch(request, loop);
+      if (!opened) {
+        co_await tasks.nap(20ms);
+        continue;
+      }
+      watcher = std::make_shared<cache::Watcher>(std::move(*opened));
+      const std::shared_ptr<cache::Watcher> mine = watcher;
+      while (!tasks.closing()) {
+        const std::vector<cache::Delivery> events = co_await mine->next(loop);
+        if (events.empty()) break;
+        changed = true;
+        if (!looking) {
+          looking = true;
+          tasks.run(settle());
+        }
+      }
+    }
+  }
+
+  // Roles choose roles that are made of others in turn: again until nothing changes.
+  Task<void> settle() {
+    while (changed && !tasks.closing()) {
+      if (pause.on()) {
+        co_await tasks.nap(Pause::kLook);
+        continue;
+      }
+      changed = false;
+      if (!co_await look()) {
+        co_await tasks.nap(kRetry);
+        changed = true;
+      }
+    }
+    looking = false;
+  }
+
+  // All of them each time: they are few, and who depends on whom is not known.
+  Task<bool> look() {
+    Result<net::ClientResponse> answer = co_await calls.call("GET", std::string(kCollection));
+    if (!answer || answer->status != 200) co_return false;
+    Arena arena;
+    Result<Value> list = codec::decode_json(arena, answer->body);
+    if (!list) co_return false;
+    rbac::Index::Objects roles;
+    for (const Value& role : list->items_at("items")) {
+      roles.emplace("/" + std::string(role.text_at("metadata", "name")), role);
+    }
+    bool good = true;
+    for (const auto& [key, role] : roles) {
+      const Value* rule = role.find("aggregationRule");
+      if (rule == nullptr || !rule->is_map()) continue;
+      const Value wanted = rbac::aggregate(arena, role, roles);
+      const Value* rules = role.find("rules");
+      const bool none = rules == nullptr || !rules->is_list();
+      if (none ? wanted.count() == 0 : equal(*rules, wanted)) continue;
+      good = co_await apply(std::string(role.text_at("metadata", "name")), wanted) && good;
+    }
+    co_return good;
+  }
+
+  Task<bool> apply(std::string name, const Value& rules) {
+    Result<net::ClientResponse> answer = co_await calls.call(
+        "PATCH", std::string(kCollection) + "/" + name + "?fieldManager=clusterrole-aggregation-controller&force=true",
+        R"({"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":)" +
+            codec::encode_json_string(name) + R"(},"rules":)" + codec::encode_json(rules) + "}",
+        "application/apply-patch+yaml");
+    if (answer && answer->status < 300) co_return true;
+    log::warning("the rules of a role could not be united",
+                 {{"role", name}, {"answer", answer ? answer->body : answer.error().message}});
+    co_return false;
+  }
+};
+
+RoleAggregation::RoleAggregation(api::Api& api, net::EventLoop& loop, const OwnCalls& calls, Pause& pause)
+    : state_(std::make_unique<State>(api, loop, calls, pause)) {}
+RoleAggregation::~RoleAggregation() = default;
+
+void RoleAggregation::start() {
+  state_->loop.post([state = state_.get()] { state->tasks.run(state->follow()); });
+}
+
+Task<void> RoleAggregation::close(Executor& executor) {
+  co_await state_->tasks.close(executor, [state = state_.get()] {
+    if (state->watcher != nullptr) state->watcher->cancel();
+  });
+}
+
+}  // namespace holdfast::controllers

@@ -1,0 +1,29 @@
+// ClusterRole aggregation, controller "clusterrole-aggregation-controller": a role with an aggregationRule has the
+// rules of the roles that its selectors choose. Without it admin, edit and view are empty.
+#pragma once
+
+#include <memory>
+
+#include "api/api.h"
+#include "base/task.h"
+#include "controllers/own_calls.h"
+#include "controllers/pause.h"
+#include "net/net.h"
+
+namespace holdfast::controllers {
+
+// Runs on one loop, follows the ClusterRoles by watch.
+class RoleAggregation {
+ public:
+  RoleAggregation(api::Api& api, net::EventLoop& loop, const OwnCalls& calls, Pause& pause);
+  ~RoleAggregation();
+
+  void start();
+  Task<void> close(Executor& executor);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace holdfast::controllers

@@ -1,0 +1,54 @@
+// One request on its way through the pipeline, as the audit log tells it.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "api/api.h"
+#include "audit/audit.h"
+#include "auth/auth.h"
+#include "net/net.h"
+#include "server/impersonation.h"
+
+namespace holdfast::server {
+
+// What is recorded, and where.
+struct Auditor {
+  audit::Policy policy;
+  std::unique_ptr<audit::Log> log;
+};
+
+class AuditTrail {
+ public:
+  // Null: nothing is recorded; then every step below does nothing.
+  explicit AuditTrail(const Auditor* auditor) : auditor_(auditor) {}
+  AuditTrail(const AuditTrail&) = delete;
+  AuditTrail& operator=(const AuditTrail&) = delete;
+
+  // The request came, from whom `user` says. `lasting`: a watch or the like, whose beginning is an event of its own.
+  void receive(const net::Request& request, std::string_view audit_id, const auth::Attributes& attributes,
+               auth::UserRef user, bool lasting);
+  // Nobody recognised who it came from: one event, and the last.
+  void refuse_unknown(const net::Request& request, std::string_view audit_id, const auth::Attributes& attributes);
+  void serve_as(const Impersonated& impersonated);
+  void decide(const auth::Decision& decision);
+  // The pipeline itself answered with this error.
+  void refuse(const Error& error);
+  // Where the API leaves its notes; null: nobody wants them.
+  api::Recording* recording() { return wanted_.level == audit::Level::None ? nullptr : &recording_; }
+  void complete(const net::Response& response);
+
+ private:
+  bool begin(const net::Request& request, std::string_view audit_id, const auth::Attributes& attributes,
+             auth::UserRef user);
+  void take_notes();
+  void write(audit::Stage stage);
+
+  const Auditor* const auditor_;
+  audit::Wanted wanted_;
+  audit::Event event_;
+  api::Recording recording_;
+  bool lasting_ = false, started_ = false;
+};
+
+}  // namespace holdfast::server

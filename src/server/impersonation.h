@@ -1,0 +1,25 @@
+// Acting as somebody else: the headers Impersonate-User, -Group, -Uid and -Extra-*, and whether the caller may.
+//
+// As kube-apiserver v1.36: the constrained modes are tried first (each needs `impersonate:<mode>` on the identity and
+// `impersonate-on:<mode>:<verb>` on what is asked for), then the older right to impersonate everywhere.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "auth/auth.h"
+#include "net/net.h"
+
+namespace holdfast::server {
+
+struct Impersonated {
+  auth::UserRef user;
+  std::string constraint;  // "impersonate:user-info"; empty for the older right. The audit log tells it.
+};
+
+// Nothing: the request impersonates nobody. `attributes` are those of the request, with the caller as user. 400 for
+// headers without a user, 403 in the words of the first mode that could have applied.
+Result<std::optional<Impersonated>> impersonate(const net::Headers& headers, const auth::Attributes& attributes,
+                                                const auth::Authorizer& authorizer);
+
+}  // namespace holdfast::server
