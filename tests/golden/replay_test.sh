@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
-# replay_test.sh [--etcd] HOLDFAST TOPIC...: starts a server on an empty store (embedded, or a real etcd: HOLDFAST_ETCD
+# replay_test.sh [--etcd] [--as-user] HOLDFAST TOPIC...: starts a server on an empty store (embedded, or a real etcd: HOLDFAST_ETCD
 # names another binary than the PATH's) and replays the recordings of the topics (folders beside this script) against
 # it. Prints the first difference of each scenario that differs.
 set -euo pipefail
 on_etcd=
 [ "$1" != --etcd ] || { on_etcd=1; shift; }
+# As the recorded administrator, whom no rule binds; or as one of the same name who has only what RBAC gives them.
+groups=system:masters
+[ "$1" != --as-user ] || { groups=testers; shift; }
 holdfast=$1
 shift
 here=$(cd "$(dirname "$0")" && pwd)
@@ -35,7 +38,7 @@ if [ -n "$on_etcd" ]; then
   store=(--etcd-servers "http://127.0.0.1:$client")
 fi
 
-echo 'replay-token,admin,admin,"system:masters"' >"$dir/tokens.csv"
+echo "replay-token,admin,admin,\"$groups\"" >"$dir/tokens.csv"
 # As the recorded server was run: no controllers, and without the plugins that need them.
 "$holdfast" serve --data-dir "$dir/data" "${store[@]}" --listen 127.0.0.1:0 --controllers=none --token-auth-file "$dir/tokens.csv" \
   --disable-admission-plugins=ServiceAccount,Priority >"$dir/log" 2>&1 &
@@ -46,6 +49,22 @@ for _ in $(seq 600); do
   sleep 0.05
 done
 server=$(sed -n 's/^ *server: *//p' "$dir/data/kubeconfig" | tr -d '"')
+
+if [ "$groups" != system:masters ]; then
+  pki=$dir/data/pki
+  create() { # create COLLECTION OBJECT, as the administrator
+    curl -fsS --cacert "$pki/ca.crt" --cert "$pki/admin.crt" --key "$pki/admin.key" -o /dev/null \
+      -H 'content-type: application/json' -d "$2" "$server/apis/rbac.authorization.k8s.io/v1/$1"
+  }
+  create clusterroles '{"metadata":{"name":"testers"},"rules":[{"verbs":["*"],"apiGroups":["*"],"resources":["*"]},
+    {"verbs":["*"],"nonResourceURLs":["*"]}]}'
+  create clusterrolebindings '{"metadata":{"name":"testers"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io",
+    "kind":"ClusterRole","name":"testers"},"subjects":[{"kind":"Group","name":"testers"}]}'
+  for _ in $(seq 100); do # A role is in force a moment after it was written.
+    ! curl -fsSo /dev/null --cacert "$pki/ca.crt" -H 'authorization: Bearer replay-token' "$server/metrics" 2>/dev/null || break
+    sleep 0.05
+  done
+fi
 
 waits() { # waits TOPIC/NAME: whether waiting.txt lists it
   local pattern

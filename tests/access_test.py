@@ -1,0 +1,244 @@
+#!/usr/bin/env python3
+"""Who asks, as whom, how much at once, and what is written down about it: the stories of access.
+
+access_test.py PATH/TO/holdfast
+"""
+import json
+import os
+import pathlib
+import sys
+import threading
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import access_helper  # noqa: E402
+from access_helper import RBAC, grant, rule  # noqa: E402
+
+BINARY = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else "build/release/bin/holdfast"
+POLICY = """
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitManagedFields: true
+rules:
+- level: None
+  users: ["system:apiserver"]
+- level: Request
+  verbs: [create]
+  resources: [{group: "", resources: [secrets]}]
+  omitStages: [RequestReceived]
+- level: RequestResponse
+  resources: [{group: "", resources: [configmaps]}]
+  omitStages: [RequestReceived]
+- level: Metadata
+"""
+users = None
+
+
+def setUpModule():
+    global users
+    server = access_helper.Server(BINARY)
+    policy = server.data_dir / "policy.yaml"
+    policy.write_text(POLICY)
+    (server.data_dir / "tokens.csv").write_text(access_helper.TOKENS)
+    server.flags += ["--token-auth-file", str(server.data_dir / "tokens.csv"), "--audit-policy-file", str(policy),
+                     "--audit-log-path", str(server.data_dir / "audit.log")]
+    server.start()
+    users = access_helper.Users(server)
+
+
+def tearDownModule():
+    users.server.stop()
+    users.server.folder.cleanup()
+
+
+def events(audit_id, count):
+    """The events of one request, once there are so many."""
+    found = []
+
+    def all_there():
+        lines = (users.server.data_dir / "audit.log").read_text().splitlines()
+        found[:] = [event for event in map(json.loads, lines) if event["auditID"] == audit_id]
+        return len(found) >= count
+
+    users.when(all_there)
+    return found
+
+
+class AuditTest(unittest.TestCase):
+    def test_a_request_is_told_as_the_policy_wants_it(self):
+        secret = {"metadata": {"name": "au"}, "stringData": {"a": "b"}}
+        users.admin("POST", "/api/v1/namespaces/default/secrets", secret, headers={"Audit-ID": "sec", "User-Agent": "test/1"})
+        event, = events("sec", 1)
+        self.assertEqual(list(event), ["kind", "apiVersion", "level", "auditID", "stage", "requestURI", "verb", "user", "sourceIPs",
+                                       "userAgent", "objectRef", "responseStatus", "requestObject", "requestReceivedTimestamp",
+                                       "stageTimestamp", "annotations"])
+        self.assertEqual(event["user"], {"username": "admin", "uid": "admin-uid", "groups": ["system:masters", "system:authenticated"]})
+        self.assertEqual(event["objectRef"], {"resource": "secrets", "namespace": "default", "name": "au", "apiVersion": "v1"})
+        self.assertEqual(event["responseStatus"], {"metadata": {}, "code": 201})
+        self.assertEqual(event["requestObject"]["data"], {"a": "Yg=="})
+        self.assertEqual(event["requestObject"]["type"], "Opaque")
+        self.assertEqual(event["annotations"], {"authorization.k8s.io/decision": "allow", "authorization.k8s.io/reason": ""})
+
+    def test_answers_are_told_without_managed_fields(self):
+        users.admin("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "au"}, "data": {"a": "b"}},
+                    headers={"Audit-ID": "made"})
+        event, = events("made", 1)
+        self.assertEqual(event["responseObject"]["data"], {"a": "b"})
+        self.assertNotIn("managedFields", event["responseObject"]["metadata"])
+        users.admin("PATCH", "/api/v1/namespaces/default/configmaps/au", {"data": {"a": "c"}},
+                    headers={"Audit-ID": "patched", "Content-Type": "application/merge-patch+json"})
+        self.assertEqual(events("patched", 1)[0]["requestObject"], {"data": {"a": "c"}})
+        users.admin("DELETE", "/api/v1/namespaces/default/configmaps/au", headers={"Audit-ID": "gone"})
+        event, = events("gone", 1)
+        self.assertEqual(event["responseStatus"]["status"], "Success")
+        self.assertEqual(event["responseObject"]["details"]["name"], "au")
+
+    def test_a_watch_has_three_events(self):
+        users.admin("GET", "/api/v1/namespaces/default/pods?watch=1&timeoutSeconds=1", headers={"Audit-ID": "watch"})
+        self.assertEqual([event["stage"] for event in events("watch", 3)], ["RequestReceived", "ResponseStarted", "ResponseComplete"])
+
+    def test_refusals_are_told(self):
+        users.call("GET", "/api/v1/secrets", token="plain-token", headers={"Audit-ID": "no"})
+        received, complete = events("no", 2)
+        self.assertNotIn("responseStatus", received)
+        self.assertEqual(complete["responseStatus"]["reason"], "Forbidden")
+        self.assertEqual(complete["annotations"]["authorization.k8s.io/decision"], "forbid")
+        users.call("GET", "/api/v1/secrets", token="wrong", headers={"Audit-ID": "who"})
+        event, = events("who", 1)
+        self.assertEqual((event["stage"], event["user"], event["responseStatus"]["code"]), ("ResponseStarted", {}, 401))
+
+    def test_both_are_told_when_one_acts_as_another(self):
+        users.admin("GET", "/api/v1/pods", headers={"Audit-ID": "as", "Impersonate-User": "jane", "Impersonate-Group": "ops"})
+        event = events("as", 2)[1]
+        self.assertEqual(event["user"]["username"], "admin")
+        self.assertEqual(event["impersonatedUser"], {"username": "jane", "groups": ["ops", "system:authenticated"]})
+        self.assertEqual(event["authenticationMetadata"], {"impersonationConstraint": "impersonate:user-info"})
+
+
+class ImpersonationTest(unittest.TestCase):
+    def me(self, headers, token=access_helper.ADMIN):
+        answer = users.call("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {}, token=token, headers=headers)
+        return answer.json["status"]["userInfo"] if answer.code == 201 else answer.message
+
+    def test_whom_the_headers_name(self):
+        self.assertEqual(self.me({"Impersonate-User": "jane", "Impersonate-Uid": "7", "Impersonate-Extra-example.com%2fscopes": "a"}),
+                         {"username": "jane", "uid": "7", "groups": ["system:authenticated"], "extra": {"example.com/scopes": ["a"]}})
+        self.assertEqual(self.me({"Impersonate-User": "system:serviceaccount:default:robot"})["groups"],
+                         ["system:serviceaccounts", "system:serviceaccounts:default", "system:authenticated"])
+        self.assertEqual(self.me({"Impersonate-User": "system:node:n1"})["groups"], ["system:nodes", "system:authenticated"])
+        self.assertEqual(self.me({"Impersonate-User": "system:anonymous"}), 'selfsubjectreviews.authentication.k8s.io is forbidden: User '
+                         '"system:anonymous" cannot create resource "selfsubjectreviews" in API group "authentication.k8s.io" at the cluster scope')
+        # Only the older right goes so far.
+        self.assertEqual(self.me({"Impersonate-User": "root", "Impersonate-Group": "system:masters"})["groups"],
+                         ["system:masters", "system:authenticated"])
+
+    def test_a_limited_right(self):
+        grant(users, "as-jane", [rule("impersonate:user-info", ["authentication.k8s.io"], "users", ["jane"]),
+                                 rule("impersonate-on:user-info:create", ["authentication.k8s.io"], "selfsubjectreviews")], "plain")
+        as_plain = lambda headers: self.me(headers, "plain-token")
+        users.when(lambda: isinstance(as_plain({"Impersonate-User": "jane"}), dict))
+        self.assertIn('cannot impersonate:user-info resource "users"', as_plain({"Impersonate-User": "john"}))
+        answer = users.call("GET", "/api/v1/pods", token="plain-token", headers={"Impersonate-User": "jane"})
+        self.assertIn('cannot impersonate-on:user-info:list resource "pods"', answer.message)
+
+
+class RolesTest(unittest.TestCase):
+    def test_roles_that_gather_others_are_filled(self):
+        rules = lambda name: users.admin("GET", f"{RBAC}/clusterroles/{name}").json["rules"]
+        users.when(lambda: all(rules(name) for name in ("admin", "edit", "view")))
+        managed = users.admin("GET", f"{RBAC}/clusterroles/view").json["metadata"]["managedFields"]
+        self.assertIn(("clusterrole-aggregation-controller", "Apply"), [(entry["manager"], entry["operation"]) for entry in managed])
+        mine = rule("get", ["example.com"], "widgets")
+        users.made(f"{RBAC}/clusterroles", {"metadata": {"name": "widgets", "labels": {
+            "rbac.authorization.k8s.io/aggregate-to-view": "true"}}, "rules": [mine]})
+        users.when(lambda: mine in rules("view") and mine in rules("edit") and mine in rules("admin"))
+        users.admin("DELETE", f"{RBAC}/clusterroles/widgets")
+        users.when(lambda: mine not in rules("admin"))
+
+    def test_what_may_i(self):
+        grant(users, "reader", [rule("get list", [""], "pods")], "tenant", "default")
+        ask = lambda: users.call("POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", {"spec": {"namespace": "default"}},
+                                 token="tenant-token").json["status"]
+        users.when(lambda: rule("get list", [""], "pods") in ask()["resourceRules"])
+        self.assertFalse(ask()["incomplete"])
+
+
+class ServiceAccountTest(unittest.TestCase):
+    def test_a_pod_runs_as_an_account_with_its_token(self):
+        users.made("/api/v1/namespaces", {"metadata": {"name": "work"}})
+        pod = users.made("/api/v1/namespaces/work/pods", {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}})
+        self.assertEqual(pod["spec"]["serviceAccountName"], "default")
+        volume, = pod["spec"]["volumes"]
+        self.assertRegex(volume["name"], "^kube-api-access-.{5}$")
+        self.assertEqual(pod["spec"]["containers"][0]["volumeMounts"], [
+            {"name": volume["name"], "readOnly": True, "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount"}])
+        refused = users.admin("POST", "/api/v1/namespaces/work/pods", {"metadata": {"name": "q"}, "spec": {
+            "serviceAccountName": "nosuch", "containers": [{"name": "c", "image": "i"}]}})
+        self.assertEqual(refused.message, 'pods "q" is forbidden: error looking up service account work/nosuch: '
+                         'serviceaccount "nosuch" not found')
+
+        token = users.made("/api/v1/namespaces/work/serviceaccounts/default/token", {"spec": {
+            "expirationSeconds": 3607, "boundObjectRef": {"kind": "Pod", "apiVersion": "v1", "name": "p"}}})["status"]["token"]
+        claims = access_helper.claims_of(token)
+        self.assertEqual(claims["exp"] - claims["iat"], 365 * 24 * 3600)
+        self.assertEqual(claims["kubernetes.io"]["warnafter"] - claims["iat"], 3607)
+        me = users.call("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {}, token=token).json["status"]["userInfo"]
+        self.assertEqual(me["username"], "system:serviceaccount:work:default")
+        self.assertEqual(me["extra"]["authentication.kubernetes.io/pod-name"], ["p"])
+        self.assertEqual(me["extra"]["authentication.kubernetes.io/credential-id"], ["JTI=" + claims["jti"]])
+
+
+class FairnessTest(unittest.TestCase):
+    FLOW = "/apis/flowcontrol.apiserver.k8s.io/v1"
+
+    def test_answers_tell_their_flow(self):
+        answer = users.call("GET", "/healthz")
+        schema = users.admin("GET", self.FLOW + "/flowschemas/probes").json
+        level = users.admin("GET", self.FLOW + "/prioritylevelconfigurations/exempt").json
+        self.assertEqual(answer.headers["X-Kubernetes-PF-FlowSchema-UID"], schema["metadata"]["uid"])
+        self.assertEqual(answer.headers["X-Kubernetes-PF-PriorityLevel-UID"], level["metadata"]["uid"])
+        self.assertIsNone(users.call("GET", "/healthz", token="wrong").headers["X-Kubernetes-PF-FlowSchema-UID"])
+
+    def test_a_flow_that_takes_too_much_is_told_to_come_again(self):
+        users.made(self.FLOW + "/prioritylevelconfigurations", {"metadata": {"name": "narrow"}, "spec": {
+            "type": "Limited", "limited": {"nominalConcurrencyShares": 0, "borrowingLimitPercent": 0, "limitResponse": {"type": "Reject"}}}})
+        users.made(self.FLOW + "/flowschemas", {"metadata": {"name": "narrow"}, "spec": {
+            "matchingPrecedence": 500, "priorityLevelConfiguration": {"name": "narrow"}, "rules": [{
+                "subjects": [{"kind": "User", "user": {"name": "plain"}}],
+                "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}]}]}})
+        ask = lambda token: users.call("GET", "/apis", token=token)
+        users.when(lambda: ask("plain-token").code == 429)
+        answer = ask("plain-token")
+        self.assertEqual(answer.text, "Too many requests, please try again later.\n")
+        self.assertEqual(answer.headers["Retry-After"], "1")
+        self.assertTrue(answer.headers["Content-Type"].startswith("text/plain"))
+        self.assertEqual(ask("tenant-token").code, 200)  # Others do not suffer.
+        metrics = users.admin("GET", "/metrics").text
+        self.assertRegex(metrics, r'apiserver_flowcontrol_rejected_requests_total\{flow_schema="narrow",priority_level="narrow",'
+                         r'reason="concurrency-limit"\} [1-9]')
+        users.admin("DELETE", self.FLOW + "/flowschemas/narrow")
+        users.when(lambda: ask("plain-token").code == 200)
+
+    def test_who_finds_no_seat_waits_for_one(self):
+        server = access_helper.start(BINARY, "--max-requests-inflight=1", "--max-mutating-requests-inflight=0")
+        try:
+            own = access_helper.Users(server)
+            grant(own, "maker", [rule("create list", [""], "configmaps")], "plain", "default")
+            path = "/api/v1/namespaces/default/configmaps"
+            own.when(lambda: own.call("GET", path, token="plain-token").code == 200)
+            # Sixty at once for one seat: all are served, one after the other.
+            codes = []
+            threads = [threading.Thread(target=lambda i=i: codes.append(
+                own.call("POST", path, {"metadata": {"name": f"c{i}"}}, token="plain-token").code)) for i in range(60)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            self.assertEqual(codes, [201] * 60)
+        finally:
+            server.stop()
+            server.folder.cleanup()
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,437 @@
+#!/usr/bin/env python3
+"""Every way in that must be closed, and that it is.
+
+security_test.py PATH/TO/holdfast
+"""
+import hmac
+import hashlib
+import json
+import os
+import pathlib
+import socket
+import ssl
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import access_helper  # noqa: E402
+from access_helper import RBAC, grant, role_ref, rule
+
+BINARY = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else "build/release/bin/holdfast"
+SECRET = "aHVudGVyMg=="
+users = None
+
+
+def setUpModule():
+    global users
+    server = access_helper.start(BINARY)
+    users = access_helper.Users(server)
+    for name in ("mine", "theirs"):
+        users.made("/api/v1/namespaces", {"metadata": {"name": name}})
+        users.made(f"/api/v1/namespaces/{name}/secrets", {"metadata": {"name": "s"}, "data": {"password": SECRET}})
+    # The tenant does what it likes in its own namespace: everything but to give itself more.
+    everything = [{"verbs": "get list watch create update patch delete deletecollection".split(), "apiGroups": ["*"],
+                   "resources": ["*"]}]
+    grant(users, "tenant", everything, "tenant", "mine")
+    users.when(lambda: tenant("GET", "/api/v1/namespaces/mine/secrets").code == 200)
+
+
+def tearDownModule():
+    users.server.stop()
+    users.server.folder.cleanup()
+
+
+def tenant(method, path, body=None, **more):
+    return users.call(method, path, body, token="tenant-token", **more)
+
+
+class Closed(unittest.TestCase):
+    def refused(self, answer, code, text=""):
+        self.assertEqual(answer.code, code, answer.text)
+        self.assertIn(text, answer.message)
+        self.assertNotIn(SECRET, answer.text)
+
+
+class NobodyTest(Closed):
+    def test_without_credentials_only_health_and_version_answer(self):
+        for path in ("/api", "/apis", "/openapi/v2", "/metrics", "/", "/api/v1/namespaces/mine/secrets", "/openid/v1/jwks"):
+            self.refused(users.call("GET", path), 403, 'User "system:anonymous" cannot')
+        for path in ("/healthz", "/readyz", "/livez", "/version"):
+            self.assertEqual(users.call("GET", path).code, 200)
+
+    def test_anonymous_requests_can_be_switched_off(self):
+        server = access_helper.start(BINARY, "--anonymous-auth=false")
+        try:
+            self.refused(access_helper.Users(server).call("GET", "/healthz"), 401, "Unauthorized")
+        finally:
+            server.stop()
+            server.folder.cleanup()
+
+    def test_wrong_credentials_are_never_anonymous(self):
+        for header in ("Bearer wrong", "bearer wrong", "Bearer  ", "Bearer a.b.c", "Basic YWRtaW46YWRtaW4="):
+            answer = users.call("GET", "/healthz", headers={"Authorization": header})
+            if header.split()[0].lower() == "bearer" and len(header.split()) > 1:
+                self.refused(answer, 401, "Unauthorized")
+            self.refused(users.call("GET", "/api/v1/secrets", headers={"Authorization": header}),
+                         401 if answer.code == 401 else 403)
+
+
+class CertificateTest(Closed):
+    FAR = "20990101000000Z"
+
+    def certificate(self, name, ca, begin="20200101000000Z", end=FAR):
+        folder = users.server.data_dir / "certificates" / name
+        return access_helper.make_certificate(folder, "/O=system:masters/CN=intruder", ca, begin, end)
+
+    def authority(self):
+        return users.pki / "ca.crt", users.pki / "ca.key"
+
+    def test_a_good_one_is_let_in(self):
+        self.assertEqual(users.call("GET", "/api/v1/secrets", certificate=self.certificate("good", self.authority())).code, 200)
+
+    def test_an_expired_one_is_refused(self):
+        expired = self.certificate("expired", self.authority(), end="20200102000000Z")
+        self.refused(users.call("GET", "/healthz", certificate=expired), 401, "Unauthorized")
+
+    def test_one_that_is_not_valid_yet_is_refused(self):
+        early = self.certificate("early", self.authority(), begin="20980101000000Z")
+        self.refused(users.call("GET", "/healthz", certificate=early), 401, "Unauthorized")
+
+    def test_one_of_another_authority_is_refused(self):
+        folder = users.server.data_dir / "other-authority"
+        folder.mkdir()
+        # The same name as the real authority's, another key.
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj",
+                        "/CN=holdfast-ca", "-days", "10", "-keyout", "ca.key", "-out", "ca.crt"], cwd=folder, check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        foreign = self.certificate("foreign", (folder / "ca.crt", folder / "ca.key"))
+        self.refused(users.call("GET", "/healthz", certificate=foreign), 401, "Unauthorized")
+
+    def test_the_servers_own_certificate_is_no_clients(self):
+        own = (users.pki / "apiserver.crt", users.pki / "apiserver.key")
+        self.refused(users.call("GET", "/healthz", certificate=own), 401, "Unauthorized")
+
+    def test_headers_of_a_proxy_count_only_from_a_proxy(self):
+        headers = {"X-Remote-User": "admin", "X-Remote-Group": "system:masters"}
+        self.refused(users.call("GET", "/api/v1/secrets", headers=headers), 403, "system:anonymous")
+        self.refused(tenant("GET", "/api/v1/secrets", headers=headers), 403, 'User "tenant"')
+
+
+class TokenTest(Closed):
+    ACCOUNTS = "/api/v1/namespaces/mine/serviceaccounts"
+
+    @classmethod
+    def setUpClass(cls):
+        users.made(cls.ACCOUNTS, {"metadata": {"name": "robot"}})
+        cls.token = cls.issue("robot")
+
+    @classmethod
+    def issue(cls, account, **spec):
+        return users.made(f"{cls.ACCOUNTS}/{account}/token", {"spec": spec})["status"]["token"]
+
+    def works(self, token):
+        return users.call("GET", "/apis", token=token).code == 200
+
+    def test_a_good_one_is_let_in(self):
+        self.assertTrue(self.works(self.token))
+
+    def test_a_changed_one_is_refused(self):
+        header, payload, signature = self.token.split(".")
+        claims = access_helper.claims_of(self.token)
+        claims["sub"] = "system:serviceaccount:kube-system:admin"
+        forged = access_helper.base64url(json.dumps(claims).encode())
+        for token in (f"{header}.{forged}.{signature}", f"{header}.{payload}.{signature[:-4]}AAAA", f"{header}.{payload}.",
+                      f"{header}.{payload}", f"{payload}.{payload}.{signature}", self.token + ".x"):
+            self.refused(users.call("GET", "/healthz", token=token), 401, "Unauthorized")
+
+    def test_no_other_algorithm_is_believed(self):
+        _, payload, _ = self.token.split(".")
+        none = access_helper.base64url(b'{"alg":"none"}') + "." + payload + "."
+        text = access_helper.base64url(b'{"alg":"HS256"}') + "." + payload
+        public = (users.pki / "sa.pub").read_bytes()  # The old trick: the public key as a shared secret.
+        shared = text + "." + access_helper.base64url(hmac.new(public, text.encode(), hashlib.sha256).digest())
+        for token in (none, shared):
+            self.refused(users.call("GET", "/healthz", token=token), 401, "Unauthorized")
+
+    def signed(self, key=None, **changes):
+        claims = {**access_helper.claims_of(self.token), **changes}
+        return access_helper.make_token(claims, key or users.pki / "sa.key", access_helper.header_of(self.token))
+
+    def test_what_the_claims_say_counts_even_with_the_right_key(self):
+        self.assertTrue(self.works(self.signed()))
+        now = int(time.time())
+        for why, token in {
+                "expired": self.signed(exp=now - 3600, nbf=now - 7200, iat=now - 7200),
+                "not valid yet": self.signed(nbf=now + 3600),
+                "another issuer": self.signed(iss="https://elsewhere"),
+                "another audience": self.signed(aud=["vault"]),
+                "another subject": self.signed(sub="system:serviceaccount:mine:other"),
+        }.items():
+            with self.subTest(why):
+                self.refused(users.call("GET", "/healthz", token=token), 401, "Unauthorized")
+
+    def test_another_key_is_refused(self):
+        key = users.server.data_dir / "other.key"
+        subprocess.run(["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", str(key)], check=True)
+        self.refused(users.call("GET", "/healthz", token=self.signed(key)), 401, "Unauthorized")
+
+    def test_one_for_another_audience_is_refused_here_and_good_there(self):
+        token = self.issue("robot", audiences=["vault"])
+        self.refused(users.call("GET", "/healthz", token=token), 401, "Unauthorized")
+        review = lambda audiences: users.made("/apis/authentication.k8s.io/v1/tokenreviews",
+                                              {"spec": {"token": token, "audiences": audiences}})["status"]
+        self.assertNotIn("authenticated", review([]))
+        self.assertEqual(review(["vault"])["user"]["username"], "system:serviceaccount:mine:robot")
+
+    def test_it_ends_with_its_account_and_with_what_it_is_bound_to(self):
+        users.made(self.ACCOUNTS, {"metadata": {"name": "brief"}})
+        users.made("/api/v1/namespaces/mine/secrets", {"metadata": {"name": "bond"}})
+        bound = self.issue("brief", boundObjectRef={"kind": "Secret", "apiVersion": "v1", "name": "bond"})
+        free = self.issue("brief")
+        users.when(lambda: self.works(bound) and self.works(free))
+        users.admin("DELETE", "/api/v1/namespaces/mine/secrets/bond")
+        users.when(lambda: not self.works(bound))
+        users.made("/api/v1/namespaces/mine/secrets", {"metadata": {"name": "bond"}})  # The name again is not enough.
+        self.assertFalse(self.works(bound))
+        self.assertTrue(self.works(free))
+        users.admin("DELETE", self.ACCOUNTS + "/brief")
+        users.when(lambda: not self.works(free))
+        users.made(self.ACCOUNTS, {"metadata": {"name": "brief"}})
+        self.assertFalse(self.works(free))
+
+
+class EscalationTest(Closed):
+    """The tenant may write roles and bindings in its namespace, and must not gain anything by that."""
+    ROLES, BINDINGS = f"{RBAC}/namespaces/mine/roles", f"{RBAC}/namespaces/mine/rolebindings"
+    MORE = [rule("escalate", ["rbac.authorization.k8s.io"], "roles")]
+    SAME = [rule("get list", [""], "pods")]
+
+    @classmethod
+    def setUpClass(cls):
+        assert tenant("POST", cls.ROLES, {"metadata": {"name": "small"}, "rules": cls.SAME}).code == 201
+
+    def test_a_role_with_more_than_ones_own_rights(self):
+        text = "is attempting to grant RBAC permissions not currently held"
+        self.refused(tenant("POST", self.ROLES, {"metadata": {"name": "big"}, "rules": self.MORE}), 403, text)
+        self.refused(tenant("PUT", self.ROLES + "/small", {"metadata": {"name": "small"}, "rules": self.MORE}), 403, text)
+        for kind, patch in {"application/merge-patch+json": {"rules": self.MORE},
+                            "application/strategic-merge-patch+json": {"rules": self.MORE},
+                            "application/json-patch+json": [{"op": "replace", "path": "/rules", "value": self.MORE}]}.items():
+            self.refused(tenant("PATCH", self.ROLES + "/small", patch, headers={"Content-Type": kind}), 403, text)
+        for name in ("small", "new"):
+            config = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": name}, "rules": self.MORE}
+            self.refused(tenant("PATCH", f"{self.ROLES}/{name}?fieldManager=m&force=true", config,
+                                headers={"Content-Type": "application/apply-patch+yaml"}), 403, text)
+
+    def test_a_binding_to_a_role_with_more(self):
+        text = "is attempting to grant RBAC permissions not currently held"
+        binding = lambda role: {"metadata": {"name": "b"}, "roleRef": role, "subjects": [{"kind": "User", "name": "tenant"}]}
+        self.refused(tenant("POST", self.BINDINGS, binding(role_ref("ClusterRole", "cluster-admin"))), 403, text)
+        self.refused(tenant("POST", self.BINDINGS, binding(role_ref("ClusterRole", "nosuch"))), 404)
+        self.refused(tenant("POST", RBAC + "/clusterrolebindings", binding(role_ref("ClusterRole", "cluster-admin"))), 403,
+                     "at the cluster scope")
+        self.assertEqual(tenant("POST", self.BINDINGS, binding(role_ref("Role", "small"))).code, 201)
+
+    def test_a_role_that_gathers_others(self):
+        grant(users, "role-writer", [rule("create update get", ["rbac.authorization.k8s.io"], "clusterroles")], "plain")
+        users.when(lambda: users.call("GET", RBAC + "/clusterroles/view", token="plain-token").code == 200)
+        gathers = {"metadata": {"name": "g"}, "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}}
+        self.refused(users.call("POST", RBAC + "/clusterroles", gathers, token="plain-token"), 403,
+                     "must have cluster-admin privileges to use the aggregationRule")
+
+    def test_a_selector_does_not_lend_a_name_to_a_create(self):
+        grant(users, "named", [rule("create", [""], "configmaps", ["allowed"])], "named-user", "mine")
+        headers = {"Impersonate-User": "named-user"}
+        path = "/api/v1/namespaces/mine/configmaps?fieldSelector=metadata.name=allowed"
+        self.refused(users.admin("POST", path, {"metadata": {"name": "allowed"}}, headers=headers), 403, "cannot create")
+
+
+class ImpersonationTest(Closed):
+    def test_without_the_right(self):
+        for name, headers, code, text in (
+                ("user", {"Impersonate-User": "admin"}, 403, "cannot impersonate-on:user-info:list"),
+                ("group", {"Impersonate-User": "tenant", "Impersonate-Group": "system:masters"}, 403, "cannot impersonate"),
+                ("account", {"Impersonate-User": "system:serviceaccount:kube-system:x"}, 403, "impersonate-on:serviceaccount:list"),
+                ("node", {"Impersonate-User": "system:node:n"}, 403, "cannot impersonate-on:arbitrary-node:list"),
+                ("group alone", {"Impersonate-Group": "system:masters"}, 400, "without impersonating a user"),
+                ("uid alone", {"Impersonate-Uid": "1"}, 400, "without impersonating a user"),
+                ("extra alone", {"Impersonate-Extra-scopes": "all"}, 400, "without impersonating a user")):
+            with self.subTest(name):
+                self.refused(tenant("GET", "/api/v1/namespaces/theirs/secrets", headers=headers), code, text)
+        self.refused(users.call("GET", "/api", headers={"Impersonate-User": "admin"}), 403, "system:anonymous")
+
+    def test_the_right_to_be_one_user_is_no_right_to_be_another_or_of_more_groups(self):
+        grant(users, "as-plain", [rule("impersonate", [""], "users", ["plain"])], "tenant")
+        path = "/api/v1/namespaces/theirs/secrets"
+        users.when(lambda: 'User "plain"' in tenant("GET", path, headers={"Impersonate-User": "plain"}).message)
+        for more in ({"Impersonate-Group": "system:masters"}, {"Impersonate-Uid": "7"}, {"Impersonate-Extra-scopes": "all"}):
+            self.refused(tenant("GET", path, headers={"Impersonate-User": "plain", **more}), 403, "cannot impersonate")
+        self.refused(tenant("GET", path, headers={"Impersonate-User": "admin"}), 403, "cannot impersonate")
+
+    def test_who_is_impersonated_decides(self):
+        self.refused(users.admin("GET", "/api/v1/secrets", headers={"Impersonate-User": "nobody"}), 403, 'User "nobody"')
+
+
+class PathTest(Closed):
+    def test_no_spelling_of_a_path_leads_elsewhere(self):
+        for path in ("/api/v1/namespaces/mine/../theirs/secrets/s", "/api/v1/namespaces/mine/%2e%2e/theirs/secrets/s",
+                     "/api/v1/namespaces/mine%2f..%2ftheirs/secrets/s", "/api/v1/namespaces/mine/secrets/..%2f..%2ftheirs%2fsecrets%2fs",
+                     "/api/v1/namespaces/mine/secrets/%2e%2e%2f%2e%2e%2ftheirs%2fsecrets%2fs", "/api/v1/namespaces/mine/..;/theirs/secrets/s",
+                     "//api/v1/namespaces/theirs/secrets/s", "/api//v1/namespaces/theirs/secrets/s",
+                     "/api/v1//namespaces/theirs/secrets/s", "/./api/v1/namespaces/theirs/secrets/s",
+                     "/healthz/../api/v1/namespaces/theirs/secrets/s", "/healthz/%2e%2e/api/v1/namespaces/theirs/secrets/s",
+                     "/api/v1/namespaces/theirs/secrets/s/", "/api/v1/namespaces/theirs/secrets/s%00", "/api/v1/namespaces/theirs%00/secrets/s",
+                     "/API/v1/namespaces/theirs/secrets/s", "/api/v1/namespaces//secrets/s", "/api/v1/secrets/s",
+                     "/api/v1/watch/namespaces/theirs/secrets/s", "/api/v1/proxy/namespaces/theirs/secrets/s",
+                     "/api/v1/namespaces/mine/secrets/s?namespace=theirs/../", "/api/v1/namespaces/theirs/secrets/s#/mine",
+                     "/api/v1/namespaces/mine\\..\\theirs/secrets/s", "/api/v1/namespaces/%74heirs/secrets/s"):
+            with self.subTest(path):
+                answer = tenant("GET", path)
+                if path.startswith("/api/v1/namespaces/mine/secrets/s?"):
+                    self.assertEqual(answer.json["metadata"]["namespace"], "mine")
+                else:
+                    self.assertIn(answer.code, (301, 400, 403, 404), answer.text)
+                    self.assertNotIn(SECRET, answer.text)
+
+    def test_a_body_cannot_name_another_namespace_or_object(self):
+        self.refused(tenant("POST", "/api/v1/namespaces/mine/configmaps", {"metadata": {"name": "c", "namespace": "theirs"}}), 400,
+                     "does not match the namespace sent on the request")
+        other = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "other"}}
+        self.refused(tenant("PUT", "/api/v1/namespaces/mine/secrets/s", other), 400, "does not match the name on the URL")
+        for name in ("../x", "a/b", "..", "%2e%2e"):
+            self.refused(tenant("POST", "/api/v1/namespaces/mine/secrets", {"metadata": {"name": name}}), 422)
+
+
+class TenantTest(Closed):
+    """What lies in another namespace is not to be had in any way."""
+
+    def test_reading(self):
+        text = 'User "tenant" cannot'
+        table = "application/json;as=Table;v=v1;g=meta.k8s.io"
+        metadata = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+        for path in ("/api/v1/namespaces/theirs/secrets/s", "/api/v1/namespaces/theirs/secrets", "/api/v1/secrets",
+                     "/api/v1/secrets?fieldSelector=metadata.namespace=mine", "/api/v1/secrets?fieldSelector=metadata.name=s",
+                     "/api/v1/secrets?labelSelector=a", "/api/v1/secrets?limit=1", "/api/v1/secrets?resourceVersion=0",
+                     "/api/v1/namespaces/theirs/secrets?watch=true&timeoutSeconds=1", "/api/v1/secrets?watch=1&timeoutSeconds=1",
+                     "/api/v1/watch/secrets?timeoutSeconds=1", "/api/v1/watch/namespaces/theirs/secrets?timeoutSeconds=1",
+                     "/api/v1/namespaces/theirs/secrets?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+                     "&allowWatchBookmarks=true&timeoutSeconds=1", "/api/v1/namespaces/theirs/pods/p/log",
+                     "/apis/apps/v1/namespaces/theirs/deployments/d/scale", "/api/v1/namespaces/theirs", "/api/v1/namespaces",
+                     "/api/v1/nodes", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+                     "/api/v1/namespaces/kube-system/configmaps"):
+            for accept in ("application/json", table, metadata, "application/vnd.kubernetes.protobuf"):
+                with self.subTest(path + " as " + accept):
+                    answer = tenant("GET", path, headers={"Accept": accept})
+                    self.assertEqual(answer.code, 403, answer.text)
+                    self.assertIn(text, answer.text.replace('\\"', '"'))
+                    self.assertNotIn(SECRET, answer.text)
+        self.assertIn(SECRET, tenant("GET", "/api/v1/namespaces/mine/secrets/s").text)
+
+    def test_a_list_of_ones_own_shows_nothing_else(self):
+        continued = users.admin("GET", "/api/v1/secrets?limit=1").json["metadata"]["continue"]
+        for query in ("", "?fieldSelector=metadata.namespace=theirs", "?fieldSelector=metadata.namespace!=mine",
+                      "?limit=500&continue=" + continued):
+            answer = tenant("GET", "/api/v1/namespaces/mine/secrets" + query)
+            if answer.code == 200:
+                self.assertTrue(all(item["metadata"]["namespace"] == "mine" for item in answer.json["items"] or []), answer.text)
+            else:
+                self.assertIn(answer.code, (400, 410), answer.text)
+
+    def test_writing(self):
+        theirs = "/api/v1/namespaces/theirs"
+        for method, path, body in (("POST", theirs + "/configmaps", {"metadata": {"name": "x"}}), ("PUT", theirs + "/secrets/s", {}),
+                                   ("PATCH", theirs + "/secrets/s", {}), ("DELETE", theirs + "/secrets/s", None),
+                                   ("DELETE", theirs + "/secrets", None), ("POST", theirs + "/serviceaccounts/default/token", {}),
+                                   ("POST", theirs + "/pods/p/eviction", {}), ("POST", theirs + "/pods/p/binding", {}),
+                                   ("PUT", theirs + "/finalize", {}), ("DELETE", theirs, None), ("DELETE", "/api/v1/namespaces/mine/", None),
+                                   ("POST", "/apis/authentication.k8s.io/v1/tokenreviews", {"spec": {"token": "x"}}),
+                                   ("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", {}),
+                                   ("POST", "/apis/authorization.k8s.io/v1/namespaces/theirs/localsubjectaccessreviews", {})):
+            with self.subTest(method + " " + path):
+                if path == "/api/v1/namespaces/mine/":
+                    continue  # Its own: the role says it may.
+                self.refused(tenant(method, path, body), 403, 'User "tenant" cannot')
+        self.assertEqual(users.admin("GET", theirs + "/secrets/s").code, 200)
+
+
+class WireTest(Closed):
+    """Requests that two readers could read differently, and requests that take too much."""
+
+    def raw(self, text, wait=5):
+        """What the server says to these bytes, until it closes or is silent."""
+        context = ssl.create_default_context(cafile=str(users.pki / "ca.crt"))
+        said = b""
+        with socket.create_connection((users.host, users.port), timeout=wait) as plain:
+            with context.wrap_socket(plain, server_hostname="127.0.0.1") as stream:
+                try:
+                    stream.sendall(text if isinstance(text, bytes) else text.encode())
+                    stream.settimeout(0.5)
+                    while chunk := stream.recv(65536):
+                        said += chunk
+                except (OSError, ssl.SSLError):
+                    pass
+        return said.decode(errors="replace")
+
+    def test_a_request_hidden_in_another_is_not_served(self):
+        hidden = "GET /version HTTP/1.1\r\nHost: x\r\n\r\n"
+        token = "Authorization: Bearer tenant-token\r\n"
+        head = "POST /api/v1/namespaces/mine/configmaps HTTP/1.1\r\nHost: x\r\n" + token
+        for name, request in {
+                "two lengths": head + f"Content-Length: 0\r\nContent-Length: {len(hidden)}\r\n\r\n" + hidden,
+                "length and chunks": head + f"Content-Length: {len(hidden) + 5}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + hidden,
+                "unknown coding": head + "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n" + hidden,
+                "coding twice": head + "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n" + hidden,
+                "space before the colon": head + "Content-Length : 5\r\n\r\n" + hidden,
+                "folded header": head + "X-A: b\r\n Content-Length: 5\r\n\r\n" + hidden,
+                "signed length": head + "Content-Length: +5\r\n\r\n" + hidden,
+                "length that is none": head + "Content-Length: 0x5\r\n\r\n" + hidden,
+                "header without a name": head + ": v\r\n\r\n" + hidden,
+        }.items():
+            with self.subTest(name):
+                said = self.raw(request)
+                self.assertNotIn("gitVersion", said)
+                self.assertRegex(said, r"^(HTTP/1\.1 (400|501) |$)")
+
+    def test_a_header_cannot_carry_another(self):
+        said = self.raw("GET /api/v1/namespaces/theirs/secrets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer tenant-token\r\n"
+                        "Authorization: Bearer " + access_helper.ADMIN + "\r\nConnection: close\r\n\r\n")
+        self.assertRegex(said, r"^HTTP/1\.1 (400|403) ")
+        self.assertNotIn(SECRET, said)
+
+    def test_what_is_too_large_is_refused(self):
+        big = json.dumps({"metadata": {"name": "big"}, "data": {"a": "x" * (3 << 20)}})
+        self.refused(tenant("POST", "/api/v1/namespaces/mine/configmaps", big), 413, "Request entity too large")
+        said = self.raw("GET /version HTTP/1.1\r\nHost: x\r\nX-A: " + "y" * (2 << 20) + "\r\n\r\n", wait=20)
+        self.assertRegex(said, r"^(HTTP/1\.1 (400|413|431) |$)")
+        deep = '{"metadata":{"name":"d"},"data":' + "[" * 20000 + "]" * 20000 + "}"
+        self.assertIn(tenant("POST", "/api/v1/namespaces/mine/configmaps", deep).code, (400, 413, 422))
+        # A megabyte of YAML that means gigabytes.
+        bomb = "a0: &a0 [x,x,x,x,x,x,x,x]\n" + "".join(f"a{i}: &a{i} [{','.join(['*a%d' % (i - 1)] * 8)}]\n" for i in range(1, 30))
+        self.assertIn(tenant("POST", "/api/v1/namespaces/mine/configmaps", bomb, headers={"Content-Type": "application/yaml"}).code,
+                      (400, 413, 422))
+        self.assertEqual(users.call("GET", "/healthz").code, 200)
+
+    def test_slow_senders_keep_nobody_waiting(self):
+        context = ssl.create_default_context(cafile=str(users.pki / "ca.crt"))
+        slow = []
+        try:
+            for i in range(60):
+                stream = context.wrap_socket(socket.create_connection((users.host, users.port), timeout=10), server_hostname="127.0.0.1")
+                half = "GET /api HTTP/1.1\r\nHost: x\r\n" if i % 2 else (
+                    "POST /api/v1/namespaces/mine/configmaps HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer tenant-token\r\n"
+                    "Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{")
+                stream.sendall(half.encode())
+                slow.append(stream)
+            begin = time.monotonic()
+            self.assertEqual(users.admin("GET", "/api/v1/namespaces/mine/secrets/s").code, 200)
+            self.assertEqual(users.call("GET", "/apis", token="plain-token").code, 200)
+            self.assertLess(time.monotonic() - begin, 5)
+        finally:
+            for stream in slow:
+                stream.close()
+
+
+if __name__ == "__main__":
+    unittest.main()
