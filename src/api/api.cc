@@ -8,6 +8,7 @@
 #include "api/managers.h"
 #include "api/state.h"
 #include "api/status.h"
+#include "api/subresources.h"
 #include "ownership/pool.h"
 
 namespace holdfast::api {
@@ -78,6 +79,10 @@ Route route(Call& call) {
 }
 
 Task<void> dispatch(Call& call) {
+  if (is_connect(call)) {
+    co_await serve_connect(call);
+    co_return;
+  }
   switch (call.info.verb) {
     case Verb::Get:
       co_await serve_get(call);

@@ -57,7 +57,8 @@ Task<void> serve_create(Call& call) {
   if (!format) co_return respond_error(call, format.error());
   Result<std::string> bytes = co_await read_body(call);
   if (!bytes) co_return respond_error(call, bytes.error());
-  if (call.subresource != nullptr) {
+  const types::Resource& resource = *call.served->resource;
+  if (call.subresource != nullptr || (resource.group.empty() && resource.plural == "bindings")) {
     co_await create_subresource(call, *bytes, *format);
     co_return;
   }
