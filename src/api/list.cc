@@ -114,6 +114,7 @@ Task<void> stream_list(Call& call, Listed listed) {
   if (view.accepted.pretty && format == Format::Json) indenter.emplace();
   const auto take_chunk = [&] {
     std::string taken = std::exchange(chunk, {});
+    chunk.reserve(kChunkBytes + kChunkBytes / 4);  // The last item overshoots; growing would copy.
     if (!indenter) return taken;
     std::string indented;
     indented.reserve(taken.size() * 2);

@@ -90,6 +90,42 @@ std::vector<ManagedEntry> as_fields_v2(Arena& arena, std::span<const ManagedEntr
   return out;
 }
 
+void append_managed_json(std::span<const ManagedEntry> entries, std::string& out) {
+  out += '[';
+  for (const ManagedEntry& entry : entries) {
+    if (out.back() != '[') out += ',';
+    out += '{';
+    const auto key = [&](std::string_view name) {
+      if (out.back() != '{') out += ',';
+      out += '"';
+      out += name;
+      out += "\":";
+    };
+    const auto add = [&](std::string_view name, std::string_view text) {
+      if (text.empty()) return;
+      key(name);
+      codec::encode_json_string(text, out);
+    };
+    add("manager", entry.manager);
+    add("operation", entry.operation);
+    add("apiVersion", entry.api_version);
+    if (entry.time) add("time", format_rfc3339(*entry.time));
+    add("fieldsType", entry.fields_type);
+    if (entry.fields) {
+      if (entry.fields_type == ownership::kFieldsV2) {
+        key("fieldsV2");
+        out += '"' + base64_encode(*entry.fields) + '"';
+      } else {
+        key("fieldsV1");
+        codec::encode_json(entry.fields->empty() ? Value::null() : Value::raw(*entry.fields), out);
+      }
+    }
+    add("subresource", entry.subresource);
+    out += '}';
+  }
+  out += ']';
+}
+
 void append_managed_protobuf(std::span<const ManagedEntry> entries, std::string& out) {
   for (const ManagedEntry& entry : entries) codec::append_managed_fields(message_of(entry), out);
 }

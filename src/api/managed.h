@@ -24,6 +24,9 @@ std::vector<ownership::ManagedEntry> managed_entries(Arena& arena, const Value* 
 // The same entries with their fields in the binary form, where they are sets; texts lie in `arena`.
 std::vector<ownership::ManagedEntry> as_fields_v2(Arena& arena, std::span<const ownership::ManagedEntry> entries);
 
+// The same list as compact JSON text.
+void append_managed_json(std::span<const ownership::ManagedEntry> entries, std::string& out);
+
 // Field 17 of ObjectMeta for each entry, as generated code writes it.
 void append_managed_protobuf(std::span<const ownership::ManagedEntry> entries, std::string& out);
 

@@ -56,26 +56,76 @@ const types::Type& partial_metadata_type() {
   return type;
 }
 
+// Behind the string that begins at `at`.
+size_t string_end(std::string_view json, size_t at) {
+  for (size_t quote = json.find('"', at + 1);; quote = json.find('"', quote + 1)) {
+    assert(quote != std::string_view::npos);
+    size_t backslashes = 0;
+    while (json[quote - 1 - backslashes] == '\\') ++backslashes;
+    if (backslashes % 2 == 0) return quote + 1;
+  }
+}
+
+// Where the metadata of an object ends, before its closing brace; npos when the object does not begin with kind,
+// apiVersion and metadata, as all do that are written from Protobuf.
+size_t metadata_end(std::string_view json) {
+  size_t at = 1;
+  for (const std::string_view key : {"\"kind\":", "\"apiVersion\":"}) {
+    if (json.substr(at).starts_with(key)) at = string_end(json, at + key.size()) + 1;
+  }
+  constexpr std::string_view kMetadata = "\"metadata\":{";
+  if (at >= json.size() || !json.substr(at).starts_with(kMetadata)) return std::string_view::npos;
+  at += kMetadata.size();
+  for (size_t depth = 0; at < json.size();) {
+    const char c = json[at];
+    if (c == '"') {
+      at = string_end(json, at);
+      continue;
+    }
+    if (c == '{' || c == '[') ++depth;
+    if (c == ']' || c == '}') {
+      if (depth == 0) return at;
+      --depth;
+    }
+    ++at;
+  }
+  return std::string_view::npos;
+}
+
+// Puts managedFields, the last member of metadata, into the object that begins at `from`.
+bool splice_managed(std::span<const ManagedEntry> entries, size_t from, std::string& out) {
+  const size_t end = metadata_end(std::string_view(out).substr(from));
+  if (end == std::string_view::npos) return false;
+  std::string member = out[from + end - 1] == '{' ? "\"managedFields\":" : ",\"managedFields\":";
+  append_managed_json(entries, member);
+  out.insert(from + end, member);
+  return true;
+}
+
 // The object's JSON, compact, without a newline; straight from Protobuf where that is possible.
 Result<Unit> append_json(const View& view, const ObjectSource& source, bool as_item, std::string& out) {
   const Form form = view.accepted.form;
-  if (is_stored_version(view) && !view.served->custom && form != Form::Table) {
-    std::string joined;
-    std::string_view body = source.body;
-    if (!source.managed.empty()) {
-      joined = join_managed(body, source.managed);
-      body = joined;
-    }
-    Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(body);
-    if (!envelope) return envelope.take_error();
-    codec::Shape shape;
-    if (!view.drop.empty()) shape.drop = &view.drop;
-    shape.metadata_only = form != Form::Object && view.accepted.meta_version == "v1";
-    if (form == Form::Object || shape.metadata_only) {
+  codec::Shape shape;
+  if (!view.drop.empty()) shape.drop = &view.drop;
+  shape.metadata_only = form != Form::Object && view.accepted.meta_version == "v1";
+  if (is_stored_version(view) && !view.served->custom && form != Form::Table &&
+      (form == Form::Object || shape.metadata_only)) {
+    const auto transcode = [&](std::string_view body) -> Result<Unit> {
+      Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(body);
+      if (!envelope) return envelope.take_error();
       const codec::TypeMeta meta = as_item ? codec::TypeMeta{} : envelope->type;
       return codec::protobuf_to_json(*view.served->stored->type, envelope->message, meta, shape, out,
                                      {.gates = view.gates});
+    };
+    if (source.managed.empty()) return transcode(source.body);
+    // Owners go in as text: nobody reads them again to check them. What is dropped may lie inside of them.
+    const size_t from = out.size();
+    if (view.drop.empty()) {
+      Result<Unit> written = transcode(source.body);
+      if (!written || splice_managed(source.managed, from, out)) return written;
+      out.resize(from);
     }
+    return transcode(join_managed(source.body, source.managed));
   }
   Arena arena;
   Result<Value> tree = tree_of(arena, view, source);
@@ -261,6 +311,66 @@ ListKind list_kind(const View& view) {
 
 }  // namespace
 
+namespace {
+
+size_t varint_size(uint64_t value) {
+  size_t bytes = 1;
+  while (value >>= 7) ++bytes;
+  return bytes;
+}
+
+// The size of a message whose metadata, its first field, grows by so much. Nothing: it does not begin with metadata.
+std::optional<size_t> grown_size(std::string_view message, size_t growth) {
+  if (growth == 0) return message.size();
+  if (message.empty() || message[0] != '\x0a') return std::nullopt;
+  uint64_t metadata = 0;
+  size_t at = 1;
+  for (int shift = 0; shift < 63; shift += 7) {
+    if (at == message.size()) return std::nullopt;
+    const auto byte = static_cast<unsigned char>(message[at++]);
+    metadata |= uint64_t{byte & 0x7fu} << shift;
+    if (byte < 0x80) return message.size() + growth + varint_size(metadata + growth) - (at - 1);
+  }
+  return std::nullopt;
+}
+
+constexpr char kItems = '\x12';  // Field 2 of every list.
+
+// An item whose canonical body needs nothing but its owners.
+struct Spliced {
+  std::string_view message;  // Of the body.
+  std::string_view managed;  // Encoded; good until the next item of this thread.
+  size_t bytes;              // With owners.
+};
+
+std::optional<Spliced> spliced(const View& view, const ObjectSource& source) {
+  if (view.accepted.form != Form::Object || !is_stored_version(view) || !view.drop.empty()) return std::nullopt;
+  Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(source.body);
+  if (!envelope) return std::nullopt;
+  thread_local std::string managed;
+  managed.clear();
+  append_managed_protobuf(source.managed, managed);
+  const std::optional<size_t> bytes = grown_size(envelope->message, managed.size());
+  if (!bytes) return std::nullopt;
+  return Spliced{envelope->message, managed, *bytes};
+}
+
+Result<Unit> append_spliced(const Spliced& item, std::string& out) {
+  out += kItems;
+  put_varint(out, item.bytes);
+  const size_t begin = out.size();
+  if (item.managed.empty()) {
+    out += item.message;
+  } else {
+    Result<Unit> written = codec::change_metadata(item.message, {.managed_fields = item.managed}, out);
+    if (!written) return written;
+  }
+  assert(out.size() - begin == item.bytes);
+  return Unit{};
+}
+
+}  // namespace
+
 Result<std::string> ListRenderer::protobuf_item(const ObjectSource& source) const {
   std::string enveloped;
   if (view_.accepted.form == Form::Object && is_stored_version(view_) && view_.drop.empty()) {
@@ -277,13 +387,17 @@ Result<std::string> ListRenderer::protobuf_item(const ObjectSource& source) cons
   }
   Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(enveloped);
   if (!envelope) return envelope.take_error();
-  std::string item = "\x12";  // Field 2 of every list: items.
+  std::string item(1, kItems);
   put_varint(item, envelope->message.size());
   item += envelope->message;
   return item;
 }
 
 Result<Unit> ListRenderer::measure(const ObjectSource& source) {
+  if (const std::optional<Spliced> known = spliced(view_, source)) {
+    items_bytes_ += 1 + varint_size(known->bytes) + known->bytes;
+    return Unit{};
+  }
   Result<std::string> item = protobuf_item(source);
   if (!item) return item.take_error();
   items_bytes_ += item->size();
@@ -367,6 +481,7 @@ Result<Unit> ListRenderer::item(const ObjectSource& source, std::string& out) {
       return append_json(view_, source, view_.accepted.form == Form::Object, out);
     }
     case Format::Protobuf: {
+      if (const std::optional<Spliced> known = spliced(view_, source)) return append_spliced(*known, out);
       Result<std::string> item = protobuf_item(source);
       if (!item) return item.take_error();
       out += *item;
