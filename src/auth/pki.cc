@@ -143,16 +143,24 @@ Result<std::pair<std::string, std::string>> make_key_pair() {
   return std::pair(pem_of([&](BIO* bio) { PEM_write_bio_PUBKEY(bio, key.get()); }), private_pem(key.get()));
 }
 
-Result<net::Identity> make_certificate(const CertificateRequest& request, const net::Identity* authority) {
+namespace {
+
+// An identity as OpenSSL has it: reading it from PEM again costs more than making it.
+struct Parsed {
+  Ptr<X509> certificate;
+  Ptr<EVP_PKEY> key;
+};
+
+struct Made {
+  net::Identity identity;
+  Parsed parsed;
+};
+
+// Signed by `authority`, or by itself.
+Result<Made> make_signed(const CertificateRequest& request, const Parsed* authority) {
   Ptr<EVP_PKEY> key(EVP_EC_gen("P-256"));
   if (!key) return openssl_failure("cannot make a key");
-  Ptr<X509> issuer;
-  Ptr<EVP_PKEY> issuer_key;
-  if (authority != nullptr) {
-    issuer = certificate_of(authority->certificate_pem);
-    issuer_key = key_of(authority->key_pem);
-    if (!issuer || !issuer_key) return openssl_failure("cannot read the authority that is to sign a certificate");
-  }
+  X509* const issuer = authority == nullptr ? nullptr : authority->certificate.get();
   Ptr<X509> certificate(X509_new());
   X509* const x = certificate.get();
   X509_set_version(x, 2);
@@ -169,7 +177,7 @@ Result<net::Identity> make_certificate(const CertificateRequest& request, const 
   X509_NAME* subject = X509_get_subject_name(x);
   for (const std::string& organization : request.organizations) add_name(subject, "O", organization);
   add_name(subject, "CN", request.common_name);
-  X509* const signer = issuer ? issuer.get() : x;
+  X509* const signer = issuer != nullptr ? issuer : x;
   X509_set_issuer_name(x, X509_get_subject_name(signer));
 
   using Use = CertificateRequest::Use;
@@ -182,7 +190,7 @@ Result<net::Identity> make_certificate(const CertificateRequest& request, const 
     add_extension(x, signer, NID_ext_key_usage, request.use == Use::Server ? "serverAuth" : "clientAuth");
   }
   add_extension(x, signer, NID_subject_key_identifier, "hash");
-  if (issuer) add_extension(x, signer, NID_authority_key_identifier, "keyid");
+  if (issuer != nullptr) add_extension(x, signer, NID_authority_key_identifier, "keyid");
   std::string names;
   for (const std::string& name : request.dns_names) names += (names.empty() ? "DNS:" : ",DNS:") + name;
   for (const std::string& address : request.addresses) names += (names.empty() ? "IP:" : ",IP:") + address;
@@ -191,10 +199,33 @@ Result<net::Identity> make_certificate(const CertificateRequest& request, const 
   }
   if (!names.empty()) add_extension(x, signer, NID_subject_alt_name, names);
 
-  if (X509_sign(x, issuer_key ? issuer_key.get() : key.get(), EVP_sha256()) == 0) {
+  if (X509_sign(x, authority == nullptr ? key.get() : authority->key.get(), EVP_sha256()) == 0) {
     return openssl_failure("cannot sign the certificate of " + request.common_name);
   }
-  return net::Identity{pem_of([&](BIO* bio) { PEM_write_bio_X509(bio, x); }), private_pem(key.get())};
+  net::Identity identity{pem_of([&](BIO* bio) { PEM_write_bio_X509(bio, x); }), private_pem(key.get())};
+  return Made{std::move(identity), {std::move(certificate), std::move(key)}};
+}
+
+Result<Parsed> parse(const net::Identity& identity) {
+  Parsed parsed{certificate_of(identity.certificate_pem), key_of(identity.key_pem)};
+  if (!parsed.certificate || !parsed.key) {
+    return openssl_failure("cannot read the authority that is to sign a certificate");
+  }
+  return parsed;
+}
+
+}  // namespace
+
+Result<net::Identity> make_certificate(const CertificateRequest& request, const net::Identity* authority) {
+  std::optional<Parsed> parsed;
+  if (authority != nullptr) {
+    Result<Parsed> read = parse(*authority);
+    if (!read) return read.take_error();
+    parsed = std::move(*read);
+  }
+  Result<Made> made = make_signed(request, parsed ? &*parsed : nullptr);
+  if (!made) return made.take_error();
+  return std::move(made->identity);
 }
 
 namespace {
@@ -206,12 +237,12 @@ class Files {
       : certificate_path_(directory + "/" + name + ".crt"), key_path_(directory + "/" + name + ".key") {}
 
   // An empty identity when the files are not there.
-  Result<net::Identity> read() const {
+  Result<Made> read() const {
     Result<std::string> certificate = read_file(certificate_path_);
     Result<std::string> key = read_file(key_path_);
     const bool absent = !certificate && !key && certificate.error().reason == Reason::NotFound &&
                         key.error().reason == Reason::NotFound;
-    if (absent) return net::Identity{};
+    if (absent) return Made{};
     if (!certificate) return certificate.take_error();
     if (!key) return key.take_error();
     Ptr<X509> x = certificate_of(*certificate);
@@ -220,7 +251,7 @@ class Files {
     if (!x) return bad_request(certificate_path_ + " holds no certificate in PEM form");
     if (!k) return bad_request(key_path_ + " holds no private key in PEM form");
     if (!matches(x.get(), k.get())) return bad_request(key_path_ + " is not the key of " + certificate_path_);
-    return net::Identity{std::move(*certificate), std::move(*key)};
+    return Made{{std::move(*certificate), std::move(*key)}, {std::move(x), std::move(k)}};
   }
 
   Result<Unit> write(const net::Identity& identity) const {
@@ -235,25 +266,23 @@ class Files {
 
 // What is there if it still fits `request`, else a new one. Authorities are kept whatever their age: replacing one
 // would cut off everybody who trusts it.
-Result<net::Identity> ensure(const std::string& directory, const std::string& name, const CertificateRequest& request,
-                             const net::Identity* authority) {
+Result<Made> ensure(const std::string& directory, const std::string& name, const CertificateRequest& request,
+                    const Parsed* authority) {
   Files files(directory, name);
-  Result<net::Identity> found = files.read();
+  Result<Made> found = files.read();
   if (!found) return found;
-  if (!found->certificate_pem.empty()) {
-    Ptr<X509> x = certificate_of(found->certificate_pem);
-    bool keep = authority == nullptr || (lasts(x.get(), kRenewBefore) && covers(x.get(), request));
+  if (X509* const x = found->parsed.certificate.get(); x != nullptr) {
+    bool keep = authority == nullptr || (lasts(x, kRenewBefore) && covers(x, request));
     if (keep && authority != nullptr) {
-      Ptr<X509> issuer = certificate_of(authority->certificate_pem);
-      Ptr<EVP_PKEY> issuer_key(X509_get_pubkey(issuer.get()));
-      keep = X509_verify(x.get(), issuer_key.get()) == 1;
+      Ptr<EVP_PKEY> issuer_key(X509_get_pubkey(authority->certificate.get()));
+      keep = X509_verify(x, issuer_key.get()) == 1;
       ERR_clear_error();
     }
     if (keep) return found;
   }
-  Result<net::Identity> made = make_certificate(request, authority);
+  Result<Made> made = make_signed(request, authority);
   if (!made) return made;
-  if (Result<Unit> written = files.write(*made); !written) return written.take_error();
+  if (Result<Unit> written = files.write(made->identity); !written) return written.take_error();
   return made;
 }
 
@@ -267,11 +296,13 @@ Result<Pki> ensure_pki(const PkiOptions& options) {
   if (failed) return internal_error("cannot create " + dir + ": " + failed.message());
 
   Pki pki;
-  auto make = [&](net::Identity& into, const char* name, CertificateRequest request,
-                  const net::Identity* authority) -> std::optional<Error> {
-    Result<net::Identity> made = ensure(dir, name, request, authority);
+  Parsed parsed_authority, parsed_proxy_authority;
+  auto make = [&](net::Identity& into, const char* name, CertificateRequest request, const Parsed* authority,
+                  Parsed* parsed = nullptr) -> std::optional<Error> {
+    Result<Made> made = ensure(dir, name, request, authority);
     if (!made) return made.take_error();
-    into = std::move(*made);
+    into = std::move(made->identity);
+    if (parsed != nullptr) *parsed = std::move(made->parsed);
     return std::nullopt;
   };
   CertificateRequest serving{.common_name = "kube-apiserver",
@@ -299,12 +330,14 @@ Result<Pki> ensure_pki(const PkiOptions& options) {
                               .use = Use::Client,
                               .valid = kLeafDays};
   };
-  if (auto e = make(pki.authority, "ca", authority("holdfast-ca"), nullptr)) return std::move(*e);
-  if (auto e = make(pki.serving, "apiserver", serving, &pki.authority)) return std::move(*e);
-  if (auto e = make(pki.admin, "admin", client("kubernetes-admin", {std::string(kMastersGroup)}), &pki.authority))
+  if (auto e = make(pki.authority, "ca", authority("holdfast-ca"), nullptr, &parsed_authority)) return std::move(*e);
+  if (auto e = make(pki.serving, "apiserver", serving, &parsed_authority)) return std::move(*e);
+  if (auto e = make(pki.admin, "admin", client("kubernetes-admin", {std::string(kMastersGroup)}), &parsed_authority))
     return std::move(*e);
-  if (auto e = make(pki.proxy_authority, "front-proxy-ca", authority("front-proxy-ca"), nullptr)) return std::move(*e);
-  if (auto e = make(pki.proxy_client, "front-proxy-client", client("front-proxy-client", {}), &pki.proxy_authority))
+  if (auto e =
+          make(pki.proxy_authority, "front-proxy-ca", authority("front-proxy-ca"), nullptr, &parsed_proxy_authority))
+    return std::move(*e);
+  if (auto e = make(pki.proxy_client, "front-proxy-client", client("front-proxy-client", {}), &parsed_proxy_authority))
     return std::move(*e);
 
   const std::string public_path = dir + "/sa.pub";

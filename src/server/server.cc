@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
+#include <malloc.h>
 #include <net/if.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -522,6 +523,8 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
       auth::make_kubeconfig({.server = s.url(), .ca_pem = s.pki.authority.certificate_pem, .identity = s.pki.admin});
   if (Result<Unit> written = auth::write_file(s.kubeconfig_path, kubeconfig, true); !written)
     return written.take_error();
+  // Starting took more memory than being idle does, and where a server is started for each test there are many.
+  s.background->post([] { malloc_trim(0); });
   return std::unique_ptr<Server>(new Server(std::move(state)));
 }
 
