@@ -1,0 +1,6 @@
+#!/usr/bin/env bash
+# Time from exec to ready (the kubeconfig is there) on an empty data directory, and memory when idle: ./dev bench start [count]
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cmake --build build/release --target holdfast >/dev/null
+exec python3 bench/start.py build/release/bin/holdfast "${1:-20}"
