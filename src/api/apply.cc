@@ -12,20 +12,6 @@
 namespace holdfast::api {
 namespace {
 
-std::string_view json_kind(const Value& value) {
-  switch (value.kind()) {
-    case Value::Kind::Bool:
-      return "bool";
-    case Value::Kind::Int:
-    case Value::Kind::Double:
-      return "number";
-    case Value::Kind::String:
-      return "string";
-    default:
-      return "array";
-  }
-}
-
 Result<Value> decode_config(Call& call, PatchType type, std::string_view bytes, std::vector<std::string>& duplicates) {
   if (type == PatchType::ApplyCbor) {
     Result<Value> value = codec::decode_cbor(call.arena, bytes);

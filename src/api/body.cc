@@ -76,28 +76,12 @@ Error not_handled(const Found& found, const Expected& expected, std::string_view
                      std::string(expected.kind) + ": " + std::string(why));
 }
 
-std::string_view go_kind_name(const Value& value) {
-  switch (value.kind()) {
-    case Value::Kind::Bool:
-      return "bool";
-    case Value::Kind::Int:
-    case Value::Kind::Double:
-      return "number";
-    case Value::Kind::String:
-      return "string";
-    case Value::Kind::List:
-      return "array";
-    default:
-      return "object";
-  }
-}
-
 // apiVersion and kind, completed from the URL where they are missing.
 Result<Found> find_kind(const Value& tree, const Expected& expected, std::string_view bytes) {
   constexpr std::string_view kPrefix = "couldn't get version/kind; json parse error: json: cannot unmarshal ";
   if (!tree.is_map() && !tree.is_null()) {
     return unrecognized(expected,
-                        std::string(kPrefix) + std::string(go_kind_name(tree)) +
+                        std::string(kPrefix) + std::string(json_kind(tree)) +
                             " into Go value of type struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; "
                             "Kind string \"json:\\\"kind,omitempty\\\"\" }",
                         bytes);
@@ -106,7 +90,7 @@ Result<Found> find_kind(const Value& tree, const Expected& expected, std::string
     const Value* value = tree.find(key);
     if (value != nullptr && !value->is_null() && !value->is_string()) {
       return unrecognized(expected,
-                          std::string(kPrefix) + std::string(go_kind_name(*value)) + " into Go struct field ." +
+                          std::string(kPrefix) + std::string(json_kind(*value)) + " into Go struct field ." +
                               std::string(key) + " of type string",
                           bytes);
     }
@@ -271,6 +255,24 @@ Result<Value> finish_custom_body(Call& call, const Value& tree, Format format, c
 }
 
 }  // namespace
+
+std::string_view json_kind(const Value& value) {
+  switch (value.kind()) {
+    case Value::Kind::Null:
+      return "null";
+    case Value::Kind::Bool:
+      return "bool";
+    case Value::Kind::Int:
+    case Value::Kind::Double:
+      return "number";
+    case Value::Kind::String:
+      return "string";
+    case Value::Kind::List:
+      return "array";
+    default:
+      return "object";
+  }
+}
 
 Expected expected_of(const Served& served) {
   return {served.resource->group, served.resource->version, served.resource->kind, served.resource->type};
@@ -446,6 +448,20 @@ Result<std::string> effective_manager(Call& call, const WriteOptions& options, c
     return *declared.field_manager;
   }
   return ownership::manager_name(options.field_manager, call.request.headers.get("user-agent"));
+}
+
+Result<WriteBody> read_write_body(Call& call, WriteKind kind, std::string_view bytes, Format format) {
+  Result<WriteOptions> options = parse_write_options(call.query, kind);
+  if (!options) return options.take_error();
+  Result<Value> decoded = decode_body(call, bytes, format, expected_of(*call.served), options->field_validation);
+  if (!decoded) return decoded.take_error();
+  Result<DeclaredOptions> declared = take_declared_options(call, *decoded);
+  if (!declared) return declared.take_error();
+  Result<std::string> manager =
+      effective_manager(call, *options, *declared, declared->object.text_at("metadata", "name"));
+  if (!manager) return manager.take_error();
+  options->field_manager = std::move(*manager);
+  return WriteBody{declared->object, std::move(*options)};
 }
 
 // --- Names, namespaces, owners ---

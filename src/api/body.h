@@ -28,6 +28,9 @@ Result<Value> decode_body(Call& call, std::string_view bytes, Format format, con
 // An empty managedFields list resets ownership, but no typed object keeps an empty list: it is put back here.
 Value with_ownership_reset(Arena& arena, const Value& typed, const Value& sent);
 
+// The name of a value's kind in the words of Go's JSON decoder: "cannot unmarshal array into ...".
+std::string_view json_kind(const Value& value);
+
 // metadata.options (gate DeclarativeFieldManager): taken out of the object, wherever it came from.
 struct DeclaredOptions {
   Value object;                              // Without them.
@@ -39,6 +42,13 @@ Result<DeclaredOptions> take_declared_options(Call& call, const Value& object);
 // differ.
 Result<std::string> effective_manager(Call& call, const WriteOptions& options, const DeclaredOptions& declared,
                                       std::string_view object_name);
+
+// The object of a POST or PUT without metadata.options, and the request's options with the manager that counts.
+struct WriteBody {
+  Value object;
+  WriteOptions options;
+};
+Result<WriteBody> read_write_body(Call& call, WriteKind kind, std::string_view bytes, Format format);
 
 // --- Checks of names and namespaces, in the words of the API's handlers ---
 

@@ -64,12 +64,9 @@ class BuiltinCodec final : public ObjectCodec {
     Arena arena;
     Result<Value> object = tree(arena, body);
     if (!object) return object.take_error();
-    Draft draft(arena, *object);
-    Draft::Node metadata = draft.root().child("metadata");
-    metadata.remove("resourceVersion");
-    if (!managed.empty()) metadata.set("managedFields", managed_fields_value(arena, managed));
+    const Value stored = stored_form(arena, *object, managed);
     std::string json;
-    codec::encode_json(is_definition_ ? crd::stored_definition(arena, draft.value()) : draft.value(), json);
+    codec::encode_json(is_definition_ ? crd::stored_definition(arena, stored) : stored, json);
     json += '\n';
     return json;
   }

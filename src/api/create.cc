@@ -20,18 +20,10 @@ Value without_system_metadata(Arena& arena, const Value& object) {
 }
 
 Task<Result<Written>> create_from_body(Call& call, const std::string& bytes, Format format) {
-  Result<WriteOptions> options = parse_write_options(call.query, WriteKind::Create);
-  if (!options) co_return options.take_error();
-  Result<Value> decoded = decode_body(call, bytes, format, expected_of(*call.served), options->field_validation);
-  if (!decoded) co_return decoded.take_error();
-  Result<DeclaredOptions> declared = take_declared_options(call, *decoded);
-  if (!declared) co_return declared.take_error();
-  Result<std::string> manager =
-      effective_manager(call, *options, *declared, declared->object.text_at("metadata", "name"));
-  if (!manager) co_return manager.take_error();
-  options->field_manager = *manager;
+  Result<WriteBody> body = read_write_body(call, WriteKind::Create, bytes, format);
+  if (!body) co_return body.take_error();
 
-  Result<Value> placed = with_request_namespace(call, without_system_metadata(call.arena, declared->object));
+  Result<Value> placed = with_request_namespace(call, without_system_metadata(call.arena, body->object));
   if (!placed) co_return placed.take_error();
   Draft draft(call.arena, without_repeated_owners(call, *placed, false));
   call.served->object_rules->set_defaults(call.arena, draft.root());
@@ -40,12 +32,13 @@ Task<Result<Written>> create_from_body(Call& call, const std::string& bytes, For
 
   ownership::UpdateResult owned =
       call.served->managers->at(kinds::Endpoint::Main)
-          .update(call.arena, {.object = object, .manager = *manager, .now = call.view.now});
-  Result<NextObject> next = co_await run_mutation(call, AdmissionOperation::Create, *options, *manager,
-                                                  NextObject{owned.object, std::move(owned.managed)}, nullptr);
+          .update(call.arena, {.object = object, .manager = body->options.field_manager, .now = call.view.now});
+  Result<NextObject> next =
+      co_await run_mutation(call, AdmissionOperation::Create, body->options, body->options.field_manager,
+                            NextObject{owned.object, std::move(owned.managed)}, nullptr);
   if (!next) co_return next.take_error();
   next->object = without_repeated_owners(call, next->object, true);
-  co_return co_await create_object(call, *options, std::move(*next));
+  co_return co_await create_object(call, body->options, std::move(*next));
 }
 
 }  // namespace

@@ -164,12 +164,8 @@ class CustomCodec final : public ObjectCodec {
     Arena arena;
     Result<Value> object = codec::decode_json(arena, body);
     if (!object) return object.take_error();
-    Draft draft(arena, *object);
-    Draft::Node metadata = draft.root().child("metadata");
-    metadata.remove("resourceVersion");
-    if (!managed.empty()) metadata.set("managedFields", managed_fields_value(arena, managed));
     std::string json;
-    codec::encode_json_sorted(draft.value(), json);
+    codec::encode_json_sorted(stored_form(arena, *object, managed), json);
     json += '\n';
     return json;
   }

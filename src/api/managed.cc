@@ -54,6 +54,14 @@ Value managed_fields_value(Arena& arena, std::span<const ManagedEntry> entries) 
   return list.build();
 }
 
+Value stored_form(Arena& arena, const Value& object, std::span<const ManagedEntry> entries) {
+  Draft draft(arena, object);
+  Draft::Node metadata = draft.root().child("metadata");
+  metadata.remove("resourceVersion");
+  if (!entries.empty()) metadata.set("managedFields", managed_fields_value(arena, entries));
+  return draft.value();
+}
+
 std::vector<ManagedEntry> managed_entries(Arena& arena, const Value* list) {
   std::vector<ManagedEntry> entries;
   if (list == nullptr || !list->is_list()) return entries;

@@ -26,22 +26,6 @@ std::string joined(const std::vector<std::string>& texts) {
   return out;
 }
 
-std::string_view json_kind(const Value& value) {
-  switch (value.kind()) {
-    case Value::Kind::Bool:
-      return "bool";
-    case Value::Kind::Int:
-    case Value::Kind::Double:
-      return "number";
-    case Value::Kind::String:
-      return "string";
-    case Value::Kind::List:
-      return "array";
-    default:
-      return "object";
-  }
-}
-
 // Members of operations that Kubernetes does not know are findings of field validation.
 void find_unknown_members(const Value& patch, std::vector<std::string>& findings) {
   for (size_t i = 0; i < patch.items().size(); ++i) {

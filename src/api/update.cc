@@ -31,18 +31,10 @@ Task<Result<NextObject>> replace(Call& call, const WriteOptions& options, kinds:
 }
 
 Task<Result<Written>> update_from_body(Call& call, const std::string& bytes, Format format, kinds::Endpoint endpoint) {
-  Result<WriteOptions> options = parse_write_options(call.query, WriteKind::Update);
-  if (!options) co_return options.take_error();
-  Result<Value> decoded = decode_body(call, bytes, format, expected_of(*call.served), options->field_validation);
-  if (!decoded) co_return decoded.take_error();
-  Result<DeclaredOptions> declared = take_declared_options(call, *decoded);
-  if (!declared) co_return declared.take_error();
-  Result<std::string> manager =
-      effective_manager(call, *options, *declared, declared->object.text_at("metadata", "name"));
-  if (!manager) co_return manager.take_error();
-  options->field_manager = *manager;
+  Result<WriteBody> body = read_write_body(call, WriteKind::Update, bytes, format);
+  if (!body) co_return body.take_error();
 
-  Result<Value> placed = with_request_namespace(call, declared->object);
+  Result<Value> placed = with_request_namespace(call, body->object);
   if (!placed) co_return placed.take_error();
   Result<Unit> named = check_name(call, *placed);
   if (!named) co_return named.take_error();
@@ -52,13 +44,13 @@ Task<Result<Written>> update_from_body(Call& call, const std::string& bytes, For
   record_request(call, object);
 
   WriteRequest request;
-  request.options = *options;
+  request.options = body->options;
   request.endpoint = endpoint;
   request.may_create = endpoint == kinds::Endpoint::Main && call.served->rules->put_creates;
   if (const std::string_view uid = object.text_at("metadata", "uid"); !uid.empty()) request.uid = std::string(uid);
-  const WriteOptions chosen = *options;
-  co_return co_await write_object(
-      call, std::move(request), [&](const LiveObject* live) { return replace(call, chosen, endpoint, object, live); });
+  co_return co_await write_object(call, std::move(request), [&](const LiveObject* live) {
+    return replace(call, body->options, endpoint, object, live);
+  });
 }
 
 }  // namespace

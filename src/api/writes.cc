@@ -52,6 +52,14 @@ Result<std::string> body_before_defaults(Call& call, const Value& prepared) {
   return call.storage().codec().body_of(call.arena, prepared);
 }
 
+// What was stored, with the revision at which it was.
+void set_revision(Arena& arena, const ObjectCodec& codec, std::string_view body, Revision revision, Written& written) {
+  written.body = codec.with_revision(body, revision);
+  written.stored =
+      with_path(arena, written.stored, std::array{std::string_view("metadata"), std::string_view("resourceVersion")},
+                Value::string(arena, std::to_string(revision.value)));
+}
+
 // Removed by this update rather than stored: it was deleted before and its last finalizer is gone.
 bool ends_with_update(const Value& next, const Value& old) {
   if (!next.items_at("metadata", "finalizers").empty()) return false;
@@ -188,11 +196,7 @@ Task<Result<UpdateAttempt>> update_once(Call& call, const WriteRequest& request,
     }
     if (std::holds_alternative<store::Conflict>(*result)) co_return UpdateAttempt{};
     lease.keep();
-    const Revision revision = std::get<store::Committed>(*result).revision;
-    written.body = storage.codec().with_revision(*body, revision);
-    written.stored =
-        with_path(arena, stored, std::array{std::string_view("metadata"), std::string_view("resourceVersion")},
-                  Value::string(arena, std::to_string(revision.value)));
+    set_revision(arena, storage.codec(), *body, std::get<store::Committed>(*result).revision, written);
     co_return UpdateAttempt{std::move(written)};
   }
   co_return internal_error("unreachable");
@@ -537,11 +541,7 @@ Task<Result<Written>> create_object(Call& call, const WriteOptions& options, Nex
           break;
         }
         lease.keep();
-        const Revision revision = std::get<store::Committed>(*result).revision;
-        written.body = storage.codec().with_revision(*body, revision);
-        written.stored =
-            with_path(arena, stored, std::array{std::string_view("metadata"), std::string_view("resourceVersion")},
-                      Value::string(arena, std::to_string(revision.value)));
+        set_revision(arena, storage.codec(), *body, std::get<store::Committed>(*result).revision, written);
         co_return written;
       }
     }

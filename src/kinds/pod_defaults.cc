@@ -6,37 +6,6 @@
 namespace holdfast::kinds {
 namespace {
 
-constexpr std::string_view kVolumeSources[] = {"hostPath",
-                                               "emptyDir",
-                                               "gcePersistentDisk",
-                                               "awsElasticBlockStore",
-                                               "gitRepo",
-                                               "secret",
-                                               "nfs",
-                                               "iscsi",
-                                               "glusterfs",
-                                               "persistentVolumeClaim",
-                                               "rbd",
-                                               "flexVolume",
-                                               "cinder",
-                                               "cephfs",
-                                               "flocker",
-                                               "downwardAPI",
-                                               "fc",
-                                               "azureFile",
-                                               "configMap",
-                                               "vsphereVolume",
-                                               "quobyte",
-                                               "azureDisk",
-                                               "projected",
-                                               "photonPersistentDisk",
-                                               "portworxVolume",
-                                               "scaleIO",
-                                               "storageos",
-                                               "csi",
-                                               "ephemeral",
-                                               "image"};
-
 void default_http_get(Draft::Node handler) {
   if (Draft::Node http = handler.existing("httpGet")) {
     http.set_if_zero("path", Value::string("/"));
@@ -94,7 +63,7 @@ void default_downward_items(Draft::Node source) {
 
 void default_volume(Arena& arena, Draft::Node volume) {
   bool any = false;
-  for (const std::string_view key : kVolumeSources) any = any || is_set(volume.value(), key);
+  for (const Member& member : volume.value().members()) any = any || (member.key != "name" && !member.value.is_null());
   if (!any) volume.set("emptyDir", Value::empty_map());
   const Value mode = Value::integer(0644);
   for (const std::string_view key : {"secret", "configMap", "downwardAPI", "projected"}) {

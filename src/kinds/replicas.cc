@@ -188,16 +188,7 @@ void validate_replication_controller(Context& context, const Value& object, Fiel
     errors.invalid(here.child("metadata.labels"), shown_sorted(labels), "`selector` does not match template `labels`");
     break;
   }
-  PodOptions options;
-  options.allow_privileged = context.allow_privileged;
-  validate_pod_template(pod_template, options, here, errors);
-  if (pod_template.text_at("spec", "restartPolicy") != "Always") {
-    errors.not_supported(here.child("spec.restartPolicy"), pod_template.text_at("spec", "restartPolicy"), {"Always"});
-  }
-  if (is_set(sub(pod_template, "spec"), "activeDeadlineSeconds")) {
-    errors.forbidden(here.child("spec.activeDeadlineSeconds"),
-                     "activeDeadlineSeconds in ReplicationController is not Supported");
-  }
+  validate_lasting_template(context, pod_template, "ReplicationController", here, errors);
 }
 
 }  // namespace

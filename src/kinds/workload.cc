@@ -41,6 +41,20 @@ void validate_selector(const Value& spec, std::string_view kind, const Path& at,
   }
 }
 
+void validate_lasting_template(Context& context, const Value& pod_template, std::string_view kind, const Path& at,
+                               FieldErrors& errors) {
+  PodOptions options;
+  options.allow_privileged = context.allow_privileged;
+  validate_pod_template(pod_template, options, at, errors);
+  if (pod_template.text_at("spec", "restartPolicy") != "Always") {
+    errors.not_supported(at.child("spec.restartPolicy"), pod_template.text_at("spec", "restartPolicy"), {"Always"});
+  }
+  if (is_set(sub(pod_template, "spec"), "activeDeadlineSeconds")) {
+    errors.forbidden(at.child("spec.activeDeadlineSeconds"),
+                     "activeDeadlineSeconds in " + std::string(kind) + " is not Supported");
+  }
+}
+
 void validate_replica_template(Context& context, const Value& spec, std::string_view kind, const Path& at,
                                FieldErrors& errors) {
   const Value& pod_template = sub(spec, "template");
@@ -50,16 +64,7 @@ void validate_replica_template(Context& context, const Value& spec, std::string_
   if (!selects(spec.find("selector"), labels)) {
     errors.invalid(here.child("metadata.labels"), shown_sorted(labels), "`selector` does not match template `labels`");
   }
-  PodOptions options;
-  options.allow_privileged = context.allow_privileged;
-  validate_pod_template(pod_template, options, here, errors);
-  if (pod_template.text_at("spec", "restartPolicy") != "Always") {
-    errors.not_supported(here.child("spec.restartPolicy"), pod_template.text_at("spec", "restartPolicy"), {"Always"});
-  }
-  if (is_set(sub(pod_template, "spec"), "activeDeadlineSeconds")) {
-    errors.forbidden(here.child("spec.activeDeadlineSeconds"),
-                     "activeDeadlineSeconds in " + std::string(kind) + " is not Supported");
-  }
+  validate_lasting_template(context, pod_template, kind, here, errors);
 }
 
 void validate_selector_unchanged(const Value& next, const Value& old, FieldErrors& errors) {

@@ -16,6 +16,9 @@ int64_t int_or_percent(const Value& value);
 void validate_selector(const Value& spec, std::string_view kind, const Path& at, FieldErrors& errors, bool& valid);
 void validate_replica_template(Context& context, const Value& spec, std::string_view kind, const Path& at,
                                FieldErrors& errors);
+// A template of pods that are to run on: valid, and always restarting.
+void validate_lasting_template(Context& context, const Value& pod_template, std::string_view kind, const Path& at,
+                               FieldErrors& errors);
 void validate_selector_unchanged(const Value& next, const Value& old, FieldErrors& errors);
 
 // Counters of a status: not negative, none above `replicas`.
