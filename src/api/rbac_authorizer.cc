@@ -4,7 +4,6 @@
 #include <chrono>
 
 #include "api/storage.h"
-#include "base/hash.h"
 
 namespace holdfast::api {
 
@@ -13,9 +12,9 @@ namespace {
 constexpr std::string_view kGroup = "rbac.authorization.k8s.io";
 constexpr std::array<std::string_view, 4> kPlurals = {"roles", "clusterroles", "rolebindings", "clusterrolebindings"};
 
-// How old an index may be before the caches are looked at again. A change is in force after it reached the cache and
-// this has passed; looking at every request would cost big clusters a walk over their bindings each time.
-constexpr std::chrono::milliseconds kLookInterval{10};
+// How old an index may be before the caches are looked at again; a look costs four comparisons. A change is in force
+// after it reached the cache and this has passed.
+constexpr std::chrono::milliseconds kLookInterval{1};
 
 int64_t now_nanos() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
 
@@ -49,27 +48,24 @@ void RbacAuthorizer::refresh() const {
 
   const Registry::SnapshotRef served = registry->snapshot();
   std::array<Storage*, 4> storages{};
-  std::array<std::vector<cache::EntryRef>, 4> entries;
-  uint64_t fingerprint = 0;
+  std::array<std::optional<cache::Snapshot>, 4> now;
+  bool changed = !index_.load();
   for (size_t i = 0; i < kPlurals.size(); ++i) {
     const Served* resource = served->find(kGroup, "v1", kPlurals[i]);
     if (resource == nullptr || resource->storage == nullptr) return;
     storages[i] = resource->storage;
     Result<cache::Snapshot> snapshot = storages[i]->cache().snapshot();
     if (!snapshot) return;
-    entries[i] = snapshot->list({}).entries;
-    fingerprint = hash_combine(fingerprint, entries[i].size());
-    for (const cache::EntryRef& entry : entries[i]) {
-      fingerprint = hash_combine(hash_bytes(entry->key(), fingerprint), entry->revision().value);
-    }
+    changed = changed || !seen_[i] || !seen_[i]->same_objects(*snapshot);
+    now[i] = std::move(*snapshot);
   }
-  if (index_.load() && fingerprint == seen_) return;
+  if (!changed) return;
 
   Arena arena;
   std::vector<store::Blob> bodies;  // Trees hold views into them.
   std::array<rbac::Index::Objects, 4> objects;
   for (size_t i = 0; i < kPlurals.size(); ++i) {
-    for (const cache::EntryRef& entry : entries[i]) {
+    for (const cache::EntryRef& entry : now[i]->list({}).entries) {
       bodies.push_back(entry->body());
       Result<Value> tree = storages[i]->codec().tree(arena, *bodies.back());
       if (!tree) continue;
@@ -77,7 +73,7 @@ void RbacAuthorizer::refresh() const {
     }
   }
   index_.store(rbac::Index::build(objects[0], objects[1], objects[2], objects[3]));
-  seen_ = fingerprint;
+  seen_ = std::move(now);
 }
 
 }  // namespace holdfast::api

@@ -3,12 +3,15 @@
 // Threading: any thread. A decision reads an immutable index; whoever finds it out of date makes the next one.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "api/registry.h"
 #include "auth/auth.h"
+#include "cache/cache.h"
 #include "rbac/rbac.h"
 
 namespace holdfast::api {
@@ -27,9 +30,9 @@ class RbacAuthorizer final : public auth::Authorizer {
 
   std::atomic<const Registry*> registry_{nullptr};
   mutable std::atomic<std::shared_ptr<const rbac::Index>> index_;
-  mutable std::atomic<int64_t> next_look_{0};  // Of the steady clock, in nanoseconds.
-  mutable std::mutex mutex_;                   // Held while an index is made; guards seen_.
-  mutable uint64_t seen_ = 0;                  // What the index was made of.
+  mutable std::atomic<int64_t> next_look_{0};                   // Of the steady clock, in nanoseconds.
+  mutable std::mutex mutex_;                                    // Held while an index is made; guards seen_.
+  mutable std::array<std::optional<cache::Snapshot>, 4> seen_;  // What the index was made of.
 };
 
 }  // namespace holdfast::api

@@ -225,6 +225,8 @@ class Snapshot {
   Revision revision() const { return revision_; }
   uint64_t count() const;
   EntryRef find(std::string_view key) const;
+  // Whether nothing changed between the two: costs a comparison, whatever they hold.
+  bool same_objects(const Snapshot& other) const { return index_ == other.index_; }
   // Uses an index when the selector asks for an indexed field's value.
   ListPage list(const ListRequest& request) const;
 

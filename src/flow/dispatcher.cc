@@ -23,6 +23,11 @@ struct Dispatcher::LevelState {
   };
   std::unordered_map<std::string, Queue> queues;  // Of flows that wait.
   std::list<std::string> turns;                   // The same flows, who is next first.
+  struct Meters {
+    Gauge *running, *waiting;
+    Counter* dispatched;
+  };
+  std::map<std::string, Meters, std::less<>> meters;  // By flow schema: looking them up anew would cost more.
 };
 
 struct Dispatcher::State {
@@ -56,6 +61,14 @@ struct Dispatcher::State {
   bool has_seat(const LevelState& level) const {
     return level.running < level.nominal || (level.running < level.most && running_total < options.seats);
   }
+  const LevelState::Meters& meters_of(LevelState& level, std::string_view schema) {
+    if (const auto known = level.meters.find(schema); known != level.meters.end()) return known->second;
+    return level.meters
+        .emplace(std::string(schema), LevelState::Meters{&running.with({schema, level.level.name}),
+                                                         &waiting.with({schema, level.level.name}),
+                                                         &dispatched.with({schema, level.level.name})})
+        .first->second;
+  }
   void take(LevelState& level) {
     ++level.running;
     if (!level.level.exempt) ++running_total;
@@ -86,13 +99,15 @@ void Dispatcher::configure(const Schemas& schemas) {
 Task<Dispatcher::Entry> Dispatcher::enter(Flow flow, Executor& executor, RunAfter after) {
   State& s = *state_;
   const std::string level_name = flow.level->name;
-  auto granted = [&](LevelState& level) {
+  LevelState* level = nullptr;
+  const LevelState::Meters* meters = nullptr;
+  auto granted = [&] {
     Entry entry;
     entry.seat.from_ = this;
-    entry.seat.level_ = &level;
-    entry.seat.running_ = &s.running.with({flow.schema, level_name});
-    entry.seat.running_->add(1);
-    s.dispatched.with({flow.schema, level_name}).add();
+    entry.seat.level_ = level;
+    entry.seat.running_ = meters->running;
+    meters->running->add(1);
+    meters->dispatched->add();
     return entry;
   };
   auto refused = [&](std::string_view reason) {
@@ -102,7 +117,6 @@ Task<Dispatcher::Entry> Dispatcher::enter(Flow flow, Executor& executor, RunAfte
     return entry;
   };
 
-  LevelState* level = nullptr;
   std::shared_ptr<Waiter> waiter;
   std::string_view problem;
   {
@@ -110,6 +124,7 @@ Task<Dispatcher::Entry> Dispatcher::enter(Flow flow, Executor& executor, RunAfte
     const auto found = s.levels.find(level_name);
     if (found == s.levels.end()) co_return Entry{};  // Not configured yet.
     level = found->second.get();
+    meters = &s.meters_of(*level, flow.schema);
     const Level& config = level->level;
     const std::string key = std::string(flow.schema) + "/" + flow.distinguisher;
     if (config.exempt || (level->waiting == 0 && s.has_seat(*level))) {
@@ -132,10 +147,9 @@ Task<Dispatcher::Entry> Dispatcher::enter(Flow flow, Executor& executor, RunAfte
     }
   }
   if (!problem.empty()) co_return refused(problem);
-  if (!waiter) co_return granted(*level);
+  if (!waiter) co_return granted();
 
-  Gauge& waiting = s.waiting.with({flow.schema, level_name});
-  waiting.add(1);
+  meters->waiting->add(1);
   const bool seated = co_await from_callback<bool>(executor, [&](auto done) {
     const std::lock_guard lock(s.mutex);
     if (!waiter->waiting) {  // A seat came meanwhile.
@@ -155,9 +169,9 @@ Task<Dispatcher::Entry> Dispatcher::enter(Flow flow, Executor& executor, RunAfte
       end(false);
     });
   });
-  waiting.add(-1);
+  meters->waiting->add(-1);
   if (!seated) co_return refused("time-out");
-  co_return granted(*level);
+  co_return granted();
 }
 
 // Gives the seat to who is next: one request of each flow in turn.

@@ -111,8 +111,6 @@ struct Server::State {
   MetricRegistry metrics;
   std::atomic<bool> started{false};
   std::atomic<bool> stopping{false};
-  std::unique_ptr<auth::Authorizer> authorizer;
-  api::RbacAuthorizer* rbac = nullptr;  // The authorizer, if it is this.
   std::unique_ptr<StoreProbe> store_probe;
   std::unique_ptr<Health> health;
   std::unique_ptr<Pipeline> pipeline;
@@ -121,6 +119,8 @@ struct Server::State {
   std::unique_ptr<Auditor> auditor;  // Null: nothing is recorded.
   std::unique_ptr<api::FlowControl> flow;
   std::unique_ptr<ownership::Pool> pool;
+  std::unique_ptr<auth::Authorizer> authorizer;  // Remembers objects of the caches.
+  api::RbacAuthorizer* rbac = nullptr;           // The same, if it is this.
   std::unique_ptr<net::Loops> loops;
   std::unique_ptr<ThreadPool> background;
   std::unique_ptr<store::Store> store;

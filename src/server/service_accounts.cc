@@ -1,6 +1,8 @@
 #include "server/service_accounts.h"
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 
 #include "base/api_error.h"
 
@@ -68,17 +70,47 @@ auth::UserRef user_of(const tokens::Claims& claims) {
   return std::make_shared<const auth::UserInfo>(std::move(user));
 }
 
+// Tokens whose signature was found good. A client shows the same one with every request, and the signature is what
+// costs; everything else is looked at each time.
+class KnownTokens {
+ public:
+  std::shared_ptr<const tokens::Claims> find(std::string_view token) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = claims_.find(token);
+    return found == claims_.end() ? nullptr : found->second;
+  }
+  void add(std::string_view token, std::shared_ptr<const tokens::Claims> claims) {
+    const std::lock_guard lock(mutex_);
+    // Hardly ever: then all are verified once more.
+    if (claims_.size() >= kMost) claims_.clear();
+    claims_.emplace(std::string(token), std::move(claims));
+  }
+
+ private:
+  static constexpr size_t kMost = 4096;
+  mutable std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<const tokens::Claims>, std::less<>> claims_;  // Guarded by mutex_.
+};
+
 }  // namespace
 
 auth::TokenCheck service_account_tokens(std::shared_ptr<const tokens::Verifier> verifier,
                                         std::function<const api::Api*()> api, const Clock& clock) {
-  return [verifier = std::move(verifier), api = std::move(api), &clock](
+  return [verifier = std::move(verifier), api = std::move(api), &clock, known_tokens = std::make_shared<KnownTokens>()](
              std::string_view token, const std::vector<std::string>& audiences) -> Result<auth::TokenUser> {
     const api::Api* served = api();
-    if (served == nullptr || !verifier->recognizes(token)) return auth::TokenUser{};
+    if (served == nullptr) return auth::TokenUser{};
     const UnixTime now = clock.now();
-    Result<tokens::Claims> claims = verifier->verify(token, audiences, now);
-    if (!claims) return claims.take_error();
+    std::shared_ptr<const tokens::Claims> claims = known_tokens->find(token);
+    if (claims != nullptr) {
+      if (Result<Unit> good = tokens::Verifier::check(*claims, audiences, now); !good) return good.take_error();
+    } else {
+      if (!verifier->recognizes(token)) return auth::TokenUser{};
+      Result<tokens::Claims> verified = verifier->verify(token, audiences, now);
+      if (!verified) return verified.take_error();
+      claims = std::make_shared<const tokens::Claims>(std::move(*verified));
+      known_tokens->add(token, claims);
+    }
     if (Result<Unit> live = check_claims(*served, *claims, now); !live) return live.take_error();
     auth::TokenUser known;
     known.user = user_of(*claims);

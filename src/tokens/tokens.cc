@@ -326,23 +326,12 @@ Result<Claims> Verifier::verify(std::string_view token, const std::vector<std::s
   claims.issued = token_claims->int_at_or(0, "iat");
   claims.not_before = token_claims->int_at_or(0, "nbf");
   claims.id = token_claims->text_at("jti");
-  // Texts that a TokenReview shows; clocks may differ by a minute, as go-jose has it.
-  if (now.seconds - kLeewaySeconds > claims.expires) return refused("service account token has expired");
-  if (now.seconds + kLeewaySeconds < claims.not_before) return refused("service account token is not valid yet");
-  if (now.seconds + kLeewaySeconds < claims.issued) return refused("service account token is issued in the future");
   for (const Value& audience : token_claims->items_at("aud")) {
     if (audience.is_string()) claims.audiences.emplace_back(audience.as_string());
   }
   if (const std::string_view single = token_claims->text_at("aud"); !single.empty())
     claims.audiences.emplace_back(single);
-  const bool meant =
-      audiences.empty() || std::any_of(audiences.begin(), audiences.end(), [&](const std::string& audience) {
-        return std::find(claims.audiences.begin(), claims.audiences.end(), audience) != claims.audiences.end();
-      });
-  if (!meant) {
-    return refused("token audiences " + quoted_list(claims.audiences) + " is invalid for the target audiences " +
-                   quoted_list(audiences));
-  }
+  if (Result<Unit> good_now = check(claims, audiences, now); !good_now) return good_now.take_error();
   const Value* bound = token_claims->find("kubernetes.io");
   const auto account = bound == nullptr ? std::nullopt : reference_at(*bound, "serviceaccount");
   if (!account) return refused("the token names no service account");
@@ -356,6 +345,22 @@ Result<Claims> Verifier::verify(std::string_view token, const std::vector<std::s
   if (token_claims->text_at("sub") != claims.subject())
     return refused("the token's subject is not its service account");
   return claims;
+}
+
+Result<Unit> Verifier::check(const Claims& claims, const std::vector<std::string>& audiences, UnixTime now) {
+  // Texts that a TokenReview shows; clocks may differ by a minute, as go-jose has it.
+  if (now.seconds - kLeewaySeconds > claims.expires) return refused("service account token has expired");
+  if (now.seconds + kLeewaySeconds < claims.not_before) return refused("service account token is not valid yet");
+  if (now.seconds + kLeewaySeconds < claims.issued) return refused("service account token is issued in the future");
+  const bool meant =
+      audiences.empty() || std::any_of(audiences.begin(), audiences.end(), [&](const std::string& audience) {
+        return std::find(claims.audiences.begin(), claims.audiences.end(), audience) != claims.audiences.end();
+      });
+  if (!meant) {
+    return refused("token audiences " + quoted_list(claims.audiences) + " is invalid for the target audiences " +
+                   quoted_list(audiences));
+  }
+  return Unit{};
 }
 
 std::string Verifier::key_set_json() const {

@@ -69,6 +69,9 @@ class Verifier {
   // Unauthorized with the reason for the log. `audiences`: at least one must be the token's; empty asks for none.
   Result<Claims> verify(std::string_view token, const std::vector<std::string>& audiences, UnixTime now) const;
 
+  // The part of verify() that can change its mind later: times and audiences.
+  static Result<Unit> check(const Claims& claims, const std::vector<std::string>& audiences, UnixTime now);
+
   // /openid/v1/jwks and /.well-known/openid-configuration.
   std::string key_set_json() const;
   std::string configuration_json(std::string_view key_set_uri) const;
