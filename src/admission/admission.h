@@ -79,3 +79,5 @@ class Chain {
 };
 
 }  // namespace holdfast::admission
+
+#include "admission/quota.h"  // IWYU pragma: export

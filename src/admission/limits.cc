@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <map>
 
+#include "admission/amounts.h"
 #include "admission/plugin.h"
 #include "codec/quantity.h"
 
@@ -11,12 +12,6 @@ namespace holdfast::admission {
 namespace {
 
 using codec::Quantity;
-
-Quantity quantity_of(const Value* value) {
-  if (value == nullptr || !value->is_string()) return {};
-  Result<Quantity> quantity = Quantity::parse(value->as_string());
-  return quantity ? *std::move(quantity) : Quantity();
-}
 
 // --- LimitRanger ---
 
@@ -71,48 +66,6 @@ Result<Unit> set_default_limits(Attributes& attributes, Draft::Node object) {
         .set("kubernetes.io/limit-ranger", Value::string(attributes.arena, text));
   }
   return Unit{};
-}
-
-using Amounts = std::map<std::string, Quantity>;
-
-Amounts amounts_of(const Value& holder, std::string_view list) {
-  Amounts amounts;
-  for (const Member& amount : holder.members_at("resources", list)) {
-    amounts[std::string(amount.key)] = quantity_of(&amount.value);
-  }
-  return amounts;
-}
-
-void add(Amounts& to, const Amounts& more) {
-  for (const auto& [name, amount] : more) to[name] = to[name] + amount;
-}
-void keep_larger(Amounts& to, const Amounts& other) {
-  for (const auto& [name, amount] : other) {
-    const auto found = to.find(name);
-    if (found == to.end() || amount > found->second) to[name] = amount;
-  }
-}
-
-// What a whole pod asks for: its containers together, or its largest init container with the sidecars before it.
-Amounts pod_amounts(const Value& pod, std::string_view list) {
-  Amounts sum, sidecars, init;
-  for (const Value& container : pod.items_at("spec", "containers")) add(sum, amounts_of(container, list));
-  for (const Value& container : pod.items_at("spec", "initContainers")) {
-    Amounts own = amounts_of(container, list);
-    if (container.text_at("restartPolicy") == "Always") {
-      add(sum, own);
-      add(sidecars, own);
-      own = sidecars;
-    } else {
-      add(own, sidecars);
-    }
-    keep_larger(init, own);
-  }
-  keep_larger(sum, init);
-  for (const Member& amount : pod.members_at("spec", "resources", list)) {
-    if (amount.key == "cpu" || amount.key == "memory") sum[std::string(amount.key)] = quantity_of(&amount.value);
-  }
-  return sum;
 }
 
 struct Check {

@@ -1,9 +1,9 @@
 #include "api/api.h"
 
+#include <algorithm>
 #include <set>
 
-#include <set>
-
+#include "admission/admission.h"
 #include "api/call.h"
 #include "api/managers.h"
 #include "api/state.h"
@@ -213,6 +213,8 @@ Api::State::State(const Dependencies& dependencies, Options chosen)
   const std::vector<std::string_view> disabled(options.disabled_admission_plugins.begin(),
                                                options.disabled_admission_plugins.end());
   plugins = std::make_unique<const admission::Chain>(disabled);
+  quota_ledger = std::make_unique<QuotaLedger>();
+  quotas_on = std::find(disabled.begin(), disabled.end(), admission::quota::kName) == disabled.end();
 }
 
 Storage* Api::State::storage_of(std::string_view group, std::string_view plural) {
@@ -226,9 +228,12 @@ Api::Api(const Dependencies& dependencies, Options options)
     : state_(std::make_unique<State>(dependencies, std::move(options))) {
   add_memory_metrics(*state_);
   state_->custom = std::make_unique<CustomResources>(*this);
+  state_->self = this;
 }
 
 Api::~Api() = default;
+
+bool Api::charges_quota(std::string_view ns) const { return state_->quota_ledger->is_held(ns); }
 
 void Api::start() {
   for (auto& [prefix, storage] : state_->storages) storage->cache().start();

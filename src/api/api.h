@@ -137,6 +137,9 @@ class Api {
   std::optional<ObjectIdentity> identity_of(std::string_view group, std::string_view plural, std::string_view ns,
                                             std::string_view name) const;
 
+  // Whether a write of this namespace has been charged to its quotas and may not be stored yet. Any thread.
+  bool charges_quota(std::string_view ns) const;
+
   struct State;
   State& state() { return *state_; }  // For api's own files.
 

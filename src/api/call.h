@@ -2,6 +2,7 @@
 // frame of Api::handle.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -37,6 +38,7 @@ struct Call {
   Warnings warnings;
   Recording* recording = nullptr;  // Null: nobody wants to know.
   Arena arena;
+  std::shared_ptr<void> quota_hold;  // See QuotaLedger; gone when the request is answered.
 
   Executor& executor() { return request.loop(); }
   GroupResource group_resource() const { return {served->resource->group, served->resource->plural}; }

@@ -12,6 +12,7 @@
 #include "api/api.h"
 #include "api/custom_resources.h"
 #include "api/openapi_endpoint.h"
+#include "api/quota.h"
 #include "api/registry.h"
 #include "api/service_pools.h"
 #include "api/storage.h"
@@ -33,6 +34,9 @@ struct Api::State {
   std::unique_ptr<const admission::Chain> plugins;  // Never null.
   std::unique_ptr<CustomResources> custom;          // Never null once the Api is made.
   std::unique_ptr<OpenApiDocuments> openapi;        // Never null.
+  std::unique_ptr<QuotaLedger> quota_ledger;        // Never null.
+  bool quotas_on = true;                            // The admission plugin ResourceQuota.
+  Api* self = nullptr;                              // For the server's own calls.
 
   // Owned by the loop of the ticker.
   net::EventLoop::TimerId ticker = 0;

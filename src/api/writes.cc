@@ -6,6 +6,7 @@
 #include "api/managed.h"
 #include "api/object_codec.h"
 #include "api/plugins.h"
+#include "api/quota.h"
 #include "api/service_pools.h"
 #include "api/state.h"
 #include "base/api_error.h"
@@ -408,7 +409,7 @@ Task<Result<Unit>> run_validation(Call& call, AdmissionOperation operation, Valu
   Result<Unit> accepted = validate_by_plugins(call, plugin_operation(operation), object, old, dry_run, *known);
   if (!accepted) co_return accepted.take_error();
   AdmissionHook* hook = call.api.deps.admission;
-  if (hook == nullptr) co_return Unit{};
+  if (hook == nullptr) co_return co_await charge_quotas(call, operation, object, old, dry_run);
   AdmissionRequest request;
   request.operation = operation;
   request.resource = call.served->resource;
@@ -417,11 +418,15 @@ Task<Result<Unit>> run_validation(Call& call, AdmissionOperation operation, Valu
   request.name = object.is_map() ? object.text_at("metadata", "name") : call.info.name;
   request.user = call.user.get();
   request.dry_run = dry_run;
-  if (!hook->handles(request)) co_return Unit{};
-  request.options = options;
-  request.object = object;
-  if (old != nullptr) request.old = *old;
-  co_return co_await hook->validate(call.arena, request, call.warnings, call.executor());
+  if (hook->handles(request)) {
+    request.options = options;
+    request.object = object;
+    if (old != nullptr) request.old = *old;
+    Result<Unit> judged = co_await hook->validate(call.arena, request, call.warnings, call.executor());
+    if (!judged) co_return judged.take_error();
+  }
+  // Last, so that nothing is charged for what others refuse.
+  co_return co_await charge_quotas(call, operation, object, old, dry_run);
 }
 
 Task<Result<Written>> write_object(Call& call, WriteRequest request, Transform transform) {

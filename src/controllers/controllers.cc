@@ -3,15 +3,18 @@
 #include <algorithm>
 
 #include "controllers/garbage_collector.h"
+#include "controllers/leases.h"
 #include "controllers/namespaces.h"
 #include "controllers/pause.h"
+#include "controllers/quota_controller.h"
 #include "controllers/role_aggregation.h"
 
 namespace holdfast::controllers {
 namespace {
 
-constexpr std::string_view kNames[] = {"namespace", "serviceaccount", "root-ca-certificate-publisher",
-                                       "garbage-collector", "clusterrole-aggregation-controller"};
+constexpr std::string_view kNames[] = {"namespace",         "serviceaccount", "root-ca-certificate-publisher",
+                                       "garbage-collector", "resourcequota",  "clusterrole-aggregation-controller",
+                                       "lease-cleanup"};
 
 // As kube-controller-manager's IsControllerEnabled (controller-manager/app/helper.go).
 bool runs(const std::vector<std::string>& chosen, std::string_view name) {
@@ -48,6 +51,8 @@ struct Controllers::State {
   std::unique_ptr<NamespaceController> namespaces;  // Null: none of what it does is wanted.
   std::unique_ptr<GarbageCollector> garbage;
   std::unique_ptr<RoleAggregation> roles;
+  std::unique_ptr<QuotaController> quotas;
+  std::unique_ptr<LeaseCleaner> leases;
 };
 
 Controllers::Controllers(api::Api& api, net::EventLoop& loop, const Clock& clock, Options options)
@@ -69,6 +74,12 @@ Controllers::Controllers(api::Api& api, net::EventLoop& loop, const Clock& clock
   if (wanted("clusterrole-aggregation-controller")) {
     state_->roles = std::make_unique<RoleAggregation>(api, loop, state_->calls, state_->pause);
   }
+  if (wanted("lease-cleanup")) {
+    state_->leases = std::make_unique<LeaseCleaner>(api, loop, clock, state_->calls);
+  }
+  if (wanted("resourcequota")) {
+    state_->quotas = std::make_unique<QuotaController>(api, loop, clock, state_->calls, state_->pause);
+  }
 }
 
 Controllers::~Controllers() = default;
@@ -77,12 +88,16 @@ void Controllers::start() {
   if (state_->namespaces) state_->namespaces->start();
   if (state_->garbage) state_->garbage->start();
   if (state_->roles) state_->roles->start();
+  if (state_->quotas) state_->quotas->start();
+  if (state_->leases) state_->leases->start();
 }
 
 Task<void> Controllers::close(Executor& executor) {
   if (state_->namespaces) co_await state_->namespaces->close(executor);
   if (state_->garbage) co_await state_->garbage->close(executor);
   if (state_->roles) co_await state_->roles->close(executor);
+  if (state_->quotas) co_await state_->quotas->close(executor);
+  if (state_->leases) co_await state_->leases->close(executor);
 }
 
 }  // namespace holdfast::controllers

@@ -24,6 +24,8 @@ using std::chrono_literals::operator""ms;
 
 constexpr auto kRegistryLook = 250ms;  // New kinds are followed this soon.
 constexpr auto kFirstRetry = 20ms, kLongestRetry = 30'000ms;
+// Objects looked at before others get their turn on the loop: at the start there may be many.
+constexpr size_t kAtATime = 64;
 constexpr int kWorkers = 16;  // Enough for one group commit to take many deletions.
 // An owner of the same uid in another namespace is worth an event, but not a search through everything.
 constexpr uint64_t kSearched = 5000;
@@ -157,7 +159,7 @@ struct GarbageCollector::State {
       kind.watcher = std::make_shared<cache::Watcher>(std::move(*opened));
       const std::shared_ptr<cache::Watcher> mine = kind.watcher;
       while (!tasks.closing()) {
-        const std::vector<cache::Delivery> events = co_await mine->next(tasks.loop());
+        const std::vector<cache::Delivery> events = co_await mine->next(tasks.loop(), kAtATime);
         if (events.empty()) break;
         for (const cache::Delivery& event : events) {
           if (event.object) {
@@ -168,6 +170,7 @@ struct GarbageCollector::State {
           }
         }
         pump();
+        if (mine->pending()) co_await tasks.nap(0ms);
       }
     }
     kind.ended = true;

@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
 """The embedded controllers, each through kubectl, against a server that this test starts: controllers_test.py BINARY"""
+import base64
+import concurrent.futures
 import datetime
+import http.client
 import json
 import os
 import pathlib
+import ssl
 import sys
 import tempfile
 import time
@@ -182,6 +186,116 @@ class GarbageCollection(Story):
         self.k("apply", "-f", "-", stdin=WIDGETS.replace("widgets.stories.example.com", f"{plural}.{plural}.example.com")
                   .replace("stories.example.com", f"{plural}.example.com").replace("kind: Widget, plural: widgets", f"kind: Late, plural: {plural}"))
         self.wait("it stayed", lambda: not self.there("configmap", "child"))
+
+
+def pod(name, **requests):
+    resources = {"requests": requests, "limits": requests} if requests else {}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
+            "spec": {"containers": [{"name": "c", "image": "i", "resources": resources}]}}
+
+
+class Quotas(Story):
+    def quota(self, hard, **spec):
+        self.k("create", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"},
+                                                      "spec": {"hard": hard, **spec}}))
+        self.wait("not counted", lambda: "used" in self.get("quota", "q").get("status", {}))
+
+    def used(self):
+        return self.get("quota", "q")["status"]["used"]
+
+    def create(self, object, **more):
+        return self.k("create", "-f", "-", stdin=json.dumps(object), **more)
+
+    def test_pods_are_refused_in_kubernetes_words_and_room_comes_back(self):
+        self.wait("no service account", lambda: self.there("serviceaccount", "default"))
+        self.quota({"pods": "2", "requests.cpu": "1", "limits.memory": "1Gi"})
+        self.assertEqual(self.get("quota", "q")["status"], {"hard": {"pods": "2", "requests.cpu": "1", "limits.memory": "1Gi"},
+                                                            "used": {"pods": "0", "requests.cpu": "0", "limits.memory": "0"}})
+        self.create(pod("a", cpu="600m", memory="512Mi"))
+        self.assertEqual(self.used(), {"pods": "1", "requests.cpu": "600m", "limits.memory": "512Mi"})
+        self.assertIn('pods "b" is forbidden: exceeded quota: q, requested: requests.cpu=600m, used: requests.cpu=600m, limited: requests.cpu=1',
+                      self.create(pod("b", cpu="600m", memory="1Mi"), fails=True))
+        self.assertIn('pods "b" is forbidden: failed quota: q: must specify limits.memory for: c; requests.cpu for: c',
+                      self.create(pod("b"), fails=True))
+        self.k("delete", "pod", "a", "--grace-period=0", "--force")
+        self.wait("still used", lambda: self.used() == {"pods": "0", "requests.cpu": "0", "limits.memory": "0"})
+        self.create(pod("b", cpu="600m", memory="1Mi"))
+
+    def test_what_is_there_before_is_counted_and_failed_writes_are_not(self):
+        self.make(config_map("one"))
+        self.wait("no root CA", lambda: self.there("configmap", "kube-root-ca.crt"))
+        self.quota({"count/configmaps": "3", "count/widgets.stories.example.com": "1", "services.nodeports": "1"})
+        self.assertEqual(self.used()["count/configmaps"], "2")
+        self.create(config_map("one"), fails=True)
+        self.wait("the failed write still counts", lambda: self.used()["count/configmaps"] == "2")
+        self.create(config_map("two"))
+        self.assertIn("exceeded quota: q, requested: count/configmaps=1, used: count/configmaps=3, limited: count/configmaps=3",
+                      self.create(config_map("three"), fails=True))
+        self.k("apply", "-f", "-", stdin=WIDGETS)
+        self.kubectl.run("wait", "--for=condition=Established", "crd/widgets.stories.example.com")
+        self.wait("not counted", lambda: "count/widgets.stories.example.com" in self.used())
+        widget = {"apiVersion": "stories.example.com/v1", "kind": "Widget", "metadata": {"name": "a"}}
+        self.create(widget)
+        self.assertIn('widgets.stories.example.com "b" is forbidden: exceeded quota: q, requested: count/widgets.stories.example.com=1',
+                      self.create({**widget, "metadata": {"name": "b"}}, fails=True))
+        self.k("create", "service", "clusterip", "s", "--tcp=80", "--tcp=81")
+        self.assertIn('services "s" is forbidden: exceeded quota: q, requested: services.nodeports=2, used: services.nodeports=0, limited: services.nodeports=1',
+                      self.k("patch", "service", "s", "-p", '{"spec":{"type":"NodePort"}}', fails=True))
+
+    def test_scopes_choose_the_pods(self):
+        self.wait("no service account", lambda: self.there("serviceaccount", "default"))
+        self.quota({"pods": "0"}, scopes=["BestEffort"])
+        self.create(pod("a", cpu="1", memory="1Mi"))
+        self.assertIn("exceeded quota: q, requested: pods=1", self.create(pod("b"), fails=True))
+
+    def test_many_at_once_never_exceed(self):
+        self.quota({"count/secrets": "10"})
+        body = lambda i: json.dumps({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": f"s{i}"}})
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            answers = list(pool.map(lambda i: self.server_post(f"/api/v1/namespaces/{self.ns}/secrets", body(i)), range(60)))
+        self.assertEqual(sorted(answers), [201] * 10 + [403] * 50)
+        self.assertEqual(len(self.json("get", "secrets")["items"]), 10)
+
+    def server_post(self, path, body):
+        config = self.kubectl.json("config", "view", "--raw")
+        server, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
+        with tempfile.NamedTemporaryFile() as identity:
+            identity.write(base64.b64decode(user["client-certificate-data"]) + base64.b64decode(user["client-key-data"]))
+            identity.flush()
+            context = ssl.create_default_context(cadata=base64.b64decode(server["certificate-authority-data"]).decode())
+            context.load_cert_chain(identity.name)
+        connection = http.client.HTTPSConnection(server["server"].split("//")[1], context=context, timeout=30)
+        connection.request("POST", path, body, {"content-type": "application/json"})
+        answer = connection.getresponse()
+        answer.read()
+        connection.close()
+        return answer.status
+
+
+class Expiry(Story):
+    flags = ("--event-ttl=2s",)
+
+    def test_events_go_by_themselves(self):
+        event = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e"}, "involvedObject": {"namespace": self.ns}, "reason": "Test"}
+        self.k("create", "-f", "-", stdin=json.dumps(event))
+        newer = {"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": "f"}, "regarding": {"namespace": self.ns}, "reason": "Test",
+                 "eventTime": "2026-01-01T00:00:00.000000Z", "action": "Wait", "reportingController": "t/t", "reportingInstance": "t", "type": "Normal"}
+        self.k("create", "-f", "-", stdin=json.dumps(newer))
+        self.assertTrue(self.there("event", "e"))
+        self.wait("the events stayed", lambda: self.json("get", "events")["items"] == [])
+
+    def test_leases_of_servers_that_are_gone_are_cleaned_up(self):
+        lease = lambda name, renewed: {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {
+            "name": name, "namespace": "kube-system", "labels": {"apiserver.kubernetes.io/identity": "kube-apiserver"}},
+            "spec": {"holderIdentity": name, "leaseDurationSeconds": 3600, "renewTime": renewed}}
+        self.kubectl.run("create", "-f", "-", stdin=json.dumps(lease("apiserver-old", "2020-01-01T00:00:00.000000Z")))
+        self.kubectl.run("create", "-f", "-", stdin=json.dumps(lease("apiserver-new", "2120-01-01T00:00:00.000000Z")))
+        self.server.stop()
+        self.server.start()
+        type(self).kubectl = Kubectl(self.server.kubeconfig, self.cache.name)
+        leases = lambda: [l["metadata"]["name"] for l in self.kubectl.json("-n", "kube-system", "get", "leases")["items"]]
+        self.wait("it stayed", lambda: "apiserver-old" not in leases())
+        self.assertIn("apiserver-new", leases())
 
 
 class Resting(Story):

@@ -1,0 +1,44 @@
+// ResourceQuota: what objects use, by the names quotas have for it, and whether a namespace's quotas allow a write.
+// Plain functions; who stores the new usage, and when it is counted again, is the caller's to see to.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "admission/admission.h"
+#include "codec/quantity.h"
+
+namespace holdfast::admission::quota {
+
+using Usage = std::map<std::string, codec::Quantity, std::less<>>;
+
+// The plugin's name.
+inline constexpr std::string_view kName = "ResourceQuota";
+
+Usage usage_in(const Value& holder, std::string_view member);  // {"pods": "3"} as a tree.
+Value to_value(Arena& arena, const Usage& usage);
+
+// Whether such a write may change what is used. `old` is null for a create.
+bool handles(const types::Resource& resource, std::string_view subresource, Operation operation, const Value& object,
+             const Value* old);
+
+// Those of a quota's names that objects of this resource count against.
+std::vector<std::string> counted_names(const types::Resource& resource, const Usage& hard);
+// Whether the count alone says what an object uses, so that nobody needs to look into it.
+bool counts_alone(const types::Resource& resource);
+bool in_scopes(const types::Resource& resource, const Value& quota, const Value& object);
+Usage usage_of(const types::Resource& resource, const Value& object, UnixTime now);
+
+// A write against one quota.
+struct Verdict {
+  std::string refusal;  // "exceeded quota: ..."; empty: allowed.
+  bool changes = false;
+  Usage used;  // The quota's new status.used, if it changes.
+};
+Verdict check(const types::Resource& resource, Operation operation, const Value& object, const Value* old,
+              const Value& quota, UnixTime now);
+
+}  // namespace holdfast::admission::quota

@@ -1,0 +1,142 @@
+#include "api/quota.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "admission/admission.h"
+#include "api/call.h"
+#include "api/custom_resources.h"
+#include "api/state.h"
+#include "base/api_error.h"
+#include "codec/codec.h"
+
+namespace holdfast::api {
+
+namespace quota = admission::quota;
+
+namespace {
+
+// Others that write the same quota at the same moment: a controller, another server.
+constexpr int kMaxAttempts = 20;
+
+struct Turn {
+  QuotaLedger& ledger;
+  std::string ns;
+  ~Turn() { ledger.done(ns); }
+};
+
+std::string_view name_for_refusal(const Call& call, const Value& object) {
+  std::string_view name = object.text_at("metadata", "name");
+  if (name.empty()) name = call.info.name;
+  if (name.empty()) name = object.text_at("metadata", "generateName");
+  return name.empty() ? "Unknown" : name;
+}
+
+Task<int> store_usage(Call& call, const Value& counted) {
+  static const auto user = std::make_shared<const auth::UserInfo>(auth::UserInfo{
+      .name = std::string(kServerUser), .uid = {}, .groups = {std::string(auth::kMastersGroup)}, .extra = {}});
+  net::ClientRequest put;
+  put.method = "PUT";
+  put.target = "/api/v1/namespaces/" + std::string(call.ns()) + "/resourcequotas/" +
+               std::string(counted.text_at("metadata", "name")) + "/status?fieldManager=kube-apiserver";
+  put.headers = {{"accept", "application/json"}, {"content-type", "application/json"}};
+  put.body = codec::encode_json(counted);
+  Api& api = *call.api.self;
+  const net::Handler handler = [&api](net::Request& asked, net::Response& answer) {
+    return api.handle(asked, answer, user);
+  };
+  Result<net::ClientResponse> answer = co_await net::call_handler(call.request.loop(), handler, std::move(put));
+  co_return answer ? answer->status : 500;
+}
+
+}  // namespace
+
+std::shared_ptr<void> QuotaLedger::hold(std::string_view ns) {
+  const std::lock_guard lock(mutex_);
+  ++held_[std::string(ns)];
+  return std::shared_ptr<void>(nullptr, [this, name = std::string(ns)](void*) {
+    const std::lock_guard unlock(mutex_);
+    const auto found = held_.find(name);
+    if (--found->second == 0) held_.erase(found);
+  });
+}
+
+bool QuotaLedger::is_held(std::string_view ns) const {
+  const std::lock_guard lock(mutex_);
+  return held_.contains(ns);
+}
+
+bool QuotaLedger::wait(const std::string& ns, Executor& executor, std::coroutine_handle<> waiter) {
+  const std::lock_guard lock(mutex_);
+  const auto [found, free] = turns_.try_emplace(ns);
+  if (free) return false;
+  found->second.waiting.emplace_back(&executor, waiter);
+  return true;
+}
+
+void QuotaLedger::done(std::string_view ns) {
+  const std::lock_guard lock(mutex_);
+  const auto found = turns_.find(ns);
+  if (found->second.waiting.empty()) {
+    turns_.erase(found);
+    return;
+  }
+  const auto [executor, waiter] = found->second.waiting.front();
+  found->second.waiting.pop_front();
+  executor->post([waiter = waiter] { waiter.resume(); });
+}
+
+Task<Result<Unit>> charge_quotas(Call& call, AdmissionOperation operation, const Value& object, const Value* old,
+                                 bool dry_run) {
+  if (call.ns().empty() || !call.api.quotas_on) co_return Unit{};
+  if (operation != AdmissionOperation::Create && operation != AdmissionOperation::Update) co_return Unit{};
+  const admission::Operation what =
+      operation == AdmissionOperation::Create ? admission::Operation::Create : admission::Operation::Update;
+  const types::Resource& resource = *call.served->resource;
+  if (!quota::handles(resource, call.info.subresource, what, object, old)) co_return Unit{};
+
+  Storage& storage = *call.api.storage_of("", "resourcequotas");
+  Result<cache::Snapshot> snapshot = storage.cache().snapshot();
+  if (!snapshot) co_return snapshot.take_error();
+  cache::ListRequest request;
+  request.scope = storage.scope(call.ns());
+  std::vector<std::string> keys;
+  for (const cache::EntryRef& entry : snapshot->list(request).entries) keys.emplace_back(entry->key());
+  if (keys.empty()) co_return Unit{};
+
+  QuotaLedger& ledger = *call.api.quota_ledger;
+  if (!dry_run) call.quota_hold = ledger.hold(call.ns());
+  co_await ledger.turn(std::string(call.ns()), call.executor());
+  const Turn turn{ledger, std::string(call.ns())};
+  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+    std::vector<std::pair<std::string, Value>> changed;  // Key, and the quota with its new usage.
+    for (const std::string& key : keys) {
+      Result<cache::Cache::Latest> latest = co_await storage.cache().latest(key, call.executor());
+      if (!latest) co_return latest.take_error();
+      if (!latest->entry) continue;
+      const store::Blob body = latest->entry->body();
+      Result<Value> found = storage.codec().tree(call.arena, call.arena.copy(*body));
+      if (!found) co_return found.take_error();
+      quota::Verdict verdict = quota::check(resource, what, object, old, *found, call.view.now);
+      if (!verdict.refusal.empty()) {
+        co_return forbidden(call.group_resource(), name_for_refusal(call, object), verdict.refusal);
+      }
+      if (!verdict.changes) continue;
+      const std::string_view at[] = {"status", "used"};
+      changed.emplace_back(key, with_path(call.arena, *found, at, quota::to_value(call.arena, verdict.used)));
+    }
+    if (dry_run) co_return Unit{};
+    keys.clear();
+    for (const auto& [key, counted] : changed) {
+      const int status = co_await store_usage(call, counted);
+      if (status == 409) keys.push_back(key);
+      if (status >= 300 && status != 409 && status != 404) {
+        co_return internal_error("the usage of quota " + key + " could not be stored");
+      }
+    }
+    if (keys.empty()) co_return Unit{};
+  }
+  co_return modified_conflict({"", "resourcequotas"}, keys.front());
+}
+
+}  // namespace holdfast::api

@@ -1,0 +1,73 @@
+#include "controllers/leases.h"
+
+#include "cache/cache.h"
+#include "codec/codec.h"
+#include "controllers/objects.h"
+#include "controllers/tasks.h"
+#include "types/types.h"
+
+namespace holdfast::controllers {
+namespace {
+
+// As kube-apiserver's IdentityLeaseGCPeriod; the first look is at the start.
+constexpr std::chrono::milliseconds kPeriod = std::chrono::hours(1);
+
+}  // namespace
+
+struct LeaseCleaner::State {
+  State(api::Api& served, net::EventLoop& loop, const Clock& time, const OwnCalls& own)
+      : api(served), tasks(loop), clock(time), calls(own) {}
+
+  api::Api& api;
+  Tasks tasks;
+  const Clock& clock;
+  const OwnCalls& calls;
+
+  Task<void> run() {
+    while (!tasks.closing()) {
+      co_await clean();
+      co_await tasks.nap(kPeriod);
+    }
+  }
+
+  Task<void> clean() {
+    static const types::Resource& resource = *types::find_resource("coordination.k8s.io", "v1", "leases");
+    cache::Cache* leases = api.cache_of(resource.group, resource.plural);
+    Result<cache::Snapshot> all = leases->snapshot();
+    if (!all) co_return;
+    cache::ListRequest request;
+    request.scope = "kube-system/";
+    const cache::ListPage page = all->list(request);
+    for (const cache::EntryRef& entry : page.entries) {
+      if (entry->label("apiserver.kubernetes.io/identity") != "kube-apiserver" || tasks.closing()) continue;
+      Arena arena;
+      const cache::Blob body = entry->body();
+      Result<Value> lease = object_tree(arena, *resource.type, *body);
+      if (!lease || !expired(*lease)) continue;
+      // Not if somebody renewed it meanwhile.
+      (void)co_await calls.call("DELETE", object_path(resource, entry->key()),
+                                R"({"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"resourceVersion":)" +
+                                    codec::encode_json_string(lease->text_at("metadata", "resourceVersion")) + "}}");
+    }
+  }
+
+  bool expired(const Value& lease) const {
+    const std::optional<UnixTime> renewed = parse_rfc3339(lease.text_at("spec", "renewTime"));
+    const int64_t lasts = lease.int_at_or(0, "spec", "leaseDurationSeconds");
+    return !renewed || renewed->seconds + lasts < clock.now().seconds;
+  }
+};
+
+LeaseCleaner::LeaseCleaner(api::Api& api, net::EventLoop& loop, const Clock& clock, const OwnCalls& calls)
+    : state_(std::make_unique<State>(api, loop, clock, calls)) {}
+LeaseCleaner::~LeaseCleaner() = default;
+
+void LeaseCleaner::start() {
+  state_->tasks.loop().post([state = state_.get()] { state->tasks.run(state->run()); });
+}
+
+Task<void> LeaseCleaner::close(Executor& executor) {
+  co_await state_->tasks.close(executor, [] {});
+}
+
+}  // namespace holdfast::controllers

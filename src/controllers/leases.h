@@ -1,0 +1,28 @@
+// Cleans up after API servers that are gone, controller "lease-cleanup": their identity Leases in kube-system, once
+// they have expired. kube-apiserver does this itself, so it goes on while a kube-controller-manager is at work.
+#pragma once
+
+#include <memory>
+
+#include "api/api.h"
+#include "base/clock.h"
+#include "base/task.h"
+#include "controllers/own_calls.h"
+#include "net/net.h"
+
+namespace holdfast::controllers {
+
+class LeaseCleaner {
+ public:
+  LeaseCleaner(api::Api& api, net::EventLoop& loop, const Clock& clock, const OwnCalls& calls);
+  ~LeaseCleaner();
+
+  void start();
+  Task<void> close(Executor& executor);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace holdfast::controllers

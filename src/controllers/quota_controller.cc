@@ -1,0 +1,306 @@
+#include "controllers/quota_controller.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "admission/admission.h"
+#include "base/log.h"
+#include "cache/cache.h"
+#include "codec/codec.h"
+#include "controllers/objects.h"
+#include "controllers/tasks.h"
+#include "types/types.h"
+#include "value/value.h"
+
+namespace holdfast::controllers {
+namespace {
+
+using std::chrono_literals::operator""ms;
+namespace quota = admission::quota;
+
+constexpr auto kSoon = 5ms;            // Lets what happens together be counted together.
+constexpr auto kAfterCharge = 1000ms;  // A charge is right unless its write failed.
+constexpr auto kRetry = 50ms;
+constexpr auto kRegistryLook = 250ms;
+constexpr auto kPodsEnd = 5000ms;  // Pods whose time to end is over stop counting without an event.
+// Objects looked into before others get their turn on the loop.
+constexpr size_t kAtATime = 256;
+
+}  // namespace
+
+struct QuotaController::State {
+  State(api::Api& served, net::EventLoop& loop, const Clock& time, const OwnCalls& own, Pause& rests)
+      : api(served), tasks(loop), clock(time), calls(own), pause(rests) {}
+
+  struct Kind {
+    const types::Resource* resource = nullptr;
+    cache::Cache* cache = nullptr;
+    std::shared_ptr<const void> keeps_alive;
+    std::shared_ptr<cache::Watcher> watcher;
+  };
+
+  api::Api& api;
+  Tasks tasks;
+  const Clock& clock;
+  const OwnCalls& calls;
+  Pause& pause;
+
+  // Owned by the loop.
+  std::shared_ptr<cache::Watcher> quotas;
+  std::map<std::string, std::set<std::string>, std::less<>> by_namespace;  // Keys of the quotas there are.
+  std::map<const types::Resource*, std::unique_ptr<Kind>> kinds;           // Followed, since some quota counts them.
+  std::set<std::pair<std::string, net::Millis>> planned;  // Keys that will be counted, after how long ...
+  std::set<std::string> counting;                         // ... and those being counted.
+
+  // --- Following ---
+
+  Task<void> follow_quotas() {
+    cache::Cache* cache = api.cache_of("", "resourcequotas");
+    while (!tasks.closing()) {
+      cache::WatchRequest request;
+      request.start = cache::WatchRequest::Start::Initial;
+      Result<cache::Watcher> opened = co_await cache->watch(request, tasks.loop());
+      if (!opened) {
+        co_await tasks.nap(kRetry);
+        continue;
+      }
+      quotas = std::make_shared<cache::Watcher>(std::move(*opened));
+      const std::shared_ptr<cache::Watcher> mine = quotas;
+      by_namespace.clear();
+      while (!tasks.closing()) {
+        const std::vector<cache::Delivery> events = co_await mine->next(tasks.loop());
+        if (events.empty()) break;
+        for (const cache::Delivery& event : events) {
+          if (event.object) see_quota(event);
+        }
+      }
+    }
+  }
+
+  void see_quota(const cache::Delivery& event) {
+    const std::string key(event.object->key()), ns(event.object->namespace_name());
+    if (event.type == cache::EventType::Deleted) {
+      const auto found = by_namespace.find(ns);
+      if (found == by_namespace.end()) return;
+      found->second.erase(key);
+      if (found->second.empty()) by_namespace.erase(found);
+      return;
+    }
+    by_namespace[ns].insert(key);
+    Arena arena;
+    const cache::Blob body = event.object->body();
+    Result<Value> tree = object_tree(arena, *types::find_type("core/v1.ResourceQuota"), *body);
+    if (!tree) return;
+    follow_counted(*tree);
+    const Value* spec = tree->find("spec");
+    const Value* status = tree->find("status");
+    const quota::Usage wanted = spec == nullptr ? quota::Usage() : quota::usage_in(*spec, "hard");
+    const bool fits = status != nullptr && quota::usage_in(*status, "hard") == wanted && status->has("used");
+    plan(key, fits ? kAfterCharge : kSoon);
+  }
+
+  void follow_counted(const Value& tree) {
+    const Value* spec = tree.find("spec");
+    if (spec == nullptr) return;
+    const quota::Usage hard = quota::usage_in(*spec, "hard");
+    const api::Registry::SnapshotRef registry = api.registry().snapshot();
+    for (const api::Served& served : registry->all()) {
+      const types::Resource& resource = *served.resource;
+      if (!resource.namespaced || served.storage == nullptr || served.resource != served.stored) continue;
+      if (kinds.contains(&resource) || quota::counted_names(resource, hard).empty()) continue;
+      cache::Cache* objects = api.cache_of(resource.group, resource.plural);
+      if (objects == nullptr) continue;
+      auto kind = std::make_unique<Kind>();
+      kind->resource = &resource;
+      kind->cache = objects;
+      kind->keeps_alive = served.keeps_alive;
+      tasks.run(follow(*kind));
+      kinds.emplace(&resource, std::move(kind));
+    }
+  }
+
+  Task<void> follow(Kind& kind) {
+    while (!tasks.closing()) {
+      cache::WatchRequest request;
+      request.start = cache::WatchRequest::Start::Now;
+      Result<cache::Watcher> opened = co_await kind.cache->watch(request, tasks.loop());
+      if (!opened) {
+        co_await tasks.nap(kRetry);
+        continue;
+      }
+      // What happened before it was followed.
+      plan_all();
+      kind.watcher = std::make_shared<cache::Watcher>(std::move(*opened));
+      const std::shared_ptr<cache::Watcher> mine = kind.watcher;
+      while (!tasks.closing()) {
+        const std::vector<cache::Delivery> events = co_await mine->next(tasks.loop());
+        if (events.empty()) break;
+        for (const cache::Delivery& event : events) {
+          if (!event.object || event.type == cache::EventType::Added) continue;  // What is new was charged.
+          if (event.type == cache::EventType::Modified && quota::counts_alone(*kind.resource)) continue;
+          const auto found = by_namespace.find(event.object->namespace_name());
+          if (found == by_namespace.end()) continue;
+          for (const std::string& key : found->second) plan(key, kSoon);
+        }
+      }
+      if (!is_served(kind)) co_return;
+    }
+  }
+
+  bool is_served(const Kind& kind) const {
+    const api::Registry::SnapshotRef registry = api.registry().snapshot();
+    const api::Served* served = registry->find(kind.resource->group, kind.resource->version, kind.resource->plural);
+    return served != nullptr && served->resource == kind.resource;
+  }
+
+  // --- Counting ---
+
+  void plan_all() {
+    for (const auto& [ns, keys] : by_namespace) {
+      for (const std::string& key : keys) plan(key, kSoon);
+    }
+  }
+
+  void plan(const std::string& key, net::Millis delay) {
+    if (planned.emplace(key, delay).second) tasks.run(count_later(key, delay));
+  }
+
+  Task<void> count_later(std::string key, net::Millis delay) {
+    co_await tasks.nap(delay);
+    planned.erase(std::pair(key, delay));
+    if (tasks.closing()) co_return;
+    if (!counting.insert(key).second) {  // What it counts now may be old already.
+      plan(key, kRetry);
+      co_return;
+    }
+    while (!tasks.closing() && !co_await settle(key)) co_await tasks.nap(kRetry);
+    counting.erase(key);
+  }
+
+  // True when the status says what is there.
+  Task<bool> settle(const std::string& key) {
+    if (pause.on()) {
+      co_await tasks.nap(Pause::kLook);
+      co_return false;
+    }
+    static const types::Resource& resource = *types::find_resource("", "v1", "resourcequotas");
+    const std::string path = object_path(resource, key);
+    Result<net::ClientResponse> answer = co_await calls.call("GET", path);
+    if (!answer) co_return false;
+    if (answer->status == 404) co_return true;
+    Arena arena;
+    Result<Value> found = codec::decode_json(arena, answer->body);
+    if (!found || answer->status != 200) co_return false;
+    const std::string ns(namespace_of(resource, key));
+    follow_counted(*found);
+    // A charge that came before this look changed the quota, or has its object stored by now: see api/quota.h.
+    if (api.charges_quota(ns)) co_return false;
+    const Value* spec = found->find("spec");
+    const quota::Usage hard = spec == nullptr ? quota::Usage() : quota::usage_in(*spec, "hard");
+    std::optional<quota::Usage> used = co_await count(ns, *found, hard);
+    if (!used) co_return false;
+    const Value* status = found->find("status");
+    if (status != nullptr && status->has("used") && quota::usage_in(*status, "hard") == hard &&
+        quota::usage_in(*status, "used") == *used) {
+      co_return true;
+    }
+    MapBuilder counted(arena);
+    counted.add("hard", quota::to_value(arena, hard));
+    counted.add("used", quota::to_value(arena, *used));
+    const Value next = with_member(arena, *found, "status", counted.build());
+    answer =
+        co_await calls.call("PUT", path + "/status?fieldManager=kube-controller-manager", codec::encode_json(next));
+    co_return answer && (answer->status < 300 || answer->status == 404);
+  }
+
+  Task<std::optional<quota::Usage>> count(const std::string& ns, const Value& tree, const quota::Usage& hard) {
+    quota::Usage used;
+    const api::Registry::SnapshotRef registry = api.registry().snapshot();
+    for (const api::Served& served : registry->all()) {
+      const types::Resource& resource = *served.resource;
+      if (!resource.namespaced || served.storage == nullptr || served.resource != served.stored) continue;
+      const std::vector<std::string> names = quota::counted_names(resource, hard);
+      cache::Cache* objects = names.empty() ? nullptr : api.cache_of(resource.group, resource.plural);
+      if (objects == nullptr) continue;
+      for (const std::string& name : names) used.try_emplace(name);
+      Result<cache::Snapshot> snapshot = co_await objects->consistent(tasks.loop());
+      if (!snapshot) co_return std::nullopt;
+      cache::ListRequest request;
+      request.scope = ns + "/";
+      const cache::ListPage page = snapshot->list(request);
+      if (quota::counts_alone(resource)) {
+        if (!quota::in_scopes(resource, tree, Value::null())) continue;
+        for (const std::string& name : names) {
+          used[name] = codec::Quantity::of(static_cast<int64_t>(page.entries.size()));
+        }
+        continue;
+      }
+      size_t looked = 0;
+      for (const cache::EntryRef& entry : page.entries) {
+        if (++looked % kAtATime == 0) co_await tasks.nap(net::Millis(0));
+        Arena arena;
+        const cache::Blob body = entry->body();
+        Result<Value> object = object_tree(arena, *resource.type, *body);
+        if (!object || !quota::in_scopes(resource, tree, *object)) continue;
+        if (resource.plural == "pods" && !object->text_at("metadata", "deletionTimestamp").empty()) {
+          pods_end.insert(ns);
+        }
+        for (const auto& [name, amount] : quota::usage_of(resource, *object, clock.now())) {
+          if (const auto sum = used.find(name); sum != used.end()) sum->second = sum->second + amount;
+        }
+      }
+    }
+    co_return used;
+  }
+
+  std::set<std::string> pods_end;  // Namespaces in which pods are about to end.
+
+  // A kind that comes is counted by quotas that name it already.
+  Task<void> watch_registry() {
+    uint64_t seen = api.registry().version();
+    while (!tasks.closing()) {
+      co_await tasks.nap(kRegistryLook);
+      if (const uint64_t version = api.registry().version(); version != seen) {
+        seen = version;
+        plan_all();
+      }
+    }
+  }
+
+  Task<void> watch_ends() {
+    while (!tasks.closing()) {
+      co_await tasks.nap(kPodsEnd);
+      for (const std::string& ns : std::exchange(pods_end, {})) {
+        const auto found = by_namespace.find(ns);
+        if (found == by_namespace.end()) continue;
+        for (const std::string& key : found->second) plan(key, kSoon);
+      }
+    }
+  }
+};
+
+QuotaController::QuotaController(api::Api& api, net::EventLoop& loop, const Clock& clock, const OwnCalls& calls,
+                                 Pause& pause)
+    : state_(std::make_unique<State>(api, loop, clock, calls, pause)) {}
+QuotaController::~QuotaController() = default;
+
+void QuotaController::start() {
+  state_->tasks.loop().post([state = state_.get()] {
+    state->tasks.run(state->follow_quotas());
+    state->tasks.run(state->watch_registry());
+    state->tasks.run(state->watch_ends());
+  });
+}
+
+Task<void> QuotaController::close(Executor& executor) {
+  co_await state_->tasks.close(executor, [this] {
+    if (state_->quotas != nullptr) state_->quotas->cancel();
+    for (auto& [resource, kind] : state_->kinds) {
+      if (kind->watcher != nullptr) kind->watcher->cancel();
+    }
+  });
+}
+
+}  // namespace holdfast::controllers
