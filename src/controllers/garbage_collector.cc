@@ -204,7 +204,7 @@ struct GarbageCollector::State {
     }
     const OwnerGraph::Change change = graph.set(uid, number, entry.key(), owners);
     for (const Uid& owner : change.lost) wake_owner(owner);
-    for (const Uid& owner : change.gained) wake_owner(owner);
+    for (const Uid& owner : owners) wake_owner(owner);  // It may have stopped blocking.
     if (!change.gained.empty() && !owners_are_there(*kinds[number], entry, *metadata)) enqueue(uid);
 
     if (!is_deleted(*metadata)) return;
