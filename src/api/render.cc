@@ -23,12 +23,31 @@ bool identifies(std::string_view path) {
   return false;
 }
 
+// Annotations that Kubernetes' conversions make of fields: its metadata alone, taken before them, does not have them.
+Value without_converted_annotations(Arena& arena, const types::Resource& resource, const Value& metadata) {
+  constexpr std::string_view kDaemonSets[] = {"deprecated.daemonset.template.generation"};
+  constexpr std::string_view kAutoscalers[] = {
+      "autoscaling.alpha.kubernetes.io/behavior", "autoscaling.alpha.kubernetes.io/conditions",
+      "autoscaling.alpha.kubernetes.io/current-metrics", "autoscaling.alpha.kubernetes.io/metrics"};
+  std::span<const std::string_view> made;
+  if (resource.group == "apps" && resource.kind == "DaemonSet") made = kDaemonSets;
+  if (resource.group == "autoscaling" && resource.version == "v1") made = kAutoscalers;
+  const Value* annotations = made.empty() ? nullptr : metadata.find("annotations");
+  if (annotations == nullptr) return metadata;
+  Value left = *annotations;
+  for (const std::string_view key : made) left = without_member(arena, left, key);
+  if (left.count() == 0) return without_member(arena, metadata, "annotations");
+  return with_member(arena, metadata, "annotations", left);
+}
+
 Value metadata_object(Arena& arena, const View& view, const Value& tree) {
   MapBuilder partial(arena);
   partial.add("kind", Value::string("PartialObjectMetadata"));
   partial.add("apiVersion", Value::string(arena, "meta.k8s.io/" + view.accepted.meta_version));
   const Value* metadata = tree.find("metadata");
-  partial.add("metadata", metadata == nullptr ? Value::empty_map() : *metadata);
+  partial.add("metadata", metadata == nullptr
+                              ? Value::empty_map()
+                              : without_converted_annotations(arena, *view.served->resource, *metadata));
   return partial.build();
 }
 

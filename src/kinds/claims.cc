@@ -307,7 +307,7 @@ void validate_volume_spec(const Value& spec, const Path& at, FieldErrors& errors
     if (!is_set(spec, key)) continue;
     // Not even Kubernetes minds a Flex volume beside another.
     if (count > 0 && key != "flexVolume") {
-      errors.forbidden(at.child(key), "may not specify more than 1 volume type");
+      errors.forbidden(at.child(key == "cephfs" ? "cephFS" : key), "may not specify more than 1 volume type");
       continue;
     }
     ++count;

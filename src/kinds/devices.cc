@@ -53,6 +53,28 @@ void validate_request(const Value& request, const Path& at, FieldErrors& errors)
   }
 }
 
+void validate_driver(const Value& holder, const Path& at, FieldErrors& errors) {
+  const std::string_view driver = holder.text_at("driver");
+  if (driver.empty()) return errors.required(at.child("driver"));
+  if (driver.size() > 63) errors.too_long(at.child("driver"), 63);
+  errors.invalid_each(at.child("driver"), driver, dns_subdomain_errors(driver));
+}
+
+void validate_configuration(const Value& config, const Path& at, FieldErrors& errors) {
+  if (!is_set(config, "opaque")) return errors.required(at.child("opaque"));
+  validate_driver(sub(config, "opaque"), at.child("opaque"), errors);
+}
+
+void validate_device_class(Context&, const Value& object, FieldErrors& errors) {
+  const Path at("spec");
+  const std::span<const Value> selectors = object.items_at("spec", "selectors");
+  for (size_t i = 0; i < selectors.size(); ++i) {
+    if (!is_set(selectors[i], "cel")) errors.required(at.item("selectors", i).child("cel"));
+  }
+  const std::span<const Value> configs = object.items_at("spec", "config");
+  for (size_t i = 0; i < configs.size(); ++i) validate_configuration(configs[i], at.item("config", i), errors);
+}
+
 void validate_claim_spec(const Value& spec, const Path& at, FieldErrors& errors) {
   const std::span<const Value> requests = spec.items_at("devices", "requests");
   const Path devices = at.child("devices");
@@ -120,6 +142,16 @@ void update_claim_status(Context&, Draft::Node next, const Value& old) {
 
 void validate_claim_template(Context&, const Value& object, FieldErrors& errors) {
   const Path at("spec");
+  // Of the metadata that claims get, labels and annotations can be chosen.
+  const Value& metadata = sub(object, "spec", "metadata");
+  validate_annotations(metadata.find("annotations"), at.child("metadata.annotations"), errors);
+  validate_labels(metadata.find("labels"), at.child("metadata.labels"), errors);
+  if (metadata.is_map()) {
+    for (const Member& member : metadata.members()) {
+      if (member.key == "annotations" || member.key == "labels" || is_empty(&member.value)) continue;
+      errors.forbidden(at.child("metadata").child(member.key), "cannot be set");
+    }
+  }
   validate_claim_spec(sub(object, "spec", "spec"), at.child("spec"), errors);
 }
 void validate_claim_template_update(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
@@ -133,13 +165,8 @@ void validate_claim_template_update(Context& context, const Value& next, const V
 void validate_slice(Context&, const Value& object, FieldErrors& errors) {
   const Path at("spec");
   const Value& spec = sub(object, "spec");
-  const std::string_view driver = spec.text_at("driver"), pool = spec.text_at("pool", "name");
-  if (driver.empty()) {
-    errors.required(at.child("driver"));
-  } else {
-    if (driver.size() > 63) errors.too_long(at.child("driver"), 63);
-    errors.invalid_each(at.child("driver"), driver, dns_subdomain_errors(driver));
-  }
+  const std::string_view pool = spec.text_at("pool", "name");
+  validate_driver(spec, at, errors);
   if (pool.empty()) errors.required(at.child("pool.name"));
   if (spec.int_at_or(0, "pool", "resourceSliceCount") <= 0) {
     errors.invalid(at.child("pool.resourceSliceCount"), spec.int_at_or(0, "pool", "resourceSliceCount"), kNotPositive);
@@ -186,7 +213,8 @@ void validate_slice_update(Context& context, const Value& next, const Value& old
 
 }  // namespace
 
-const Hooks kDeviceClassHooks = {.generation = Generation::Spec, .update_checks = {.whole = 1}};
+const Hooks kDeviceClassHooks = {
+    .generation = Generation::Spec, .update_checks = {.whole = 1}, .validate = validate_device_class};
 const Hooks kResourceClaimHooks = {.status_metadata = StatusMetadata::KeepObject,
                                    .update_checks = {.whole = 1},
                                    .defaults = default_claim,

@@ -3,8 +3,11 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <charconv>
+#include <optional>
 
 #include "base/text.h"
+
 #include "kinds/all.h"
 #include "kinds/cron.h"
 #include "kinds/workload.h"
@@ -196,6 +199,90 @@ void validate_indexed(const Value& spec, const Path& at, FieldErrors& errors) {
   }
 }
 
+// The number of indexes in "1,3-5"; an error says what is wrong with the text.
+Result<int64_t> count_indexes(std::string_view text, int64_t completions) {
+  const auto number = [&](std::string_view part) -> Result<int64_t> {
+    int64_t value = 0;
+    const auto [end, problem] = std::from_chars(part.data() + part.starts_with('+'), part.data() + part.size(), value);
+    if (part.empty() || problem != std::errc{} || end != part.data() + part.size()) {
+      return bad_request("cannot convert string to integer for index: " + go_quote(part));
+    }
+    if (value >= completions) return bad_request("too large index: " + go_quote(part));
+    return value;
+  };
+  const auto falling = [](int64_t previous, int64_t current) {
+    return bad_request("non-increasing order, previous: " + std::to_string(previous) +
+                       ", current: " + std::to_string(current));
+  };
+  int64_t total = 0;
+  std::optional<int64_t> last;
+  while (!text.empty()) {
+    const size_t comma = text.find(',');
+    const std::string_view interval = text.substr(0, comma);
+    const bool more = comma != std::string_view::npos;
+    text = more ? text.substr(comma + 1) : std::string_view{};
+    const size_t dash = interval.find('-');
+    if (dash != std::string_view::npos && interval.find('-', dash + 1) != std::string_view::npos) {
+      return bad_request(
+          "the fragment " + go_quote(interval) +
+          " violates the requirement that an index interval can have at most two parts separated by '-'");
+    }
+    Result<int64_t> from = number(interval.substr(0, dash));
+    if (!from) return from;
+    Result<int64_t> to = dash == std::string_view::npos ? from : number(interval.substr(dash + 1));
+    if (!to) return to;
+    if (dash != std::string_view::npos && *from >= *to) return falling(*from, *to);
+    if (last && *last >= *from) return falling(*last, *from);
+    total += *to - *from + 1;
+    last = *to;
+    if (more && text.empty()) return number("");
+  }
+  return total;
+}
+
+void validate_success_policy(const Value& spec, const Path& at, FieldErrors& errors) {
+  constexpr int64_t kMostRules = 20;
+  constexpr size_t kMostIndexes = 64 * 1024;
+  const std::span<const Value> rules = spec.items_at("successPolicy", "rules");
+  const int64_t completions = spec.int_at_or(0, "completions");
+  if (rules.empty()) {
+    errors.required(at.child("rules"), "at least one rules must be specified when the successPolicy is specified");
+  }
+  if (static_cast<int64_t>(rules.size()) > kMostRules) {
+    errors.too_many(at.child("rules"), static_cast<int64_t>(rules.size()), kMostRules);
+  }
+  for (size_t i = 0; i < rules.size(); ++i) {
+    const Path here = at.item("rules", i), count_at = here.child("succeededCount");
+    const bool counted = is_set(rules[i], "succeededCount"), listed = rules[i].has("succeededIndexes");
+    if (!counted && !listed) {
+      errors.required(here, "at least one of succeededCount or succeededIndexes must be specified");
+    }
+    int64_t total = 0;
+    if (listed) {
+      const std::string_view text = rules[i].text_at("succeededIndexes");
+      if (text.size() > kMostIndexes) errors.too_long(here.child("succeededIndexes"), kMostIndexes);
+      Result<int64_t> indexes = count_indexes(text, completions);
+      if (indexes) {
+        total = *indexes;
+      } else {
+        errors.invalid(here.child("succeededIndexes"), text,
+                       "error parsing succeededIndexes: " + indexes.error().message);
+      }
+    }
+    if (!counted) continue;
+    const int64_t count = rules[i].int_at_or(0, "succeededCount");
+    if (count < 0) errors.invalid(count_at, count, kNegative);
+    const auto at_most = [&](int64_t limit, std::string_view what) {
+      if (count <= limit) return;
+      errors.invalid(
+          count_at, count,
+          "must be less than or equal to " + std::to_string(limit) + " (the number of " + std::string(what) + ")");
+    };
+    at_most(completions, "specified completions");
+    if (listed) at_most(total, "indexes in the specified succeededIndexes field");
+  }
+}
+
 void validate_job_template(Context& context, const Value& spec, const Path& at, FieldErrors& errors) {
   for (const std::string_view key : {"parallelism", "completions", "activeDeadlineSeconds", "backoffLimit",
                                      "ttlSecondsAfterFinished", "backoffLimitPerIndex", "maxFailedIndexes"}) {
@@ -223,9 +310,8 @@ void validate_job_template(Context& context, const Value& spec, const Path& at, 
     if (mode != "Indexed") {
       errors.invalid(policy, shown_internal(type_named("batch/v1.JobSpec"), spec, "successPolicy"),
                      "requires indexed completion mode");
-    } else if (spec.items_at("successPolicy", "rules").empty()) {
-      errors.required(policy.child("rules"),
-                      "at least one rules must be specified when the successPolicy is specified");
+    } else {
+      validate_success_policy(spec, policy, errors);
     }
   }
   if (is_set(spec, "podReplacementPolicy")) {

@@ -73,6 +73,7 @@ void keep_metadata(StatusMetadata rule, Draft::Node metadata, const Value& old) 
       break;
     case StatusMetadata::KeepOwners:
       restore(metadata, old, "ownerReferences");
+      metadata.remove("deletionTimestamp");  // Deleting is not reported but asked for.
       break;
     case StatusMetadata::KeepObject:
       for (const std::string_view key : kObjectMetadata) restore(metadata, old, key);

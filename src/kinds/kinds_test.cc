@@ -324,6 +324,25 @@ constexpr Case kWorkloads[] = {
      .object = R"({"spec":{"updateStrategy":{"rollingUpdate":{"maxSurge":1}},)" SELECTED "}}",
      .error = "spec.updateStrategy.rollingUpdate.maxSurge: Invalid value: 1: may not be set when maxUnavailable is "
               "non-zero"},
+    {.name = "a status does not touch that counter",
+     .group = "apps",
+     .plural = "daemonsets",
+     .object = R"({"spec":{)" SELECTED "}}",
+     .update = R"({"metadata":{"annotations":{"deprecated.daemonset.template.generation":"7"}}})",
+     .endpoint = Endpoint::Status,
+     .want = R"({"metadata":{"annotations":{"deprecated.daemonset.template.generation":"1"}}})"},
+    {.name = "a job knows when it has succeeded",
+     .group = "batch",
+     .plural = "jobs",
+     .object = R"({"spec":{"completionMode":"Indexed","completions":4,"successPolicy":{"rules":[{},)"
+               R"({"succeededIndexes":"0,3-2"},{"succeededIndexes":"1-2","succeededCount":3}]},)"
+               R"("template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}})",
+     .error =
+         R"([spec.successPolicy.rules[0]: Required value: at least one of succeededCount or succeededIndexes must be )"
+         R"(specified, spec.successPolicy.rules[1].succeededIndexes: Invalid value: "0,3-2": error parsing )"
+         R"(succeededIndexes: non-increasing order, previous: 3, current: 2, )"
+         R"(spec.successPolicy.rules[2].succeededCount: Invalid value: 3: must be less than or equal to 2 (the number )"
+         R"(of indexes in the specified succeededIndexes field)])"},
     {.name = "a job makes its own selector",
      .group = "batch",
      .plural = "jobs",

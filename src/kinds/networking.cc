@@ -373,7 +373,8 @@ void validate_ip_address(Context&, const Value& object, FieldErrors& errors) {
   if (!space.empty()) errors.invalid_each(here.child("namespace"), space, path_segment_errors(space));
 }
 
-void validate_ip_address_update(Context&, const Value& next, const Value& old, FieldErrors& errors) {
+void validate_ip_address_update(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
+  validate_ip_address(context, next, errors);
   if (!equal(sub(next, "spec", "parentRef"), sub(old, "spec", "parentRef"))) {
     errors.invalid(Path("spec.parentRef"),
                    shown_internal(type_named("networking/v1.IPAddressSpec"), sub(next, "spec"), "parentRef"),

@@ -267,14 +267,53 @@ void validate_match_resources(const Value& match, const Path& at, FieldErrors& e
   validate_label_selector(match.find("objectSelector"), at.child("objectSelector"), errors);
   for (const std::string_view key : {"resourceRules", "excludeResourceRules"}) {
     const std::span<const Value> rules = match.items_at(key);
-    for (size_t i = 0; i < rules.size(); ++i) validate_rule(rules[i], at.item(key, i), errors);
+    for (size_t i = 0; i < rules.size(); ++i) {
+      const Path rule = at.item(key, i);
+      const std::span<const Value> names = rules[i].items_at("resourceNames");
+      for (size_t j = 0; j < names.size(); ++j) {
+        if (!names[j].is_string()) continue;
+        errors.invalid_each(rule.item("resourceNames", j), names[j], path_segment_errors(names[j].as_string()));
+        if (contains_text(names.first(j), names[j].as_string())) {
+          errors.duplicate(rule.item("resourceNames", j), names[j].as_string());
+        }
+      }
+      validate_rule(rules[i], rule, errors);
+    }
   }
 }
 
+std::string joined(const std::vector<std::string>& messages) {
+  std::string all;
+  for (const std::string& message : messages) all += (all.empty() ? "" : ",") + message;
+  return all;
+}
+
 void validate_param_kind(const Value& kind, const Path& at, FieldErrors& errors) {
-  const std::string_view version = kind.text_at("apiVersion"), name = kind.text_at("kind");
-  if (version.empty()) errors.required(at.child("apiVersion"));
-  if (name.empty()) errors.required(at.child("kind"));
+  const std::string_view text = kind.text_at("apiVersion"), name = kind.text_at("kind");
+  const Path here = at.child("apiVersion");
+  const size_t slash = text.find('/');
+  if (text.empty()) {
+    errors.required(here);
+  } else if (text != "/" && slash != std::string_view::npos && text.find('/', slash + 1) != std::string_view::npos) {
+    errors.invalid(here, text, "unexpected GroupVersion string: " + std::string(text));
+  } else {
+    const std::string_view group = slash == std::string_view::npos ? std::string_view{} : text.substr(0, slash);
+    const std::string_view version = slash == std::string_view::npos ? text : text.substr(slash + 1);
+    if (!group.empty()) {
+      if (const std::string why = joined(dns_subdomain_errors(group)); !why.empty()) errors.invalid(here, group, why);
+    }
+    if (version.empty()) {
+      errors.invalid(here, text, "version must be specified");
+    } else if (const std::string why = joined(dns1035_label_errors(version)); !why.empty()) {
+      errors.invalid(here, version, why);
+    }
+  }
+  if (name.empty()) return errors.required(at.child("kind"));
+  std::string lower(name);
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  if (const std::string why = joined(dns1035_label_errors(lower)); !why.empty()) {
+    errors.invalid(at.child("kind"), name, "may have mixed case, but should otherwise match: " + why);
+  }
 }
 
 void validate_policy_spec(const Value& spec, const Path& at, FieldErrors& errors) {

@@ -261,6 +261,11 @@ void update_daemon_set(Context& context, Draft::Node next, const Value& old) {
   set_template_generation(context.arena, next, template_generation(old) + (changed ? 1 : 0));
 }
 
+// The counter is part of the spec inside Kubernetes: a status cannot change it.
+void update_daemon_set_status(Context& context, Draft::Node next, const Value& old) {
+  set_template_generation(context.arena, next, template_generation(old));
+}
+
 void validate_daemon_set(Context& context, const Value& object, FieldErrors& errors) {
   const Path at("spec");
   const Value& spec = sub(object, "spec");
@@ -369,6 +374,7 @@ const Hooks kDaemonSetHooks = {.generation = Generation::Spec,
                                .defaults = default_daemon_set,
                                .create = create_daemon_set,
                                .update = update_daemon_set,
+                               .update_status = update_daemon_set_status,
                                .validate = validate_daemon_set,
                                .validate_update = validate_daemon_set_update,
                                .validate_status = validate_daemon_set_status,

@@ -99,7 +99,8 @@ void validate_storage_class(Context&, const Value& object, FieldErrors& errors) 
   validate_topologies(object, errors);
 }
 
-void validate_storage_class_update(Context&, const Value& next, const Value& old, FieldErrors& errors) {
+void validate_storage_class_update(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
+  validate_storage_class(context, next, errors);
   for (const std::string_view key : {"parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"}) {
     validate_fixed(next, old, key, errors);
   }

@@ -113,12 +113,13 @@ void validate_host_path(const Value& source, const Path& at, FieldErrors& errors
   }
 }
 
-void validate_image_volume(const Value& source, const Path& at, FieldErrors& errors) {
-  require(source, "reference", at, errors);
+// A template may leave the reference to whoever makes pods of it.
+void validate_image_volume(const Value& source, bool is_pod, const Path& at, FieldErrors& errors) {
+  if (is_pod) require(source, "reference", at, errors);
   validate_enum(source, "pullPolicy", {"Always", "IfNotPresent", "Never"}, at, errors);
 }
 
-void validate_source(const Value& volume, std::string_view key, const Path& at, FieldErrors& errors) {
+void validate_source(const Value& volume, std::string_view key, bool is_pod, const Path& at, FieldErrors& errors) {
   const Value& source = sub(volume, key);
   if (key == "hostPath") {
     validate_host_path(source, at, errors);
@@ -173,7 +174,7 @@ void validate_source(const Value& volume, std::string_view key, const Path& at, 
     }
     validate_claim_spec(sub(claim, "spec"), claim_at.child("spec"), errors);
   } else if (key == "image") {
-    validate_image_volume(source, at, errors);
+    validate_image_volume(source, is_pod, at, errors);
   } else if (key == "gcePersistentDisk") {
     require(source, "pdName", at, errors);
   } else if (key == "awsElasticBlockStore") {
@@ -250,7 +251,7 @@ constexpr std::string_view kOrder[] = {"hostPath",
                                        "ephemeral",
                                        "image"};
 
-void validate_volume(const Value& volume, const Path& at, FieldErrors& errors) {
+void validate_volume(const Value& volume, bool is_pod, const Path& at, FieldErrors& errors) {
   size_t count = 0;
   if (is_set(volume, "emptyDir")) {
     ++count;
@@ -268,7 +269,7 @@ void validate_volume(const Value& volume, const Path& at, FieldErrors& errors) {
       continue;
     }
     ++count;
-    validate_source(volume, key, at.child(key == "gcePersistentDisk" ? "persistentDisk" : key), errors);
+    validate_source(volume, key, is_pod, at.child(key == "gcePersistentDisk" ? "persistentDisk" : key), errors);
   }
   if (count == 0) errors.required(at, "must specify a volume type");
 }
@@ -300,7 +301,7 @@ void validate_volumes(std::span<const Value> volumes, const PodOptions& options,
   for (size_t i = 0; i < volumes.size(); ++i) {
     const Path volume_at = at.index(i), name_at = volume_at.child("name");
     const size_t before = errors.count();
-    validate_volume(volumes[i], volume_at, errors);
+    validate_volume(volumes[i], options.is_pod, volume_at, errors);
     const std::string_view name = volumes[i].text_at("name");
     if (name.empty()) {
       errors.required(name_at);
