@@ -235,10 +235,11 @@ Task<void> CustomResources::settle(std::string name, net::EventLoop& loop) {
     }
     const UnixTime now = api_.state().deps.clock->now();
     Value next = crd::accept_names(arena, definition, crd::taken_names(others), now);
-    if (next.same(definition)) next = crd::establish(arena, definition, now);
     if (next.same(definition)) {
+      // Served before anybody can read that it is.
       serve(*all);
-      co_return;
+      next = crd::establish(arena, definition, now);
+      if (next.same(definition)) co_return;
     }
     co_await write_status(loop, next);
   }

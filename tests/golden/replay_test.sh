@@ -25,7 +25,7 @@ trap cleanup EXIT
 
 store=()
 if [ -n "$on_etcd" ]; then
-  read -r client peer < <(python3 -c 'import socket; s = [socket.create_server(("127.0.0.1", 0)) for _ in "ab"]; print(*[i.getsockname()[1] for i in s])')
+  read -r client peer < <(PYTHONPATH="$here/../store" python3 -B -c 'from etcd import free_port; print(free_port(), free_port())')
   "${HOLDFAST_ETCD:-etcd}" --data-dir "$dir/etcd" --listen-client-urls "http://127.0.0.1:$client" \
     --advertise-client-urls "http://127.0.0.1:$client" --listen-peer-urls "http://127.0.0.1:$peer" \
     --initial-advertise-peer-urls "http://127.0.0.1:$peer" --initial-cluster "default=http://127.0.0.1:$peer" >"$dir/etcd.log" 2>&1 &
