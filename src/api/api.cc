@@ -19,6 +19,8 @@ using std::chrono_literals::operator""ms;
 // How often caches look at the clock: bookmarks are a matter of seconds, waiting for revisions of tenths.
 constexpr auto kTickInterval = 100ms;
 
+constexpr std::string_view kWebhookGroup = "admissionregistration.k8s.io";
+
 void tick(Api::State& state) {
   if (state.closing.load(std::memory_order_acquire)) return;
   for (auto& [prefix, storage] : state.storages) storage->cache().tick();
@@ -215,6 +217,11 @@ Api::State::State(const Dependencies& dependencies, Options chosen)
   plugins = std::make_unique<const admission::Chain>(disabled);
   quota_ledger = std::make_unique<QuotaLedger>();
   quotas_on = std::find(disabled.begin(), disabled.end(), admission::quota::kName) == disabled.end();
+  addresses = std::make_unique<ServiceAddresses>(*this);
+  caller = std::make_unique<webhook::Caller>(*deps.loops, *addresses);
+  webhooks = std::make_unique<AdmissionWebhooks>(*storage_of(kWebhookGroup, "mutatingwebhookconfigurations"),
+                                                 *storage_of(kWebhookGroup, "validatingwebhookconfigurations"), *caller,
+                                                 disabled);
 }
 
 Storage* Api::State::storage_of(std::string_view group, std::string_view plural) {

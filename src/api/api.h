@@ -58,6 +58,9 @@ struct Options {
   // Built-in admission plugins that are off, by Kubernetes' names.
   std::vector<std::string> disabled_admission_plugins;
 
+  // Webhooks and aggregated APIs are reached at their endpoints rather than at the cluster IP of their service.
+  bool aggregator_routing = false;
+
   // "host:port" as clients reach the server: /api says it.
   std::string server_address;
 

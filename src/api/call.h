@@ -39,6 +39,8 @@ struct Call {
   Recording* recording = nullptr;  // Null: nobody wants to know.
   Arena arena;
   std::shared_ptr<void> quota_hold;  // See QuotaLedger; gone when the request is answered.
+  std::string reason;  // Of an error without one: that of a webhook that refused, in its words.
+  std::vector<std::shared_ptr<const void>> held;  // What must stay as long as the request: converted objects.
 
   Executor& executor() { return request.loop(); }
   GroupResource group_resource() const { return {served->resource->group, served->resource->plural}; }

@@ -1,5 +1,6 @@
 // POST: a new object of a collection.
 #include "api/body.h"
+#include "api/conversions.h"
 #include "api/recording.h"
 #include "api/subresources.h"
 #include "api/writes.h"
@@ -30,12 +31,14 @@ Task<Result<Written>> create_from_body(Call& call, const std::string& bytes, For
   const Value object = draft.value();
   record_request(call, object);
 
-  ownership::UpdateResult owned =
-      call.served->managers->at(kinds::Endpoint::Main)
-          .update(call.arena, {.object = object, .manager = body->options.field_manager, .now = call.view.now});
+  Result<ownership::UpdateResult> owned = co_await with_conversions(call, [&] {
+    return call.served->managers->at(kinds::Endpoint::Main)
+        .update(call.arena, {.object = object, .manager = body->options.field_manager, .now = call.view.now});
+  });
+  if (!owned) co_return owned.take_error();
   Result<NextObject> next =
       co_await run_mutation(call, AdmissionOperation::Create, body->options, body->options.field_manager,
-                            NextObject{owned.object, std::move(owned.managed)}, nullptr);
+                            NextObject{owned->object, std::move(owned->managed)}, nullptr);
   if (!next) co_return next.take_error();
   next->object = without_repeated_owners(call, next->object, true);
   co_return co_await create_object(call, body->options, std::move(*next));
@@ -64,6 +67,8 @@ Task<void> serve_create(Call& call) {
   if (is_definition(*call.served->resource)) {
     co_await settle_definition(call, written->stored.text_at("metadata", "name"));
   }
+  Result<Unit> prepared = co_await prepare_to_show(call, written->body);
+  if (!prepared) co_return respond_error(call, prepared.error());
   respond_written(call, 201, *written);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/conversions.h"
 #include "api/managed.h"
 #include "codec/codec.h"
 #include "codec/typed.h"
@@ -32,24 +33,41 @@ bool same_but_metadata(const Value& a, const Value& b, bool status_counts) {
   return within(a, b) && within(b, a);
 }
 
+// "group/version" among those of a definition; null: none of them.
+const crd::Version* version_named(const crd::Definition& definition, std::string_view api_version) {
+  const size_t slash = api_version.find('/');
+  if (slash == std::string_view::npos) return nullptr;
+  if (api_version.substr(0, slash) != definition.storage_version().resource->group) return nullptr;
+  return definition.find(api_version.substr(slash + 1));
+}
+
 class CustomRules final : public ObjectRules {
  public:
-  CustomRules(std::shared_ptr<const crd::Definition> definition, const crd::Version& version)
-      : definition_(std::move(definition)), version_(version) {}
+  CustomRules(std::shared_ptr<const crd::Definition> definition, const crd::Version& version,
+              std::shared_ptr<Conversions> conversions)
+      : definition_(std::move(definition)), version_(version), conversions_(std::move(conversions)) {}
 
   void set_defaults(Arena& arena, Draft::Node object) const override {
     object.assign(schema::apply_defaults(arena, version_.schema->root(), object.value()));
   }
 
   // Strategy None: the version's name changes, and what the other version does not know goes.
-  Value convert(Arena& arena, const types::Resource& from, const types::Resource& to,
-                const Value& object) const override {
+  Result<Value> convert(Arena& arena, const types::Resource& from, const types::Resource& to,
+                        const Value& object) const override {
     if (&from == &to) return object;
+    if (conversions_ != nullptr) return conversions_->find(arena, from, to, object);
     const Value named = with_member(arena, object, "apiVersion", Value::string(arena, api_version_of(to)));
     const crd::Version* target = definition_->find(to.version);
     if (target == nullptr) return named;
     const types::Type& root = target->schema->root();
     return schema::prune(arena, root, named);
+  }
+
+  bool asks_to_convert() const override { return conversions_ != nullptr; }
+  const types::Resource& version_of(const Value& object, const types::Resource& usual) const override {
+    if (conversions_ == nullptr) return usual;
+    const crd::Version* version = version_named(*definition_, object.text_at("apiVersion"));
+    return version == nullptr ? usual : *version->resource;
   }
 
   void prepare_for_create(kinds::Context&, Draft::Node object) const override {
@@ -92,12 +110,12 @@ class CustomRules final : public ObjectRules {
   }
 
   Result<Unit> validate_create(kinds::Context&, const Value& object) const override {
-    return crd::validate_object(storage(object), object, nullptr);
+    return crd::validate_object(version_, object, nullptr);
   }
   Result<Unit> validate_update(kinds::Context&, kinds::Endpoint endpoint, const Value& next,
                                const Value& old) const override {
-    return endpoint == kinds::Endpoint::Status ? crd::validate_object_status(storage(next), next, old)
-                                               : crd::validate_object(storage(next), next, &old);
+    return endpoint == kinds::Endpoint::Status ? crd::validate_object_status(version_, next, old)
+                                               : crd::validate_object(version_, next, &old);
   }
   std::vector<std::string> warnings(kinds::Context&, kinds::Endpoint, const Value&, const Value*) const override {
     return {};
@@ -106,11 +124,9 @@ class CustomRules final : public ObjectRules {
   std::string_view deprecation_warning() const override { return version_.deprecation_warning; }
 
  private:
-  // The version whose rules judge a stored object.
-  const crd::Version& storage(const Value&) const { return definition_->storage_version(); }
-
   const std::shared_ptr<const crd::Definition> definition_;
   const crd::Version& version_;
+  const std::shared_ptr<Conversions> conversions_;  // Null: strategy None.
 };
 
 class CustomCodec final : public ObjectCodec {
@@ -139,9 +155,14 @@ class CustomCodec final : public ObjectCodec {
     decoded.managed = managed_entries(arena, tree->get("metadata", "managedFields"));
     Draft draft(arena, *tree);
     draft.root().child("metadata").remove("managedFields");
-    // An older version is read as the storage version: strategy None changes the name alone.
-    draft.root().set("apiVersion", Value::string(arena, api_version_of(stored_resource())));
-    const types::Type& root = version().schema->root();
+    // An older version is read as the storage version where only its name differs. Where a webhook converts, it stays
+    // what it is: the cache cannot wait for anybody.
+    const crd::Version* own = &version();
+    if (definition_->conversion_webhook() != nullptr) {
+      if (const crd::Version* named = version_named(*definition_, tree->text_at("apiVersion"))) own = named;
+    }
+    draft.root().set("apiVersion", Value::string(arena, api_version_of(*own->resource)));
+    const types::Type& root = own->schema->root();
     Value object = schema::prune(arena, root, draft.value());
     object = schema::drop_nulls(arena, root, object);
     object = schema::apply_defaults(arena, root, object);
@@ -193,7 +214,6 @@ class CustomCodec final : public ObjectCodec {
     Arena arena;
   };
   const crd::Version& version() const { return definition_->storage_version(); }
-  const types::Resource& stored_resource() const { return *version().resource; }
 
   const std::shared_ptr<const crd::Definition> definition_;
   std::vector<std::string_view> names_;
@@ -276,8 +296,8 @@ std::shared_ptr<const ObjectCodec> make_custom_codec(std::shared_ptr<const crd::
 }
 
 std::shared_ptr<const ObjectRules> custom_rules(std::shared_ptr<const crd::Definition> definition,
-                                                const crd::Version& version) {
-  return std::make_shared<CustomRules>(std::move(definition), version);
+                                                const crd::Version& version, std::shared_ptr<Conversions> conversions) {
+  return std::make_shared<CustomRules>(std::move(definition), version, std::move(conversions));
 }
 
 kinds::Rules custom_kind_rules(const crd::Version& version) {

@@ -12,11 +12,14 @@
 
 namespace holdfast::api {
 
+class Conversions;
+
 // JSON in the store and in the cache, members sorted as Kubernetes prints plain maps.
 std::shared_ptr<const ObjectCodec> make_custom_codec(std::shared_ptr<const crd::Definition> definition);
 
+// `conversions` is null where versions differ in their name alone.
 std::shared_ptr<const ObjectRules> custom_rules(std::shared_ptr<const crd::Definition> definition,
-                                                const crd::Version& version);
+                                                const crd::Version& version, std::shared_ptr<Conversions> conversions);
 
 // What kinds::rules_of says of a built-in kind.
 kinds::Rules custom_kind_rules(const crd::Version& version);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/conversions.h"
 #include "api/custom.h"
 #include "api/managers.h"
 #include "api/state.h"
@@ -46,6 +47,9 @@ CustomResources::KindRef CustomResources::make_kind(const Value& written, Revisi
     kind->storage->cache().start();
   }
   kind->merge_types = std::make_shared<ownership::MergeTypes>();
+  if (kind->definition->conversion_webhook() != nullptr) {
+    kind->conversions = std::make_shared<Conversions>(kind->definition, *api_.state().caller);
+  }
   for (const crd::Version& version : kind->definition->versions()) {
     kind->rules.push_back(std::make_unique<kinds::Rules>(custom_kind_rules(version)));
   }
@@ -67,7 +71,7 @@ void CustomResources::add_served(const KindRef& kind, std::vector<Served>& serve
     entry.resource = version.resource;
     entry.stored = kind->definition->storage_version().resource;
     entry.rules = kind->rules[i].get();
-    entry.object_rules = custom_rules(kind->definition, version);
+    entry.object_rules = custom_rules(kind->definition, version, kind->conversions);
     entry.custom = true;
     entry.version = &version;
     entry.established = kind->definition->established();

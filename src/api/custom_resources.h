@@ -25,6 +25,8 @@ class MergeTypes;
 
 namespace holdfast::api {
 
+class Conversions;
+
 // Who the server is when it calls its own API.
 inline constexpr std::string_view kServerUser = "system:apiserver";
 
@@ -48,6 +50,7 @@ class CustomResources {
   struct Kind {
     std::shared_ptr<const crd::Definition> definition;
     std::shared_ptr<ownership::MergeTypes> merge_types;
+    std::shared_ptr<Conversions> conversions;  // Null: versions differ in their name alone.
     std::shared_ptr<Storage> storage;
     std::vector<std::unique_ptr<kinds::Rules>> rules;
     Revision revision;  // Of the definition that this was made from.

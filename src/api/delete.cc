@@ -1,6 +1,7 @@
 // DELETE of one object and of collections.
 #include <algorithm>
 
+#include "api/conversions.h"
 #include "api/deletes.h"
 #include "api/reads.h"
 #include "api/recording.h"
@@ -407,8 +408,7 @@ Task<Result<Deleted>> delete_object(Call& call, std::string name, DeleteOptions 
     Result<Unit> fits = check_preconditions(call, **live, name, options);
     if (!fits) co_return fits.take_error();
     Result<Unit> admitted =
-        co_await run_validation(call, AdmissionOperation::Delete, delete_options_value(call.arena, options),
-                                Value::null(), &(*live)->object, options.is_dry_run());
+        co_await admit_delete(call, delete_options_value(call.arena, options), **live, options.is_dry_run());
     if (!admitted) co_return admitted.take_error();
     Result<Attempt> done = co_await delete_once(call, **live, options);
     if (!done) co_return done.take_error();
@@ -427,6 +427,10 @@ Task<void> serve_delete(Call& call) {
   if (!options) co_return respond_error(call, options.error());
   Result<Deleted> deleted = co_await delete_object(call, std::string(call.info.name), *options);
   if (!deleted) co_return respond_error(call, deleted.error());
+  if (deleted->answers_object) {
+    Result<Unit> prepared = co_await prepare_to_show(call, deleted->object.body);
+    if (!prepared) co_return respond_error(call, prepared.error());
+  }
   respond_deleted(call, *deleted, *options);
 }
 

@@ -1,5 +1,6 @@
 // GET of one object, and of the subresources that show one.
 #include "api/call.h"
+#include "api/conversions.h"
 #include "api/reads.h"
 #include "api/state.h"
 #include "api/subresources.h"
@@ -43,7 +44,10 @@ Task<void> serve_get(Call& call) {
   Result<cache::EntryRef> entry = co_await read_entry(call, call.info.name, *revision);
   if (!entry) co_return respond_error(call, entry.error());
 
-  if (call.info.subresource == "scale") co_return respond_scale(call, **entry);
+  if (call.info.subresource == "scale") {
+    co_await respond_scale(call, *entry);
+    co_return;
+  }
   if (call.info.subresource == "log") {
     co_await serve_pod_log(call, **entry);
     co_return;
@@ -55,6 +59,8 @@ Task<void> serve_get(Call& call) {
       call.view.drop.empty() && call.served->resource == call.served->stored) {
     co_return respond(call, 200, net::Body(net::Bytes(*body, body)), media_type(Format::Protobuf));
   }
+  Result<Unit> prepared = co_await prepare_to_show(call, *body);
+  if (!prepared) co_return respond_error(call, prepared.error());
   Result<std::string> rendered = render_object(call.view, source_of(call.arena, call.view, **entry, *body));
   if (!rendered) co_return respond_error(call, rendered.error());
   respond(call, 200, std::move(*rendered));

@@ -1,5 +1,6 @@
 // LIST: which revision, which page, then a stream of items whose memory does not grow with the list.
 #include "api/continue_token.h"
+#include "api/conversions.h"
 #include "api/json_indent.h"
 #include "api/reads.h"
 #include "api/recording.h"
@@ -93,6 +94,8 @@ Result<std::string> render_whole(const View& view, ListHead head, Call& call,
 }  // namespace
 
 Task<void> stream_list(Call& call, Listed listed) {
+  Result<Unit> prepared = co_await prepare_to_show(call, listed.entries);
+  if (!prepared) co_return respond_error(call, not_convertible());
   const View& view = call.view;
   const Format format = view.accepted.format;
   if (view.accepted.form == Form::Table && format == Format::Yaml) {

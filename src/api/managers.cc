@@ -95,7 +95,9 @@ std::unique_ptr<ownership::FieldManager> Managers::make(kinds::Endpoint endpoint
       return untyped("no conversion from " + std::string(from) + " to " + std::string(to));
     }
     // Unlike stored objects these are not pruned: a field that the other version does not know is an error.
-    if (custom_) return with_member(arena, object, "apiVersion", Value::string(arena, to));
+    if (custom_ && !rules_->asks_to_convert()) {
+      return with_member(arena, object, "apiVersion", Value::string(arena, to));
+    }
     return rules_->convert(arena, *source, *target, object);
   };
   if (!custom_) {

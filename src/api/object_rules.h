@@ -22,9 +22,13 @@ class ObjectRules {
 
   // In the requested version.
   virtual void set_defaults(Arena& arena, Draft::Node object) const = 0;
-  // From one served version to another.
-  virtual Value convert(Arena& arena, const types::Resource& from, const types::Resource& to,
-                        const Value& object) const = 0;
+  // From one version to another. Where a webhook converts (asks_to_convert), only what is known already: call it
+  // within with_conversions (api/conversions.h), or use convert_object there.
+  virtual Result<Value> convert(Arena& arena, const types::Resource& from, const types::Resource& to,
+                                const Value& object) const = 0;
+  virtual bool asks_to_convert() const { return false; }
+  // The version of an object that was stored: `usual`, unless the versions of a kind lie side by side.
+  virtual const types::Resource& version_of(const Value&, const types::Resource& usual) const { return usual; }
 
   // In the stored version.
   virtual void prepare_for_create(kinds::Context& context, Draft::Node object) const = 0;

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "api/body.h"
+#include "api/conversions.h"
 #include "api/managed.h"
 #include "api/object_codec.h"
 #include "api/patches.h"
@@ -265,9 +266,9 @@ Task<Result<NextObject>> finish_change(Call& call, const WriteOptions& options, 
   if (!placed) co_return placed.take_error();
   Result<Unit> named = check_name(call, *placed);
   if (!named) co_return named.take_error();
-  Result<NextObject> next = co_await run_mutation(
-      call, live == nullptr ? AdmissionOperation::Create : AdmissionOperation::Update, options, options.field_manager,
-      NextObject{*placed, std::move(managed)}, live == nullptr ? nullptr : &live->object);
+  Result<NextObject> next =
+      co_await run_mutation(call, live == nullptr ? AdmissionOperation::Create : AdmissionOperation::Update, options,
+                            options.field_manager, NextObject{*placed, std::move(managed)}, live);
   if (!next) co_return next.take_error();
   next->object = without_repeated_owners(call, next->object, true);
   co_return next;
@@ -301,12 +302,15 @@ Task<Result<NextObject>> patch_live(Call& call, const WriteOptions& asked, kinds
   Draft draft(arena, declared->object);
   call.served->object_rules->set_defaults(arena, draft.root());
   const Value object = draft.value();
-  ownership::UpdateResult owned = call.served->managers->at(endpoint).update(arena, {.live = &live->object,
-                                                                                     .live_managed = &live->managed,
-                                                                                     .object = object,
-                                                                                     .manager = options.field_manager,
-                                                                                     .now = call.view.now});
-  co_return co_await finish_change(call, options, std::move(owned.managed), owned.object, live);
+  Result<ownership::UpdateResult> owned = co_await with_conversions(call, [&] {
+    return call.served->managers->at(endpoint).update(arena, {.live = &live->object,
+                                                              .live_managed = &live->managed,
+                                                              .object = object,
+                                                              .manager = options.field_manager,
+                                                              .now = call.view.now});
+  });
+  if (!owned) co_return owned.take_error();
+  co_return co_await finish_change(call, options, std::move(owned->managed), owned->object, live);
 }
 
 Task<Result<NextObject>> apply_live(Call& call, const WriteOptions& options, kinds::Endpoint endpoint,
@@ -316,13 +320,14 @@ Task<Result<NextObject>> apply_live(Call& call, const WriteOptions& options, kin
   if (live != nullptr && !live->managed_problem.empty()) {
     co_return untyped("failed to decode managed fields: " + live->managed_problem);
   }
-  Result<ownership::ApplyResult> applied =
-      call.served->managers->at(endpoint).apply(arena, {.live = live == nullptr ? nullptr : &live->object,
-                                                        .live_managed = live == nullptr ? nullptr : &live->managed,
-                                                        .config = config.value,
-                                                        .manager = options.field_manager,
-                                                        .force = options.force.value_or(false),
-                                                        .now = call.view.now});
+  Result<ownership::ApplyResult> applied = co_await with_conversions(call, [&] {
+    return call.served->managers->at(endpoint).apply(arena, {.live = live == nullptr ? nullptr : &live->object,
+                                                             .live_managed = live == nullptr ? nullptr : &live->managed,
+                                                             .config = config.value,
+                                                             .manager = options.field_manager,
+                                                             .force = options.force.value_or(false),
+                                                             .now = call.view.now});
+  });
   if (!applied) co_return applied.take_error();
   Result<Unit> strict = report_config_findings(call, config, options.field_validation);
   if (!strict) co_return strict.take_error();
@@ -403,6 +408,8 @@ Task<void> serve_patch(Call& call) {
   Result<Written> written = co_await patch_object(call, *type, *bytes, *endpoint);
   if (!written) co_return respond_error(call, written.error());
   if (is_definition(*call.served->resource)) co_await settle_definition(call, call.info.name);
+  Result<Unit> prepared = co_await prepare_to_show(call, written->body);
+  if (!prepared) co_return respond_error(call, prepared.error());
   respond_written(call, written->created ? 201 : 200, *written);
 }
 

@@ -50,7 +50,10 @@ Task<void> serve_binding(Call& call, const std::string& bytes, Format format) {
   request.options = *options;
   request.as_is = true;
   if (const std::string_view uid = placed->text_at("metadata", "uid"); !uid.empty()) request.uid = std::string(uid);
-  const Value binding = *placed;
+  Result<Value> admitted =
+      co_await admit_subresource(call, AdmissionOperation::Create, *options, *placed, Value::null(), true);
+  if (!admitted) co_return respond_error(call, admitted.error());
+  const Value binding = *admitted;
   Result<Written> written = co_await write_object(
       call, std::move(request), [&](const LiveObject* live) { return bind_live(call, binding, live); });
   if (!written) co_return respond_error(call, written.error());
@@ -65,7 +68,10 @@ Task<void> serve_eviction(Call& call, const std::string& bytes, Format format) {
   if (decoded->text_at("metadata", "name") != call.info.name) {
     co_return respond_error(call, bad_request("name in URL does not match name in Eviction object"));
   }
-  Result<Unit> evicted = co_await evict(call, *decoded, options->dry_run);
+  Result<Value> admitted =
+      co_await admit_subresource(call, AdmissionOperation::Create, *options, *decoded, Value::null(), true);
+  if (!admitted) co_return respond_error(call, admitted.error());
+  Result<Unit> evicted = co_await evict(call, *admitted, options->dry_run);
   if (!evicted) co_return respond_error(call, evicted.error());
   respond_status(call, 201, success_status(call.arena, 201));
 }

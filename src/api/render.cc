@@ -209,8 +209,12 @@ Result<Value> tree_of(Arena& arena, const View& view, const ObjectSource& source
   Result<Value> tree = view.served->storage->codec().tree(arena, source.body);
   if (!tree) return tree;
   Value object = *tree;
-  if (!is_stored_version(view))
-    object = view.served->object_rules->convert(arena, *view.served->stored, *view.served->resource, object);
+  const types::Resource& stored = view.served->object_rules->version_of(object, *view.served->stored);
+  if (&stored != view.served->resource) {
+    Result<Value> converted = view.served->object_rules->convert(arena, stored, *view.served->resource, object);
+    if (!converted) return converted;
+    object = *converted;
+  }
   if (!source.managed.empty()) {
     const Value* metadata = object.find("metadata");
     const Value managed = managed_fields_value(arena, source.managed);

@@ -19,9 +19,11 @@ void add_common_headers(net::Response& response, std::string_view content_type) 
   if (response.header("cache-control").empty()) response.set_header("cache-control", "no-cache, private");
 }
 
-void send_error_as(const Accepted& accepted, net::Response& response, const Error& error) {
+void send_error_as(const Accepted& accepted, net::Response& response, const Error& error,
+                   std::string_view reason = {}) {
   Arena arena;
-  Result<std::string> body = encode_answer(status_of(arena, error), &status_type(), accepted.format, accepted.pretty);
+  Result<std::string> body =
+      encode_answer(status_of(arena, error, reason), &status_type(), accepted.format, accepted.pretty);
   Format format = accepted.format;
   if (!body) {
     // Text that YAML cannot carry: the error is a Status too, of the failure itself.
@@ -103,7 +105,8 @@ void respond(Call& call, int code, std::string body) {
 void respond_error(Call& call, const Error& error) {
   record_error(call, error);
   for (const std::string& warning : call.warnings.headers()) call.response.add_header("warning", warning);
-  send_error_as(negotiate_error(negotiation_input(call.request, call.query)), call.response, error);
+  send_error_as(negotiate_error(negotiation_input(call.request, call.query)), call.response, error,
+                error.reason == Reason::Unknown ? std::string_view(call.reason) : std::string_view());
 }
 
 void respond_tree(Call& call, int code, const Value& tree, const types::Type& type) {

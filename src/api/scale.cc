@@ -1,5 +1,6 @@
 // The scale subresource: an autoscaling/v1 Scale in front of a kind's replicas.
 #include "api/body.h"
+#include "api/conversions.h"
 #include "api/managed.h"
 #include "api/object_codec.h"
 #include "api/patch.h"
@@ -76,6 +77,19 @@ Result<NextObject> parent_of(Call& call, const LiveObject& live, const ScaleLive
   return next;
 }
 
+// Admission looks at the Scale, not at the object that is scaled.
+Task<Result<NextObject>> finish_scale(Call& call, const WriteOptions& options, const LiveObject& live,
+                                      const ScaleLive& before, Value scale, const ownership::Managed& managed) {
+  Result<Value> admitted =
+      co_await admit_subresource(call, AdmissionOperation::Update, options, scale, before.scale, false);
+  if (!admitted) co_return admitted.take_error();
+  Result<NextObject> next = parent_of(call, live, before, *admitted, managed);
+  if (!next) co_return next;
+  next->seen = *admitted;
+  next->seen_old = before.scale;
+  co_return next;
+}
+
 Task<Result<NextObject>> replace_scale(Call& call, const WriteOptions& options, Value scale, const LiveObject* live) {
   Result<ScaleLive> known = scale_live(call, *live);
   if (!known) co_return known.take_error();
@@ -85,7 +99,7 @@ Task<Result<NextObject>> replace_scale(Call& call, const WriteOptions& options, 
                                                                                      .object = scale,
                                                                                      .manager = options.field_manager,
                                                                                      .now = call.view.now});
-  co_return parent_of(call, *live, before, owned.object, owned.managed);
+  co_return co_await finish_scale(call, options, *live, before, owned.object, owned.managed);
 }
 
 Task<Result<NextObject>> patch_scale_live(Call& call, const WriteOptions& options, const DecodedPatch& patch,
@@ -105,7 +119,7 @@ Task<Result<NextObject>> patch_scale_live(Call& call, const WriteOptions& option
                                                                                      .object = *scale,
                                                                                      .manager = options.field_manager,
                                                                                      .now = call.view.now});
-  co_return parent_of(call, *live, before, owned.object, owned.managed);
+  co_return co_await finish_scale(call, options, *live, before, owned.object, owned.managed);
 }
 
 Task<Result<NextObject>> apply_scale_live(Call& call, const WriteOptions& options, const DecodedConfig& config,
@@ -135,24 +149,25 @@ Task<Result<NextObject>> apply_scale_live(Call& call, const WriteOptions& option
   if (!scale) co_return scale.take_error();
   Result<Unit> named = check_name(call, *scale);
   if (!named) co_return named.take_error();
-  co_return parent_of(call, *live, before, *scale, applied->managed);
+  co_return co_await finish_scale(call, options, *live, before, *scale, applied->managed);
 }
 
-void respond_scale_of(Call& call, int code, const Value& stored) {
-  const Value object =
-      call.served->object_rules->convert(call.arena, *call.served->stored, *call.served->resource, stored);
-  Result<Value> scale = scale_from(call, object);
-  if (!scale) return respond_error(call, scale.error());
+Task<void> respond_scale_of(Call& call, int code, Value stored) {
+  Result<Value> object = co_await convert_object(
+      call, call.served->object_rules->version_of(stored, *call.served->stored), *call.served->resource, stored);
+  if (!object) co_return respond_error(call, object.error());
+  Result<Value> scale = scale_from(call, *object);
+  if (!scale) co_return respond_error(call, scale.error());
   respond_tree(call, code, *scale, scale_type());
 }
 
 }  // namespace
 
-void respond_scale(Call& call, const cache::Entry& entry) {
-  const store::Blob body = entry.body();
+Task<void> respond_scale(Call& call, cache::EntryRef entry) {
+  const store::Blob body = entry->body();
   Result<Value> tree = call.storage().codec().tree(call.arena, *body);
-  if (!tree) return respond_error(call, tree.error());
-  respond_scale_of(call, 200, *tree);
+  if (!tree) co_return respond_error(call, tree.error());
+  co_await respond_scale_of(call, 200, *tree);
 }
 
 Task<void> update_scale(Call& call, const std::string& bytes, Format format) {
@@ -173,7 +188,7 @@ Task<void> update_scale(Call& call, const std::string& bytes, Format format) {
   Result<Written> written = co_await write_object(
       call, std::move(request), [&](const LiveObject* live) { return replace_scale(call, chosen, scale, live); });
   if (!written) co_return respond_error(call, written.error());
-  respond_scale_of(call, 200, written->stored);
+  co_await respond_scale_of(call, 200, written->stored);
 }
 
 Task<void> patch_scale(Call& call, PatchType type, const std::string& bytes) {
@@ -200,7 +215,7 @@ Task<void> patch_scale(Call& call, PatchType type, const std::string& bytes) {
         call, std::move(request), [&](const LiveObject* live) { return patch_scale_live(call, chosen, *patch, live); });
   }
   if (!written) co_return respond_error(call, written.error());
-  respond_scale_of(call, 200, written->stored);
+  co_await respond_scale_of(call, 200, written->stored);
 }
 
 }  // namespace holdfast::api

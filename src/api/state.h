@@ -9,11 +9,13 @@
 #include <vector>
 
 #include "admission/admission.h"
+#include "api/admission_webhooks.h"
 #include "api/api.h"
 #include "api/custom_resources.h"
 #include "api/openapi_endpoint.h"
 #include "api/quota.h"
 #include "api/registry.h"
+#include "api/service_addresses.h"
 #include "api/service_pools.h"
 #include "api/storage.h"
 
@@ -32,6 +34,9 @@ struct Api::State {
 
   std::unique_ptr<ServicePools> services;           // Never null.
   std::unique_ptr<const admission::Chain> plugins;  // Never null.
+  std::unique_ptr<ServiceAddresses> addresses;      // Never null.
+  std::unique_ptr<webhook::Caller> caller;          // Never null.
+  std::unique_ptr<AdmissionWebhooks> webhooks;      // Never null.
   std::unique_ptr<CustomResources> custom;          // Never null once the Api is made.
   std::unique_ptr<OpenApiDocuments> openapi;        // Never null.
   std::unique_ptr<QuotaLedger> quota_ledger;        // Never null.

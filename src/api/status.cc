@@ -81,7 +81,7 @@ Value details_of(Arena& arena, const ErrorDetails& about, const std::vector<Caus
 
 int http_code(const Error& error) { return error.code > 0 ? error.code : info_of(error.reason).code; }
 
-Value status_of(Arena& arena, const Error& error) {
+Value status_of(Arena& arena, const Error& error, std::string_view reason) {
   constexpr std::string_view kInternalPrefix = "Internal error occurred: ";
   std::string message = error.message;
   std::vector<Cause> causes = error.causes;
@@ -97,7 +97,7 @@ Value status_of(Arena& arena, const Error& error) {
   status.add("metadata", metadata.build());
   status.add("status", Value::string("Failure"));
   add_text(arena, status, "message", message);
-  add_text(arena, status, "reason", info_of(error.reason).name);
+  add_text(arena, status, "reason", reason.empty() ? info_of(error.reason).name : reason);
   if (error.details || !causes.empty() || error.retry_after_seconds > 0) {
     status.add("details", details_of(arena, error.details.value_or(ErrorDetails{}), causes, error.retry_after_seconds));
   }

@@ -12,7 +12,8 @@ namespace holdfast::api {
 int http_code(const Error& error);
 
 // The metav1.Status of an error, members in Go's order.
-Value status_of(Arena& arena, const Error& error);
+// `reason`: in other words than the error's own.
+Value status_of(Arena& arena, const Error& error, std::string_view reason = {});
 
 // The Status a deletion answers with: Success and what was deleted, without a code.
 Value deleted_status(Arena& arena, std::string_view group, std::string_view plural, std::string_view name,

@@ -8,7 +8,7 @@
 namespace holdfast::api {
 
 // --- scale ---
-void respond_scale(Call& call, const cache::Entry& entry);
+Task<void> respond_scale(Call& call, cache::EntryRef entry);
 Task<void> update_scale(Call& call, const std::string& bytes, Format format);
 Task<void> patch_scale(Call& call, PatchType type, const std::string& bytes);
 

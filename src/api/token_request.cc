@@ -162,9 +162,7 @@ Task<void> serve_token_request(Call& call, const std::string& bytes, Format form
   Value request = *complete;
   Result<Unit> valid = validate_expiration(*request.find("spec"));
   if (!valid) co_return respond_error(call, valid.error());
-  Result<Unit> admitted = co_await run_validation(
-      call, AdmissionOperation::Create, write_options_value(call.arena, "CreateOptions", *options, *manager),
-      with_managed(call.arena, request, next->managed, false), nullptr, options->dry_run);
+  Result<Unit> admitted = co_await run_validation(call, AdmissionOperation::Create, *options, request, *next, nullptr);
   if (!admitted) co_return respond_error(call, admitted.error());
 
   tokens::Claims claims;

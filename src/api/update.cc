@@ -1,5 +1,6 @@
 // PUT: an object in place of what is there, through the main endpoint or a subresource that shows the same object.
 #include "api/body.h"
+#include "api/conversions.h"
 #include "api/patch.h"
 #include "api/recording.h"
 #include "api/state.h"
@@ -16,15 +17,18 @@ Task<Result<NextObject>> replace(Call& call, const WriteOptions& options, kinds:
     Result<Unit> allowed = authorize_create(call);
     if (!allowed) co_return allowed.take_error();
   }
-  ownership::UpdateResult owned = call.served->managers->at(endpoint).update(
-      call.arena, {.live = live == nullptr ? nullptr : &live->object,
-                   .live_managed = live == nullptr ? nullptr : &live->managed,
-                   .object = object,
-                   .manager = options.field_manager,
-                   .now = call.view.now});
-  Result<NextObject> next = co_await run_mutation(
-      call, live == nullptr ? AdmissionOperation::Create : AdmissionOperation::Update, options, options.field_manager,
-      NextObject{owned.object, std::move(owned.managed)}, live == nullptr ? nullptr : &live->object);
+  Result<ownership::UpdateResult> owned = co_await with_conversions(call, [&] {
+    return call.served->managers->at(endpoint).update(call.arena,
+                                                      {.live = live == nullptr ? nullptr : &live->object,
+                                                       .live_managed = live == nullptr ? nullptr : &live->managed,
+                                                       .object = object,
+                                                       .manager = options.field_manager,
+                                                       .now = call.view.now});
+  });
+  if (!owned) co_return owned.take_error();
+  Result<NextObject> next =
+      co_await run_mutation(call, live == nullptr ? AdmissionOperation::Create : AdmissionOperation::Update, options,
+                            options.field_manager, NextObject{owned->object, std::move(owned->managed)}, live);
   if (!next) co_return next.take_error();
   next->object = without_repeated_owners(call, next->object, true);
   co_return next;
@@ -87,6 +91,8 @@ Task<void> serve_update(Call& call) {
   Result<Written> written = co_await update_from_body(call, *bytes, *format, *endpoint);
   if (!written) co_return respond_error(call, written.error());
   if (is_definition(*call.served->resource)) co_await settle_definition(call, call.info.name);
+  Result<Unit> prepared = co_await prepare_to_show(call, written->body);
+  if (!prepared) co_return respond_error(call, prepared.error());
   respond_written(call, written->created ? 201 : 200, *written);
 }
 

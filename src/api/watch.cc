@@ -1,6 +1,7 @@
 // WATCH: where to start, then events in the client's form until its time is over or it leaves.
 #include <random>
 
+#include "api/conversions.h"
 #include "api/managed.h"
 #include "api/reads.h"
 #include "api/state.h"
@@ -113,6 +114,12 @@ Task<void> send_events(Call& call, cache::Watcher& watcher) {
   while (true) {
     std::vector<cache::Delivery> deliveries = co_await watcher.next(call.executor());
     if (deliveries.empty()) break;
+    std::vector<cache::EntryRef> objects;
+    for (const cache::Delivery& delivery : deliveries) {
+      if (delivery.object) objects.push_back(delivery.object);
+    }
+    Result<Unit> prepared = co_await prepare_to_show(call, objects);
+    if (!prepared) co_return call.response.abort();
     for (const cache::Delivery& delivery : deliveries) {
       const bool first_table = is_table && first;
       first = false;
@@ -146,6 +153,13 @@ Task<void> serve_watch(Call& call) {
   const seconds duration = watch_duration(call, *options);
   request->deadline = call.api.deps.clock->monotonic() + duration;
 
+  if (call.served->object_rules->asks_to_convert()) {
+    // A watch that could not show what there is does not begin.
+    Result<cache::Snapshot> now = co_await call.storage().cache().consistent(call.executor());
+    if (!now) co_return respond_error(call, now.error());
+    Result<Unit> prepared = co_await prepare_to_show(call, now->list({.scope = request->scope}).entries);
+    if (!prepared) co_return respond_error(call, not_convertible());
+  }
   Result<cache::Watcher> watcher = co_await call.storage().cache().watch(std::move(*request), call.executor());
   if (!watcher) {
     const Error& error = watcher.error();

@@ -2,6 +2,8 @@
 
 #include <random>
 
+#include "api/admission_webhooks.h"
+#include "api/conversions.h"
 #include "api/escalation.h"
 #include "api/managed.h"
 #include "api/object_codec.h"
@@ -20,11 +22,10 @@ namespace {
 constexpr int kMaxAttempts = 200;
 constexpr int kMaxGeneratedNames = 8;
 
-Value to_stored(Call& call, const Value& object) {
-  return call.served->object_rules->convert(call.arena, *call.served->resource, *call.served->stored, object);
-}
-Value to_requested(Call& call, const Value& stored) {
-  return call.served->object_rules->convert(call.arena, *call.served->stored, *call.served->resource, stored);
+// Built-in kinds are prepared and judged in the version that is stored, custom ones in that of the request: there each
+// version has rules of its own.
+const types::Resource& judged_version(const Call& call) {
+  return call.served->custom ? *call.served->resource : *call.served->stored;
 }
 
 std::chrono::seconds ttl_of(const Call& call) {
@@ -59,6 +60,64 @@ void set_revision(Arena& arena, const ObjectCodec& codec, std::string_view body,
   written.stored =
       with_path(arena, written.stored, std::array{std::string_view("metadata"), std::string_view("resourceVersion")},
                 Value::string(arena, std::to_string(revision.value)));
+}
+
+// Whether anybody but the built-in plugins looks at this write. Only they look at managedFields.
+bool is_shown(const Call& call) { return call.api.deps.admission != nullptr || call.api.webhooks->handles(call); }
+
+AdmissionRequest admission_request(Call& call, AdmissionOperation operation, const Value& object, bool dry_run) {
+  AdmissionRequest request;
+  request.operation = operation;
+  request.resource = call.served->resource;
+  request.subresource = call.info.subresource;
+  request.ns = call.info.ns;
+  request.name = object.text_at("metadata", "name");
+  request.user = call.user.get();
+  request.dry_run = dry_run;
+  return request;
+}
+
+// Policies, then webhooks: Kubernetes' order.
+Task<Result<Value>> mutate_by_hooks(Call& call, AdmissionRequest& request, const KnownObjects& known,
+                                    Reinvocation& reinvocation) {
+  if (AdmissionHook* policies = call.api.deps.admission; policies != nullptr && policies->handles(request)) {
+    Result<Value> changed = co_await policies->mutate(call.arena, request, call.warnings, call.executor());
+    if (!changed) co_return changed.take_error();
+    request.object = *changed;
+  }
+  co_return co_await call.api.webhooks->mutate(call, request, known, reinvocation);
+}
+
+Task<Result<Unit>> validate_by_hooks(Call& call, const AdmissionRequest& request, const KnownObjects& known) {
+  if (AdmissionHook* policies = call.api.deps.admission; policies != nullptr && policies->handles(request)) {
+    Result<Unit> accepted = co_await policies->validate(call.arena, request, call.warnings, call.executor());
+    if (!accepted) co_return accepted.take_error();
+  }
+  co_return co_await call.api.webhooks->validate(call, request, known);
+}
+
+// What mutating admission made of an object that was shown with its managedFields (`before`).
+void take_changed(Call& call, const Value& changed, const Value* before, NextObject& next) {
+  const Value* metadata = changed.find("metadata");
+  const Value* managed = metadata == nullptr ? nullptr : metadata->find("managedFields");
+  next.object = changed;
+  if (managed != nullptr) {
+    next.object = with_member(call.arena, changed, "metadata", without_member(call.arena, *metadata, "managedFields"));
+  }
+  const bool untouched = (managed == nullptr && before == nullptr) ||
+                         (managed != nullptr && before != nullptr && equal(*managed, *before));
+  if (untouched) return;
+  // What admission leaves behind must still be readable; otherwise what was there before counts.
+  Result<ownership::Managed> decoded =
+      ownership::decode_managed(call.arena, managed == nullptr ? Value::null() : *managed);
+  if (decoded) {
+    next.managed = std::move(*decoded);
+  } else {
+    call.warnings.add(
+        ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated "
+        "mutating admission controller; please fix your requests: " +
+        decoded.error().message);
+  }
 }
 
 // Removed by this update rather than stored: it was deleted before and its last finalizer is gone.
@@ -112,7 +171,10 @@ Task<Result<UpdateAttempt>> update_once(Call& call, const WriteRequest& request,
   Result<Unit> fresh = check_revision(call, next.object, live);
   if (!fresh) co_return fresh.take_error();
 
-  Draft draft(arena, to_stored(call, next.object));
+  Result<Value> judged = co_await convert_object(call, *call.served->resource, judged_version(call), next.object);
+  if (!judged) co_return judged.take_error();
+  const Value& old = custom ? live.object : live.stored;
+  Draft draft(arena, *judged);
   draft.root().child("metadata").remove("managedFields");
   draft.root().child("metadata").set("resourceVersion", Value::string(arena, std::to_string(live.revision.value)));
   ServiceLease lease;
@@ -122,17 +184,18 @@ Task<Result<UpdateAttempt>> update_once(Call& call, const WriteRequest& request,
     lease = std::move(*taken);
   }
   if (!request.as_is) {
-    call.served->object_rules->prepare_for_update(context, request.endpoint, draft.root(), live.stored);
-    Result<Unit> valid =
-        call.served->object_rules->validate_update(context, request.endpoint, draft.value(), live.stored);
+    call.served->object_rules->prepare_for_update(context, request.endpoint, draft.root(), old);
+    Result<Unit> valid = call.served->object_rules->validate_update(context, request.endpoint, draft.value(), old);
     if (!valid) co_return valid.take_error();
   }
   Result<std::string> at_rest = body_before_defaults(call, draft.value());
   if (!at_rest) co_return at_rest.take_error();
   // As it will be read back: what was prepared may call for defaults of its own (a Job's labels).
   if (!custom) kinds::set_defaults(arena, stored_version, draft.root());
-  const Value stored = draft.value();
-  add_warnings(call, context, request.endpoint, stored, &live.stored);
+  add_warnings(call, context, request.endpoint, draft.value(), &old);
+  Result<Value> converted = co_await convert_object(call, judged_version(call), stored_version, draft.value());
+  if (!converted) co_return converted.take_error();
+  const Value stored = *converted;
 
   Result<std::string> body = storage.codec().body_of(arena, stored);
   if (!body) co_return body.take_error();
@@ -143,16 +206,12 @@ Task<Result<UpdateAttempt>> update_once(Call& call, const WriteRequest& request,
     next.managed = live.managed;
   }
 
-  const Value requested = to_requested(call, stored);
-  {
-    // Only policies and webhooks look at managedFields.
-    const bool visible = call.api.deps.admission != nullptr;
-    const Value shown = visible ? with_managed(arena, requested, next.managed, custom) : requested;
-    const Value old = visible ? with_managed(arena, live.object, live.managed, custom) : live.object;
-    Result<Unit> admitted = co_await run_validation(
-        call, AdmissionOperation::Update,
-        write_options_value(arena, "UpdateOptions", request.options, request.options.field_manager), shown, &old,
-        request.options.dry_run);
+  if (!request.as_is) {
+    Result<Value> requested =
+        co_await convert_object(call, judged_version(call), *call.served->resource, draft.value());
+    if (!requested) co_return requested.take_error();
+    Result<Unit> admitted =
+        co_await run_validation(call, AdmissionOperation::Update, request.options, *requested, next, &live);
     if (!admitted) co_return admitted.take_error();
   }
 
@@ -288,8 +347,15 @@ Error write_error(Call& call, const store::StoreError& error) {
 
 Task<store::StoreResult<store::WriteResult>> commit(Call& call, store::Transaction transaction) {
   store::Store& store = call.storage().store();
-  co_return co_await from_callback<store::StoreResult<store::WriteResult>>(
+  store::StoreResult<store::WriteResult> result = co_await from_callback<store::StoreResult<store::WriteResult>>(
       call.executor(), [&store, &transaction](auto done) { store.write(std::move(transaction), std::move(done)); });
+  // Webhooks are looked up in the cache: who configures one expects it to act from now on.
+  if (result && is_webhook_configuration(*call.served->resource)) {
+    if (const auto* committed = std::get_if<store::Committed>(&*result)) {
+      (void)co_await call.storage().cache().at_least(committed->revision, call.executor());
+    }
+  }
+  co_return result;
 }
 
 std::string new_uid() {
@@ -320,7 +386,10 @@ Task<Result<std::unique_ptr<LiveObject>>> read_live(Call& call, std::string_view
   Result<Value> tree = storage.codec().tree(call.arena, *live->body);
   if (!tree) co_return tree.take_error();
   live->stored = *tree;
-  live->object = to_requested(call, *tree);
+  Result<Value> requested = co_await convert_object(
+      call, call.served->object_rules->version_of(*tree, *call.served->stored), *call.served->resource, *tree);
+  if (!requested) co_return requested.take_error();
+  live->object = *requested;
   Result<ownership::Managed> managed = ownership::decode_managed(
       call.arena, live->entry->ownership(), {.fields_v2 = call.api.options.gates.on(Gate::FieldsV2)});
   if (managed) {
@@ -334,54 +403,33 @@ Task<Result<std::unique_ptr<LiveObject>>> read_live(Call& call, std::string_view
 namespace {
 
 Task<Result<NextObject>> mutate(Call& call, AdmissionOperation operation, const WriteOptions& options,
-                                std::string manager, NextObject next, const Value* old) {
+                                      std::string manager, NextObject next, const LiveObject* live) {
   Result<KnownObjects> known = co_await find_known_objects(call, operation, next.object);
   if (!known) co_return known.take_error();
-  Draft draft(call.arena, next.object);
-  Result<Unit> admitted =
-      admit_by_plugins(call, plugin_operation(operation), draft.root(), old, options.dry_run, *known);
-  if (!admitted) co_return admitted.take_error();
-  next.object = draft.value();
+  const Value* old = live == nullptr ? nullptr : &live->object;
+  const bool shown = is_shown(call);
+  Reinvocation reinvocation;
+  // What a webhook changes, plugins and other webhooks may want to see: one more round, no more.
+  for (const bool again : {false, true}) {
+    reinvocation.again = again;
+    Draft draft(call.arena, next.object);
+    Result<Unit> admitted =
+        admit_by_plugins(call, plugin_operation(operation), draft.root(), old, options.dry_run, *known);
+    if (!admitted) co_return admitted.take_error();
+    next.object = draft.value();
+    if (!shown) co_return next;
 
-  AdmissionHook* hook = call.api.deps.admission;
-  if (hook == nullptr) co_return next;
-  AdmissionRequest request;
-  request.operation = operation;
-  request.resource = call.served->resource;
-  request.subresource = call.info.subresource;
-  request.ns = call.info.ns;
-  request.name = next.object.text_at("metadata", "name");
-  request.user = call.user.get();
-  request.dry_run = options.dry_run;
-  if (!hook->handles(request)) co_return next;
-  const bool custom = call.served->custom;
-  request.options = write_options_value(
-      call.arena, operation == AdmissionOperation::Create ? "CreateOptions" : "UpdateOptions", options, manager);
-  request.object = with_managed(call.arena, next.object, next.managed, custom);
-  if (old != nullptr) request.old = *old;
-  Result<Value> changed = co_await hook->mutate(call.arena, request, call.warnings, call.executor());
-  if (!changed) co_return changed.take_error();
-  const Value* metadata = changed->find("metadata");
-  const Value* managed = metadata == nullptr ? nullptr : metadata->find("managedFields");
-  next.object = *changed;
-  if (managed != nullptr) {
-    next.object = with_member(call.arena, *changed, "metadata", without_member(call.arena, *metadata, "managedFields"));
-  }
-  // What admission leaves behind must still be readable; otherwise what was there before counts.
-  const Value* before = request.object.get("metadata", "managedFields");
-  const bool untouched =
-      (managed == nullptr && before == nullptr) || (managed != nullptr && before != nullptr && managed->same(*before));
-  if (!untouched) {
-    Result<ownership::Managed> decoded =
-        ownership::decode_managed(call.arena, managed == nullptr ? Value::null() : *managed);
-    if (decoded) {
-      next.managed = std::move(*decoded);
-    } else {
-      call.warnings.add(
-          ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated "
-          "mutating admission controller; please fix your requests: " +
-          decoded.error().message);
-    }
+    const bool custom = call.served->custom;
+    AdmissionRequest request = admission_request(call, operation, next.object, options.dry_run);
+    request.options = write_options_value(
+        call.arena, operation == AdmissionOperation::Create ? "CreateOptions" : "UpdateOptions", options, manager);
+    request.object = with_managed(call.arena, next.object, next.managed, custom);
+    const Value* before = request.object.get("metadata", "managedFields");
+    if (live != nullptr) request.old = with_managed(call.arena, live->object, live->managed, custom);
+    Result<Value> changed = co_await mutate_by_hooks(call, request, *known, reinvocation);
+    if (!changed) co_return changed.take_error();
+    take_changed(call, *changed, before, next);
+    if (!reinvocation.wanted) break;
   }
   co_return next;
 }
@@ -389,44 +437,95 @@ Task<Result<NextObject>> mutate(Call& call, AdmissionOperation operation, const 
 }  // namespace
 
 Task<Result<NextObject>> run_mutation(Call& call, AdmissionOperation operation, const WriteOptions& options,
-                                      std::string manager, NextObject next, const Value* old) {
-  Result<NextObject> mutated = co_await mutate(call, operation, options, std::move(manager), std::move(next), old);
+                                      std::string manager, NextObject next, const LiveObject* live) {
+  Result<NextObject> mutated = co_await mutate(call, operation, options, std::move(manager), std::move(next), live);
   if (!mutated) co_return mutated;
-  Result<Unit> allowed = co_await check_escalation(call, mutated->object, old);
+  Result<Unit> allowed = co_await check_escalation(call, mutated->object, live == nullptr ? nullptr : &live->object);
   if (!allowed) co_return allowed.take_error();
   co_return mutated;
 }
 
-Task<Result<Unit>> run_validation(Call& call, AdmissionOperation operation, Value options, const Value& object,
-                                  const Value* old, bool dry_run) {
+Task<Result<Unit>> run_validation(Call& call, AdmissionOperation operation, const WriteOptions& options,
+                                  const Value& object, const NextObject& next, const LiveObject* live) {
   Result<KnownObjects> known = co_await find_known_objects(call, operation, object);
   if (!known) co_return known.take_error();
-  if (operation == AdmissionOperation::Delete) {
-    Draft nothing(call.arena, Value::null());
-    Result<Unit> admitted = admit_by_plugins(call, admission::Operation::Delete, nothing.root(), old, dry_run, *known);
-    if (!admitted) co_return admitted.take_error();
-  }
-  Result<Unit> accepted = validate_by_plugins(call, plugin_operation(operation), object, old, dry_run, *known);
+  const Value* old = live == nullptr ? nullptr : &live->object;
+  Result<Unit> accepted = validate_by_plugins(call, plugin_operation(operation), object, old, options.dry_run, *known);
   if (!accepted) co_return accepted.take_error();
-  AdmissionHook* hook = call.api.deps.admission;
-  if (hook == nullptr) co_return co_await charge_quotas(call, operation, object, old, dry_run);
-  AdmissionRequest request;
-  request.operation = operation;
-  request.resource = call.served->resource;
-  request.subresource = call.info.subresource;
-  request.ns = call.info.ns;
-  request.name = object.is_map() ? object.text_at("metadata", "name") : call.info.name;
-  request.user = call.user.get();
-  request.dry_run = dry_run;
-  if (hook->handles(request)) {
-    request.options = options;
-    request.object = object;
-    if (old != nullptr) request.old = *old;
-    Result<Unit> judged = co_await hook->validate(call.arena, request, call.warnings, call.executor());
-    if (!judged) co_return judged.take_error();
+  if (!is_shown(call)) co_return co_await charge_quotas(call, operation, object, old, options.dry_run);
+  const bool custom = call.served->custom;
+  AdmissionRequest request = admission_request(call, operation, object, options.dry_run);
+  request.options =
+      write_options_value(call.arena, operation == AdmissionOperation::Create ? "CreateOptions" : "UpdateOptions",
+                          options, options.field_manager);
+  if (!next.seen.is_null()) {
+    request.object = next.seen;
+    request.old = next.seen_old;
+  } else {
+    request.object = with_managed(call.arena, object, next.managed, custom);
+    if (live != nullptr) request.old = with_managed(call.arena, live->object, live->managed, custom);
   }
+  Result<Unit> judged = co_await validate_by_hooks(call, request, *known);
+  if (!judged) co_return judged.take_error();
   // Last, so that nothing is charged for what others refuse.
-  co_return co_await charge_quotas(call, operation, object, old, dry_run);
+  co_return co_await charge_quotas(call, operation, object, old, options.dry_run);
+}
+
+Task<Result<Value>> admit_subresource(Call& call, AdmissionOperation operation, const WriteOptions& options,
+                                      Value object, Value old, bool validates) {
+  if (!is_shown(call)) co_return object;
+  Result<KnownObjects> known = co_await find_known_objects(call, operation, object);
+  if (!known) co_return known.take_error();
+  Reinvocation reinvocation;
+  for (const bool again : {false, true}) {
+    reinvocation.again = again;
+    AdmissionRequest request = admission_request(call, operation, object, options.dry_run);
+    request.name = call.info.name;
+    request.options =
+        write_options_value(call.arena, operation == AdmissionOperation::Create ? "CreateOptions" : "UpdateOptions",
+                            options, options.field_manager);
+    request.object = object;
+    request.old = old;
+    Result<Value> changed = co_await mutate_by_hooks(call, request, *known, reinvocation);
+    if (!changed) co_return changed.take_error();
+    object = *changed;
+    if (!reinvocation.wanted) break;
+  }
+  if (validates) {
+    AdmissionRequest request = admission_request(call, operation, object, options.dry_run);
+    request.name = call.info.name;
+    request.options = write_options_value(call.arena, "CreateOptions", options, options.field_manager);
+    request.object = object;
+    request.old = old;
+    Result<Unit> accepted = co_await validate_by_hooks(call, request, *known);
+    if (!accepted) co_return accepted.take_error();
+  }
+  co_return object;
+}
+
+Task<Result<Unit>> admit_delete(Call& call, Value options, const LiveObject& live, bool dry_run) {
+  Result<KnownObjects> known = co_await find_known_objects(call, AdmissionOperation::Delete, Value::null());
+  if (!known) co_return known.take_error();
+  Draft nothing(call.arena, Value::null());
+  Result<Unit> admitted =
+      admit_by_plugins(call, admission::Operation::Delete, nothing.root(), &live.object, dry_run, *known);
+  if (!admitted) co_return admitted.take_error();
+  Result<Unit> accepted =
+      validate_by_plugins(call, admission::Operation::Delete, Value::null(), &live.object, dry_run, *known);
+  if (!accepted) co_return accepted.take_error();
+  // Of an eviction, webhooks have seen the Eviction.
+  if (!is_shown(call) || !call.info.subresource.empty()) {
+    co_return co_await charge_quotas(call, AdmissionOperation::Delete, Value::null(), &live.object, dry_run);
+  }
+  AdmissionRequest request = admission_request(call, AdmissionOperation::Delete, live.object, dry_run);
+  request.options = options;
+  request.old = with_managed(call.arena, live.object, live.managed, call.served->custom);
+  Reinvocation reinvocation;
+  Result<Value> mutated = co_await mutate_by_hooks(call, request, *known, reinvocation);
+  if (!mutated) co_return mutated.take_error();
+  Result<Unit> judged = co_await validate_by_hooks(call, request, *known);
+  if (!judged) co_return judged.take_error();
+  co_return co_await charge_quotas(call, AdmissionOperation::Delete, Value::null(), &live.object, dry_run);
 }
 
 Task<Result<Written>> write_object(Call& call, WriteRequest request, Transform transform) {
@@ -472,7 +571,9 @@ Task<Result<Written>> create_object(Call& call, const WriteOptions& options, Nex
 
   for (int attempt = 1;; ++attempt) {
     kinds::Context context = context_of(call);
-    Draft draft(arena, to_stored(call, next.object));
+    Result<Value> judged = co_await convert_object(call, *call.served->resource, judged_version(call), next.object);
+    if (!judged) co_return judged.take_error();
+    Draft draft(arena, *judged);
     Draft::Node metadata = draft.root().child("metadata");
     metadata.remove("managedFields");
     metadata.set("uid", Value::string(arena, new_uid()));
@@ -494,16 +595,16 @@ Task<Result<Written>> create_object(Call& call, const WriteOptions& options, Nex
     Result<std::string> at_rest = body_before_defaults(call, draft.value());
     if (!at_rest) co_return at_rest.take_error();
     if (!custom) kinds::set_defaults(arena, stored_version, draft.root());
-    const Value stored = draft.value();
-    add_warnings(call, context, kinds::Endpoint::Main, stored, nullptr);
-
-    {
-      const Value shown = with_managed(arena, to_requested(call, stored), next.managed, custom);
-      Result<Unit> admitted = co_await run_validation(
-          call, AdmissionOperation::Create, write_options_value(arena, "CreateOptions", options, options.field_manager),
-          shown, nullptr, options.dry_run);
-      if (!admitted) co_return admitted.take_error();
-    }
+    add_warnings(call, context, kinds::Endpoint::Main, draft.value(), nullptr);
+    Result<Value> requested =
+        co_await convert_object(call, judged_version(call), *call.served->resource, draft.value());
+    if (!requested) co_return requested.take_error();
+    Result<Unit> admitted =
+        co_await run_validation(call, AdmissionOperation::Create, options, *requested, next, nullptr);
+    if (!admitted) co_return admitted.take_error();
+    Result<Value> converted = co_await convert_object(call, judged_version(call), stored_version, draft.value());
+    if (!converted) co_return converted.take_error();
+    const Value stored = *converted;
     // What is no number is passed over, as it is in Kubernetes' store.
     if (const std::string_view text = stored.text_at("metadata", "resourceVersion"); !text.empty()) {
       if (Result<uint64_t> revision = go_parse_uint(text); revision && *revision != 0)

@@ -31,6 +31,8 @@ struct LiveObject {
 struct NextObject {
   Value object;
   ownership::Managed managed;
+  // Of a subresource with a kind of its own (Scale): what policies and webhooks validate instead, and what it was.
+  Value seen = {}, seen_old = {};
 };
 
 // What came of a write.
@@ -65,11 +67,18 @@ Task<Result<Written>> write_object(Call& call, WriteRequest request, Transform t
 // A new object, after mutating admission; its name is made here when it asks for one.
 Task<Result<Written>> create_object(Call& call, const WriteOptions& options, NextObject next);
 
-// Mutating and validating admission, if there is any. `object` and the result are in the requested version.
+// Mutating admission. `next` and the result are in the requested version; `live` is null for a create.
 Task<Result<NextObject>> run_mutation(Call& call, AdmissionOperation operation, const WriteOptions& options,
-                                      std::string manager, NextObject next, const Value* old);
-Task<Result<Unit>> run_validation(Call& call, AdmissionOperation operation, Value options, const Value& object,
-                                  const Value* old, bool dry_run);
+                                      std::string manager, NextObject next, const LiveObject* live);
+// Validating admission of a create or an update: `object` is `next`'s as it will be stored, in the requested version.
+Task<Result<Unit>> run_validation(Call& call, AdmissionOperation operation, const WriteOptions& options,
+                                  const Value& object, const NextObject& next, const LiveObject* live);
+// Mutating, then (`validates`) validating policies and webhooks about the body of a subresource that is of a kind of
+// its own: a Scale, a Binding.
+Task<Result<Value>> admit_subresource(Call& call, AdmissionOperation operation, const WriteOptions& options,
+                                      Value object, Value old, bool validates);
+// Both kinds of admission for a delete.
+Task<Result<Unit>> admit_delete(Call& call, Value options, const LiveObject& live, bool dry_run);
 
 // CreateOptions or UpdateOptions as admission shows them: patches too.
 Value write_options_value(Arena& arena, std::string_view kind, const WriteOptions& options, std::string_view manager);

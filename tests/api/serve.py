@@ -26,8 +26,8 @@ def finish():
 
 
 class Server:
-    def __init__(self, holdfast, gates=""):
-        self.holdfast = holdfast
+    def __init__(self, holdfast, gates="", flags=()):
+        self.holdfast, self.flags = holdfast, list(flags)
         self.dir = tempfile.mkdtemp()
         self.log = open(os.path.join(self.dir, "log"), "w+")
         self.start(gates)
@@ -38,6 +38,7 @@ class Server:
                    "--disable-admission-plugins=ServiceAccount,Priority"]
         if gates:
             command.append("--feature-gates=" + gates)
+        command.extend(self.flags)
         kubeconfig = os.path.join(data, "kubeconfig")
         if os.path.exists(kubeconfig):
             os.remove(kubeconfig)  # Written again when the server is ready.

@@ -1,0 +1,195 @@
+#include <algorithm>
+#include <charconv>
+#include <list>
+
+#include "base/base64.h"
+#include "base/text.h"
+#include "codec/codec.h"
+#include "webhook/webhook.h"
+
+namespace holdfast::webhook {
+namespace {
+
+// Servers whose connections one loop keeps.
+constexpr size_t kKeptClients = 64;
+// A ConversionReview holds whole pages of objects.
+constexpr size_t kMaxAnswerBytes = 64 << 20;
+
+struct Target {
+  std::string scheme, host, path;  // host without brackets.
+  uint16_t port = 443;
+  std::string authority;  // As it stands in the URL.
+};
+
+Result<Target> parse_url(std::string_view url) {
+  Target target;
+  const size_t scheme_end = url.find("://");
+  if (scheme_end == std::string_view::npos) return bad_request("Unparsable URL: " + std::string(url));
+  target.scheme = url.substr(0, scheme_end);
+  std::string_view rest = url.substr(scheme_end + 3);
+  const size_t slash = std::min(rest.find('/'), rest.size());
+  target.authority = rest.substr(0, slash);
+  target.path = rest.substr(slash);
+  std::string_view host = target.authority;
+  target.port = target.scheme == "http" ? 80 : 443;
+  const size_t bracket = host.rfind(']');
+  const size_t colon = host.rfind(':');
+  if (colon != std::string_view::npos && (bracket == std::string_view::npos || colon > bracket)) {
+    const std::string_view digits = host.substr(colon + 1);
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), target.port);
+    if (error != std::errc() || end != digits.data() + digits.size()) {
+      return bad_request("Unparsable URL: invalid port " + go_quote(host.substr(colon)) + " after host");
+    }
+    host = host.substr(0, colon);
+  }
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  target.host = host;
+  return target;
+}
+
+std::string_view known_message(int code) {
+  switch (code) {
+    case 400:
+      return "the server rejected our request for an unknown reason";
+    case 401:
+      return "the server has asked for the client to provide credentials";
+    case 404:
+      return "the server could not find the requested resource";
+    case 405:
+      return "the server does not allow this method on the requested resource";
+    case 409:
+      return "the server reported a conflict";
+    case 422:
+      return "the server rejected our request due to an error in our request";
+    case 429:
+      return "the server has received too many requests and has asked us to try again later";
+    case 503:
+      return "the server is currently unable to handle the request";
+    case 504:
+      return "the server was unable to return a response in the time allotted, but may still be processing the request";
+    default:
+      return {};
+  }
+}
+
+// What client-go makes of an answer that is no success (k8s.io/client-go/rest, NewGenericServerResponse).
+std::string failure_text(const net::ClientResponse& response) {
+  Arena arena;
+  if (Result<Value> status = codec::decode_json(arena, response.body);
+      status && status->text_at("kind") == "Status" && !status->text_at("message").empty()) {
+    return std::string(status->text_at("message"));
+  }
+  std::string said = "unknown";
+  if (response.header("content-type").starts_with("text/")) {
+    std::string_view text = response.body;
+    while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.remove_suffix(1);
+    while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front()))) text.remove_prefix(1);
+    if (!text.empty()) said = text;
+  }
+  const int code = response.status;
+  if (code == 403 || code == 406 || code == 415) return said;
+  if (const std::string_view message = known_message(code); !message.empty()) return std::string(message);
+  if (code >= 500) return "an error on the server (" + go_quote(said) + ") has prevented the request from succeeding";
+  return "the server responded with the status code " + std::to_string(code) + " but did not return more information";
+}
+
+}  // namespace
+
+ClientConfig client_config(const Value& value) {
+  ClientConfig config;
+  config.url = value.text_at("url");
+  if (const Value* service = value.find("service"); service != nullptr && service->is_map()) {
+    config.service = ServiceReference{.ns = std::string(service->text_at("namespace")),
+                                      .name = std::string(service->text_at("name")),
+                                      .path = std::string(service->text_at("path")),
+                                      .port = static_cast<uint16_t>(service->int_at_or(443, "port"))};
+  }
+  if (std::optional<std::string> pem = base64_decode(value.text_at("caBundle"))) config.ca_pem = std::move(*pem);
+  return config;
+}
+
+// Used on its loop's thread alone. The most recently used client stands first.
+struct Caller::PerLoop {
+  explicit PerLoop(net::EventLoop& event_loop) : loop(event_loop) {}
+  net::EventLoop& loop;
+  struct Known {
+    std::string key;
+    std::shared_ptr<net::Client> client;
+  };
+  std::list<Known> clients;
+};
+
+Caller::Caller(net::Loops& loops, const Services& services) : services_(services) {
+  for (size_t i = 0; i < loops.count(); ++i) loops_.push_back(std::make_unique<PerLoop>(loops.at(i)));
+}
+Caller::~Caller() = default;
+
+std::shared_ptr<net::Client> Caller::client(net::EventLoop& loop, const Address& address,
+                                            const std::string& server_name, const ClientConfig& config) {
+  const auto mine = std::find_if(loops_.begin(), loops_.end(),
+                                 [&](const std::unique_ptr<PerLoop>& candidate) { return &candidate->loop == &loop; });
+  assert(mine != loops_.end() && loop.in_thread());
+  std::list<PerLoop::Known>& clients = (*mine)->clients;
+  std::string key = address.host + "\n" + std::to_string(address.port) + "\n" + server_name + "\n" + config.ca_pem;
+  for (auto known = clients.begin(); known != clients.end(); ++known) {
+    if (known->key != key) continue;
+    clients.splice(clients.begin(), clients, known);
+    return clients.front().client;
+  }
+  net::ClientOptions options;
+  options.host = address.host;
+  options.port = address.port;
+  options.server_name = server_name;
+  options.ca_pem = config.ca_pem;
+  clients.push_front({std::move(key), std::make_shared<net::Client>(loop, std::move(options))});
+  if (clients.size() > kKeptClients) clients.pop_back();
+  return clients.front().client;
+}
+
+Task<Result<std::string>> Caller::post(net::EventLoop& loop, ClientConfig config, std::string body,
+                                       std::chrono::seconds timeout, std::string_view user_agent) {
+  const std::string agent(user_agent);
+  std::string shown, server_name;
+  net::ClientRequest request;
+  request.method = "POST";
+  request.timeout = timeout;
+  request.body = std::move(body);
+  Result<Address> address = Address{};
+  const std::string query = "?timeout=" + std::to_string(timeout.count()) + "s";
+  if (config.service) {
+    const ServiceReference& service = *config.service;
+    server_name = service.name + "." + service.ns + ".svc";
+    const std::string host = server_name + ":" + std::to_string(service.port);
+    request.target = (service.path.empty() ? "/" : service.path) + query;
+    request.headers.emplace_back("Host", host);
+    shown = "https://" + host + request.target;
+    address = services_.resolve(service.ns, service.name, service.port);
+  } else {
+    if (config.url.empty()) co_return bad_request("webhook configuration must have either service or URL");
+    Result<Target> target = parse_url(config.url);
+    if (!target) co_return target.take_error();
+    server_name = target->host;
+    request.target = (target->path.empty() ? "/" : target->path) + query;
+    request.headers.emplace_back("Host", target->authority);
+    shown = target->scheme + "://" + target->authority + request.target;
+    address = Address{target->host, target->port};
+  }
+  const std::string prefix = "Post " + go_quote(shown) + ": ";
+  if (!address) co_return Error{address.error().reason, prefix + address.error().message};
+  request.headers.emplace_back("User-Agent", agent);
+  request.headers.emplace_back("Accept", "application/json, */*");
+  request.headers.emplace_back("Content-Type", "application/json");
+  request.headers.emplace_back("Accept-Encoding", "gzip");
+  if (!loop.in_thread()) co_await resume_on(loop);
+  const std::shared_ptr<net::Client> http = client(loop, *address, server_name, config);
+  Result<net::ClientResponse> response = co_await http->fetch(std::move(request), kMaxAnswerBytes);
+  if (!response) co_return Error{response.error().reason, prefix + response.error().message};
+  if (response->status < 200 || response->status > 206) {
+    Error error{Reason::InternalError, failure_text(*response)};
+    error.code = response->status;
+    co_return error;
+  }
+  co_return std::move(response->body);
+}
+
+}  // namespace holdfast::webhook

@@ -1,0 +1,177 @@
+#include "webhook/webhook.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "codec/codec.h"
+
+namespace holdfast::webhook {
+namespace {
+
+Value parse(Arena& arena, std::string_view json) { return *codec::decode_json(arena, arena.copy(json)); }
+
+// --- Rules ---
+
+struct RuleCase {
+  std::string_view name;
+  std::string_view rule;
+  Operation operation;
+  GroupVersionResource resource;
+  std::string_view subresource, ns;
+  bool want;
+};
+
+constexpr RuleCase kRuleCases[] = {
+    {"everything exact",
+     R"({"operations":["CREATE"],"apiGroups":["apps"],"apiVersions":["v1"],"resources":["deployments"]})",
+     Operation::Create,
+     {"apps", "v1", "deployments"},
+     "",
+     "default",
+     true},
+    {"another operation",
+     R"({"operations":["CREATE"],"apiGroups":["apps"],"apiVersions":["v1"],"resources":["deployments"]})",
+     Operation::Update,
+     {"apps", "v1", "deployments"},
+     "",
+     "default",
+     false},
+    {"wildcards leave subresources alone",
+     R"({"operations":["*"],"apiGroups":["*"],"apiVersions":["*"],"resources":["*"]})",
+     Operation::Update,
+     {"", "v1", "pods"},
+     "status",
+     "default",
+     false},
+    {"*/* is every resource and subresource",
+     R"({"operations":["*"],"apiGroups":["*"],"apiVersions":["*"],"resources":["*/*"]})",
+     Operation::Update,
+     {"", "v1", "pods"},
+     "status",
+     "default",
+     true},
+    {"pods/* is pods too",
+     R"({"operations":["*"],"apiGroups":[""],"apiVersions":["v1"],"resources":["pods/*"]})",
+     Operation::Update,
+     {"", "v1", "pods"},
+     "",
+     "default",
+     true},
+    {"*/status of any resource",
+     R"({"operations":["*"],"apiGroups":[""],"apiVersions":["v1"],"resources":["*/status"]})",
+     Operation::Update,
+     {"", "v1", "pods"},
+     "status",
+     "default",
+     true},
+    {"scope Namespaced has no namespaces in it",
+     R"({"operations":["*"],"apiGroups":[""],"apiVersions":["v1"],"resources":["*"],"scope":"Namespaced"})",
+     Operation::Create,
+     {"", "v1", "namespaces"},
+     "",
+     "x",
+     false},
+    {"scope Cluster has namespaces in it",
+     R"({"operations":["*"],"apiGroups":[""],"apiVersions":["v1"],"resources":["*"],"scope":"Cluster"})",
+     Operation::Create,
+     {"", "v1", "namespaces"},
+     "",
+     "x",
+     true},
+};
+
+TEST(Rules, MatchAsTheirWordsSay) {
+  for (const RuleCase& row : kRuleCases) {
+    Arena arena;
+    const std::string text =
+        R"({"metadata":{"name":"c"},"webhooks":[{"name":"h","rules":[)" + std::string(row.rule) + "]}]}";
+    const std::vector<Hook> hooks = hooks_of(parse(arena, text));
+    EXPECT_EQ(hooks[0].rules[0].matches(row.operation, row.resource, row.subresource, row.ns), row.want) << row.name;
+  }
+}
+
+TEST(Hooks, HaveTheFirstReviewVersionThatIsKnown) {
+  Arena arena;
+  const std::vector<Hook> hooks = hooks_of(parse(arena, R"({"metadata":{"name":"c"},"webhooks":[
+      {"name":"h","admissionReviewVersions":["v9","v1beta1","v1"],"timeoutSeconds":3,"sideEffects":"None"},
+      {"name":"h","admissionReviewVersions":["v9"],"sideEffects":"Some"}]})"));
+  EXPECT_EQ(hooks[0].review_version, ReviewVersion::V1beta1);
+  EXPECT_EQ(hooks[0].timeout, std::chrono::seconds(3));
+  EXPECT_FALSE(hooks[0].has_side_effects);
+  EXPECT_EQ(hooks[1].review_version, ReviewVersion::None);
+  EXPECT_TRUE(hooks[1].has_side_effects);
+  EXPECT_NE(hooks[0].id, hooks[1].id);
+}
+
+TEST(Hooks, SelectByTheOldOrTheNewObject) {
+  Arena arena;
+  const std::vector<Hook> hooks =
+      hooks_of(parse(arena, R"({"webhooks":[{"name":"h","objectSelector":{"matchLabels":{"a":"b"}}}]})"));
+  const Value with = parse(arena, R"({"metadata":{"labels":{"a":"b"}}})");
+  const Value without = parse(arena, R"({"metadata":{}})");
+  EXPECT_TRUE(selects_object(hooks[0], with, Value::null()));
+  EXPECT_TRUE(selects_object(hooks[0], without, with));
+  EXPECT_FALSE(selects_object(hooks[0], without, without));
+  EXPECT_FALSE(selects_object(hooks[0], Value::null(), Value::null()));
+}
+
+// --- Answers ---
+
+struct AnswerCase {
+  std::string_view name, body;
+  bool mutating;
+  std::string_view want;  // The error; empty: none.
+};
+
+constexpr AnswerCase kAnswerCases[] = {
+    {"allowed",
+     R"({"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"u","allowed":true}})", true,
+     ""},
+    {"no response", R"({"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"})", true,
+     "received invalid webhook response: webhook response was absent"},
+    {"another uid", R"({"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"x"}})", true,
+     R"(received invalid webhook response: expected response.uid="u", got "x")"},
+    {"no kind", R"({"response":{"uid":"u"}})", true,
+     "received invalid webhook response: expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got "
+     "/, "
+     "Kind="},
+    {"a patch without its type",
+     R"({"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"u","allowed":true,"patch":"W10="}})",
+     true, "received invalid webhook response: webhook returned response.patch but not response.patchType"},
+    {"a type without its patch",
+     R"({"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"u","allowed":true,"patchType":"JSONPatch"}})",
+     true, "received invalid webhook response: webhook returned response.patchType but not response.patch"},
+    {"a validating webhook that patches",
+     R"({"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"u","allowed":true,"patch":"W10=","patchType":"JSONPatch"}})",
+     false, "received invalid webhook response: validating webhook may not return response.patch"},
+};
+
+TEST(Answers, AreCheckedInKubernetesWords) {
+  for (const AnswerCase& row : kAnswerCases) {
+    Arena arena;
+    Result<AdmissionAnswer> answer = read_admission_answer(arena, row.body, "u", row.mutating, ReviewVersion::V1);
+    EXPECT_EQ(answer ? std::string() : answer.error().message, row.want) << row.name;
+  }
+}
+
+TEST(Answers, OfOldReviewsNeedNeitherUidNorKind) {
+  Arena arena;
+  Result<AdmissionAnswer> answer = read_admission_answer(arena, R"({"response":{"allowed":true,"patch":"W10="}})", "u",
+                                                         true, ReviewVersion::V1beta1);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->patch, "[]");
+}
+
+TEST(Refusals, KeepTheStatusThatTheWebhookChose) {
+  Arena arena;
+  const Refusal chosen = denied_by("a.b.c", parse(arena, R"({"code":418,"message":"nope","reason":"Because"})"));
+  EXPECT_EQ(chosen.error.message, "admission webhook \"a.b.c\" denied the request: nope");
+  EXPECT_EQ(chosen.error.code, 418);
+  EXPECT_EQ(chosen.reason, "Because");
+  const Refusal silent = denied_by("a.b.c", Value::null());
+  EXPECT_EQ(silent.error.message, "admission webhook \"a.b.c\" denied the request without explanation");
+  EXPECT_EQ(silent.error.code, 400);
+}
+
+}  // namespace
+}  // namespace holdfast::webhook

@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""conversion_test.py HOLDFAST: a custom resource in two versions between which a webhook converts, with the webhook in this process."""
+import base64, json, sys, tempfile
+
+from hook_server import HookServer
+from serve import Server
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+GROUP = "conv.example.com"
+V1, V2 = f"/apis/{GROUP}/v1/namespaces/default/hosts", f"/apis/{GROUP}/v2/namespaces/default/hosts"
+failures = []
+
+
+def check(condition, what, shown=None):
+    if not condition:
+        failures.append(what)
+        print("FAIL", what, "" if shown is None else json.dumps(shown)[:2000])
+
+
+def definition(hooks, storage="v1"):
+    def version(name, properties):
+        return {"name": name, "served": True, "storage": name == storage, "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {
+                    "spec": {"type": "object", "properties": properties},
+                    "status": {"type": "object", "properties": {"phase": {"type": "string"}}}}}}}
+    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": f"hosts.{GROUP}"},
+            "spec": {"group": GROUP, "scope": "Namespaced", "names": {"plural": "hosts", "kind": "Host"},
+                     "versions": [version("v1", {"hostPort": {"type": "string"}, "mode": {"type": "string", "default": "plain"}}),
+                                  version("v2", {"host": {"type": "string", "maxLength": 20}, "port": {"type": "string"}, "mode": {"type": "string"}})],
+                     "conversion": {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": {
+                         "url": hooks.url("/convert"), "caBundle": base64.b64encode(hooks.ca).decode()}}}}}
+
+
+def convert(review, change=lambda converted: converted):
+    request = review["request"]
+    wanted = request["desiredAPIVersion"]
+    out = []
+    for original in request["objects"]:
+        converted = json.loads(json.dumps(original))
+        converted["apiVersion"] = wanted
+        spec = converted.get("spec") or {}  # Merging may leave nothing of it.
+        if wanted.endswith("/v2") and "hostPort" in spec:
+            spec["host"], _, spec["port"] = spec.pop("hostPort").partition(":")
+        if wanted.endswith("/v1") and "host" in spec:
+            spec["hostPort"] = spec.pop("host") + ":" + spec.pop("port", "")
+        out.append(change(converted))
+    return {"apiVersion": review["apiVersion"], "kind": "ConversionReview",
+            "response": {"uid": request["uid"], "convertedObjects": out, "result": {"status": "Success"}}}
+
+
+def host(version, name, **spec):
+    return {"apiVersion": f"{GROUP}/{version}", "kind": "Host", "metadata": {"name": name}, "spec": spec}
+
+
+def round_trips(server, hooks):
+    made = server.json("POST", V1, host("v1", "a", hostPort="example.com:80"), want=201)
+    check(made["spec"] == {"hostPort": "example.com:80", "mode": "plain"} and not hooks.take(), "the stored version asks nobody", made)
+    shown = server.json("GET", V2 + "/a", want=200)
+    check(shown["spec"] == {"host": "example.com", "port": "80", "mode": "plain"} and shown["apiVersion"].endswith("/v2"), "a read converts", shown)
+    check(shown["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"], "metadata stays", shown)
+    one = hooks.take()[0]
+    review = one["review"]
+    check(one["path"] == "/convert?timeout=30s" and list(review) == ["kind", "apiVersion", "request", "response"]
+          and list(review["request"]) == ["uid", "desiredAPIVersion", "objects"], "the review", review)
+    check("resourceVersion" not in review["request"]["objects"][0]["metadata"], "without a resourceVersion", review)
+
+    made = server.json("POST", V2 + "?fieldManager=two", host("v2", "b", host="b.example", port="81"), want=201)
+    check(made["spec"]["host"] == "b.example" and made["metadata"]["managedFields"][0]["apiVersion"] == f"{GROUP}/v2", "a write converts there and back", made)
+    check(server.json("GET", V1 + "/b", want=200)["spec"]["hostPort"] == "b.example:81", "what is stored", made)
+    status = server.json("POST", V2, host("v2", "bad", host="a-name-that-is-longer-than-twenty"))
+    check(status.get("code") == 422 and "spec.host" in status["message"], "judged by the version of the request", status)
+
+    hooks.take()
+    listed = server.json("GET", V2, want=200)
+    check([item["spec"]["host"] for item in listed["items"]] == ["example.com", "b.example"], "a list converts", listed)
+    table = server.json("GET", V2, accept="application/json;as=Table;v=v1;g=meta.k8s.io", want=200)
+    check(len(table["rows"]) == 2, "as a Table", table)
+
+
+def many_in_one_call(server, hooks):
+    for i in range(30):
+        server.json("POST", V1, host("v1", f"many-{i:02}", hostPort=f"h{i}:1"), want=201)
+    hooks.take()
+    listed = server.json("GET", V2, want=200)
+    calls = hooks.take()
+    check(len(listed["items"]) == 32 and len(calls) == 1 and len(calls[0]["review"]["request"]["objects"]) == 30,
+          "one call for what is new", [len(call["review"]["request"]["objects"]) for call in calls])
+    check(not server.json("GET", V2, want=200) or not hooks.take(), "none the second time")
+
+
+def applies(server, hooks):
+    apply = "application/apply-patch+yaml"
+    one = {"apiVersion": f"{GROUP}/v1", "kind": "Host", "metadata": {"name": "ssa"}, "spec": {"hostPort": "x:1"}}
+    server.json("PATCH", V1 + "/ssa?fieldManager=one", one, content_type=apply, want=201)
+    two = {"apiVersion": f"{GROUP}/v2", "kind": "Host", "metadata": {"name": "ssa"}, "spec": {"mode": "fast"}}
+    status = server.json("PATCH", V2 + "/ssa?fieldManager=two", two, content_type=apply)
+    check(status.get("spec", {}).get("mode") == "fast" and status["spec"].get("host") == "x", "appliers of two versions", status)
+    fields = {entry["manager"]: entry for entry in status["metadata"]["managedFields"]}
+    check(fields["one"]["apiVersion"].endswith("/v1") and fields["two"]["apiVersion"].endswith("/v2"), "each in its version", fields)
+    conflict = dict(two, spec={"host": "y", "port": "1"})
+    status = server.json("PATCH", V2 + "/ssa?fieldManager=two", conflict, content_type=apply)
+    check(status.get("code") == 409 and 'conflict with "one"' in status["message"], "conflicts across versions", status)
+    one["spec"] = {}
+    status = server.json("PATCH", V1 + "/ssa?fieldManager=one", one, content_type=apply, want=200)
+    check("hostPort" not in status["spec"], "what one gives up goes", status)
+
+
+def watches(server, hooks):
+    revision = server.json("GET", V2, want=200)["metadata"]["resourceVersion"]
+    server.json("POST", V1, host("v1", "watched", hostPort="w:9"), want=201)
+    line = json.loads(server.watch(V2 + f"?watch=1&resourceVersion={revision}", 1)[0])
+    check(line["type"] == "ADDED" and line["object"]["spec"]["host"] == "w", "events convert", line)
+    server.json("DELETE", V2 + "/watched", want=200)
+
+
+def broken_webhooks(server, hooks):
+    def refused(what, handler, want):
+        hooks.on("/convert", handler)
+        server.json("POST", V1, host("v1", "broken", hostPort=f"{what}:1"), want=201)
+        status = server.json("GET", V2 + "/broken")
+        check(status.get("code") == 500 and "reason" not in status and status["message"].startswith(want), what, status)
+        status = server.json("GET", V2)
+        check(status.get("code") == 429 and status["message"] == "storage is (re)initializing" and status["details"]["retryAfterSeconds"] == 1,
+              what + ": the list", status)
+        server.json("DELETE", V1 + "/broken", want=200)
+    kind = f"conversion webhook for {GROUP}/v1, Kind=Host"
+
+    def failing(review):
+        return {"apiVersion": review["apiVersion"], "kind": "ConversionReview",
+                "response": {"uid": review["request"]["uid"], "result": {"status": "Failure", "message": "no way"}}}
+
+    def renaming(converted):
+        converted["metadata"]["name"] = "other"
+        return converted
+
+    def nothing(converted):
+        del converted["metadata"]
+        return converted
+    refused("failure", failing, f"{kind} failed: no way")
+    refused("http", lambda review: (500, b""), f'{kind} failed: an error on the server ("unknown") has prevented the request from succeeding')
+    refused("name", lambda review: convert(review, renaming), f"{kind} returned invalid object: must have the same name: broken != other")
+    refused("meta", lambda review: convert(review, nothing), f"{kind} returned invalid")
+    refused("version", lambda review: convert(review, lambda one: {**one, "apiVersion": "x/v1"}),
+            f"{kind} returned invalid object at index 0: invalid groupVersion (expected {GROUP}/v2, received x/v1)")
+    refused("few", lambda review: {**convert(review), "response": {**convert(review)["response"], "convertedObjects": []}},
+            f"{kind} returned 0 objects, expected 1")
+    hooks.on("/convert", convert)
+
+    def labelled(converted):
+        converted["metadata"]["labels"] = {"by": "webhook"}
+        converted["metadata"]["finalizers"] = ["x/y"]
+        return converted
+    hooks.on("/convert", lambda review: convert(review, labelled))
+    server.json("POST", V1, host("v1", "labels", hostPort="l:1"), want=201)
+    shown = server.json("GET", V2 + "/labels", want=200)
+    check(shown["metadata"]["labels"] == {"by": "webhook"} and "finalizers" not in shown["metadata"], "labels may change, the rest not", shown["metadata"])
+    hooks.on("/convert", convert)
+
+
+def another_storage_version(server, hooks):
+    stored = server.json("GET", DEFINITIONS + f"/hosts.{GROUP}", want=200)
+    changed = definition(hooks, storage="v2")
+    changed["metadata"] = stored["metadata"]
+    server.json("PUT", DEFINITIONS + f"/hosts.{GROUP}", changed, want=200)
+    check(server.json("GET", V1 + "/a", want=200)["spec"]["hostPort"] == "example.com:80", "the old version is read as it lies")
+    shown = server.json("GET", V2 + "/a", want=200)
+    check(shown["spec"]["host"] == "example.com", "and converted for the new", shown)
+    server.json("PUT", V2 + "/a", {**shown, "spec": {"host": "new", "port": "2"}}, want=200)
+    hooks.take()
+    check(server.json("GET", V2 + "/a", want=200)["spec"]["host"] == "new" and not hooks.take(), "a write stores the new version")
+    check(server.json("GET", DEFINITIONS + f"/hosts.{GROUP}", want=200)["status"]["storedVersions"] == ["v1", "v2"], "storedVersions")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder, Server(sys.argv[1]) as server:
+        hooks = HookServer(folder)
+        hooks.on("/convert", convert)
+        server.json("POST", DEFINITIONS, definition(hooks), want=201)
+        for told in (round_trips, many_in_one_call, applies, watches, broken_webhooks, another_storage_version):
+            told(server, hooks)
+        hooks.stop()
+    print("conversion:", "FAILED" if failures else "passed")
+    return 1 if failures else 0
+
+
+sys.exit(main())
