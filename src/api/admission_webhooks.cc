@@ -262,7 +262,7 @@ const Served* concerned(Call& call, const webhook::Hook& hook, const AdmissionRe
     // The same objects under other names. Earlier rules count first.
     for (const webhook::Rule& rule : hook.rules) {
       for (const Served& other : call.registry->all()) {
-        if (&other == call.served || other.storage != call.served->storage) continue;
+        if (other.resource == call.served->resource || other.storage != call.served->storage) continue;
         if (!rule.matches(operation_of(request.operation), resource_of(*other.resource), request.subresource,
                           request.ns)) {
           continue;

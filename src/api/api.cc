@@ -25,6 +25,7 @@ void tick(Api::State& state) {
   if (state.closing.load(std::memory_order_acquire)) return;
   for (auto& [prefix, storage] : state.storages) storage->cache().tick();
   state.custom->tick();
+  state.aggregation->tick();
   state.ticker = state.deps.loops->at(0).run_after(kTickInterval, [&state] { tick(state); });
 }
 
@@ -207,8 +208,12 @@ Api::State::State(const Dependencies& dependencies, Options chosen)
         std::make_shared<Managers>(*entry.resource, std::move(versions), entry.object_rules, options.gates, false);
   }
   openapi = std::make_unique<OpenApiDocuments>();
-  builtin_served = served;
-  registry.replace(std::move(served));
+  for (const Served& entry : served) {
+    if (entry.storage == nullptr) continue;
+    builtin_storages.emplace(std::string(entry.resource->plural) + "." + std::string(entry.resource->group),
+                             entry.storage);
+  }
+  registry.set_builtin(std::move(served));
   services =
       std::make_unique<ServicePools>(options.service_cluster_ip_range, options.node_port_first, options.node_port_last);
   services->bind(storage_of("", "services"));
@@ -225,10 +230,9 @@ Api::State::State(const Dependencies& dependencies, Options chosen)
 }
 
 Storage* Api::State::storage_of(std::string_view group, std::string_view plural) {
-  for (const Served& served : registry.snapshot()->all()) {
-    if (served.resource->group == group && served.resource->plural == plural) return served.storage;
-  }
-  return nullptr;
+  const std::string name = std::string(plural) + "." + std::string(group);
+  if (const auto found = builtin_storages.find(name); found != builtin_storages.end()) return found->second;
+  return registry.snapshot()->storage_of(name);
 }
 
 Api::Api(const Dependencies& dependencies, Options options)
@@ -236,6 +240,7 @@ Api::Api(const Dependencies& dependencies, Options options)
   add_memory_metrics(*state_);
   state_->custom = std::make_unique<CustomResources>(*this);
   state_->self = this;
+  state_->aggregation = std::make_unique<Aggregation>(*this, state_->options.proxy_identity);
 }
 
 Api::~Api() = default;
@@ -246,6 +251,7 @@ void Api::start() {
   for (auto& [prefix, storage] : state_->storages) storage->cache().start();
   state_->deps.loops->at(0).post([this] { tick(*state_); });
   state_->custom->start(state_->deps.loops->at(0));
+  state_->aggregation->start(state_->deps.loops->at(0));
 }
 
 bool Api::ready() const {
@@ -260,6 +266,7 @@ Task<void> Api::close(Executor& executor) {
   // The ticker sees the flag on its own loop before its next look at the caches.
   co_await resume_on(state_->deps.loops->at(0));
   state_->deps.loops->at(0).cancel(state_->ticker);
+  co_await state_->aggregation->close(executor);
   co_await state_->custom->close(executor);
   for (auto& [prefix, storage] : state_->storages) co_await storage->cache().close(executor);
 }
@@ -313,6 +320,7 @@ Task<void> Api::handle(net::Request& request, net::Response& response, auth::Use
   const std::string* watch = call.query.find("watch");
   call.info = parse_request_info(request.method, request.path, watch != nullptr && query_bool(*watch));
   call.registry = state_->registry.snapshot();
+  if (state_->aggregation->any() && co_await state_->aggregation->proxied(call)) co_return;
   if (!call.info.is_resource) {
     co_await serve_discovery(call);
     co_return;

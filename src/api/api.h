@@ -61,6 +61,9 @@ struct Options {
   // Webhooks and aggregated APIs are reached at their endpoints rather than at the cluster IP of their service.
   bool aggregator_routing = false;
 
+  // Shown to aggregated API servers.
+  std::optional<net::Identity> proxy_identity;
+
   // "host:port" as clients reach the server: /api says it.
   std::string server_address;
 

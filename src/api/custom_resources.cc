@@ -26,10 +26,9 @@ CustomResources::~CustomResources() = default;
 
 // --- Serving ---------------------------------------------------------------------------------------------------------
 
-CustomResources::KindRef CustomResources::make_kind(const Value& written, Revision revision, const KindRef& before) {
+CustomResources::KindRef CustomResources::make_kind(const Value& written, const KindRef& before) {
   auto kind = std::make_shared<Kind>();
   kind->definition = crd::Definition::make(written);
-  kind->revision = revision;
   // Conditions come and go without a change of what objects look like: the cache stays.
   if (before != nullptr && before->definition->uid() == kind->definition->uid() &&
       before->definition->generation() == kind->definition->generation()) {
@@ -56,13 +55,14 @@ CustomResources::KindRef CustomResources::make_kind(const Value& written, Revisi
   return kind;
 }
 
-void CustomResources::add_served(const KindRef& kind, std::vector<Served>& served) const {
-  if (!kind->definition->serves()) return;
+CustomServedRef CustomResources::served_of(const KindRef& kind) const {
+  auto all = std::make_shared<CustomServed>();
+  all->name = kind->definition->name();
   const Gates& gates = api_.state().options.gates;
   const auto versions = kind->definition->versions();
-  std::vector<KindVersion> all;
+  std::vector<KindVersion> kind_versions;
   for (const crd::Version& version : versions) {
-    all.push_back({version.resource, &kind->merge_types->of(version.schema->root())});
+    kind_versions.push_back({version.resource, &kind->merge_types->of(version.schema->root())});
   }
   for (size_t i = 0; i < versions.size(); ++i) {
     const crd::Version& version = versions[i];
@@ -76,57 +76,74 @@ void CustomResources::add_served(const KindRef& kind, std::vector<Served>& serve
     entry.version = &version;
     entry.established = kind->definition->established();
     entry.storage = kind->storage.get();
-    entry.managers = std::make_shared<Managers>(*version.resource, all, entry.object_rules, gates, true);
+    entry.managers = std::make_shared<Managers>(*version.resource, kind_versions, entry.object_rules, gates, true);
     entry.keeps_alive = kind;
-    served.push_back(std::move(entry));
+    all->versions.push_back(std::move(entry));
   }
+  return all;
 }
 
-void CustomResources::serve(const std::vector<std::pair<Value, Revision>>& definitions) {
+void CustomResources::serve(std::span<const Seen> seen) {
+  std::vector<CustomServedRef> changed;
   const std::lock_guard lock(mutex_);
-  std::map<std::string, KindRef, std::less<>> next;
-  for (const auto& [definition, revision] : definitions) {
-    const std::string name(definition.text_at("metadata", "name"));
-    const auto found = kinds_.find(name);
-    const KindRef before = found == kinds_.end() ? nullptr : found->second;
-    if (before != nullptr && before->revision >= revision) {
-      next.emplace(name, before);
+  for (const Seen& one : seen) {
+    const auto found = kinds_.find(one.name);
+    if (found != kinds_.end() && found->second.revision >= one.revision) continue;
+    if (one.definition.is_null()) {
+      if (found == kinds_.end()) continue;
+      names_[found->second.group].erase(one.name);
+      if (names_[found->second.group].empty()) names_.erase(found->second.group);
+      kinds_.erase(found);
+      auto nothing = std::make_shared<CustomServed>();
+      nothing->name = one.name;
+      changed.push_back(std::move(nothing));
+      continue;
+    }
+    Known& known = kinds_[one.name];
+    known.revision = one.revision;
+    known.group = one.definition.text_at("spec", "group");
+    names_[known.group][one.name] = crd::taken_names(std::span(&one.definition, 1));
+    if (!crd::has_condition(one.definition, "NamesAccepted", "True") &&
+        !crd::has_condition(one.definition, "Established", "True") && known.kind == nullptr) {
+      continue;
+    }
+    known.kind = make_kind(one.definition, known.kind);
+    if (known.kind->definition->serves()) {
+      changed.push_back(served_of(known.kind));
     } else {
-      next.emplace(name, make_kind(definition, revision, before));
+      auto nothing = std::make_shared<CustomServed>();
+      nothing->name = one.name;
+      changed.push_back(std::move(nothing));
     }
   }
-  kinds_ = std::move(next);
-  std::vector<Served> served = api_.state().builtin_served;
-  for (const auto& [name, kind] : kinds_) add_served(kind, served);
-  api_.registry().replace(std::move(served));
+  if (!changed.empty()) api_.registry().update(std::move(changed));
 }
 
 bool CustomResources::ready() const {
   if (!listed_.load(std::memory_order_acquire)) return false;
   const std::lock_guard lock(mutex_);
-  return std::all_of(kinds_.begin(), kinds_.end(),
-                     [](const auto& entry) { return entry.second->storage->cache().ready(); });
+  return std::all_of(kinds_.begin(), kinds_.end(), [](const auto& entry) {
+    return entry.second.kind == nullptr || entry.second.kind->storage->cache().ready();
+  });
 }
 
 void CustomResources::tick() {
   const std::lock_guard lock(mutex_);
-  for (const auto& [name, kind] : kinds_) kind->storage->cache().tick();
+  for (const auto& [name, known] : kinds_) {
+    if (known.kind != nullptr) known.kind->storage->cache().tick();
+  }
 }
 
 // --- Following -------------------------------------------------------------------------------------------------------
 
-Task<Result<std::vector<std::pair<Value, Revision>>>> CustomResources::read_all(Arena& arena, Executor& executor) {
+Task<std::optional<CustomResources::Seen>> CustomResources::read(Arena& arena, std::string name, Executor& executor) {
   Storage& storage = *api_.state().storage_of(kGroup, kPlural);
-  Result<cache::Snapshot> snapshot = co_await storage.cache().consistent(executor);
-  if (!snapshot) co_return snapshot.take_error();
-  std::vector<std::pair<Value, Revision>> all;
-  for (const cache::EntryRef& entry : snapshot->list({}).entries) {
-    const store::Blob body = entry->body();
-    Result<Value> tree = storage.codec().tree(arena, arena.copy(*body));
-    if (!tree) co_return tree.take_error();
-    all.emplace_back(*tree, entry->revision());
-  }
-  co_return all;
+  Result<cache::Cache::Latest> latest = co_await storage.cache().latest(name, executor);
+  if (!latest || !latest->entry) co_return std::nullopt;
+  const store::Blob body = latest->entry->body();
+  Result<Value> tree = storage.codec().tree(arena, arena.copy(*body));
+  if (!tree) co_return std::nullopt;
+  co_return Seen{std::move(name), *tree, latest->entry->revision()};
 }
 
 void CustomResources::start(net::EventLoop& loop) {
@@ -137,13 +154,15 @@ void CustomResources::start(net::EventLoop& loop) {
 }
 
 Task<void> CustomResources::follow(net::EventLoop& loop) {
-  cache::Cache& definitions = api_.state().storage_of(kGroup, kPlural)->cache();
+  Storage& storage = *api_.state().storage_of(kGroup, kPlural);
   constexpr std::chrono::milliseconds kFirstDelay{1}, kMostDelay{100};
   std::chrono::milliseconds delay = kFirstDelay;  // Short at first: starting waits for this.
   while (!closing_.load(std::memory_order_acquire)) {
     cache::WatchRequest request;
     request.start = cache::WatchRequest::Start::Initial;
-    Result<cache::Watcher> watcher = co_await definitions.watch(request, loop);
+    request.bookmarks = true;
+    request.initial_events_bookmark = true;
+    Result<cache::Watcher> watcher = co_await storage.cache().watch(request, loop);
     if (!watcher) {
       co_await loop.sleep_for(delay);
       delay = std::min(delay * 2, kMostDelay);
@@ -152,40 +171,65 @@ Task<void> CustomResources::follow(net::EventLoop& loop) {
     delay = kFirstDelay;
     watcher_ = std::make_shared<cache::Watcher>(std::move(*watcher));
     const std::shared_ptr<cache::Watcher> mine = watcher_;
-    bool first = true;
     while (!closing_.load(std::memory_order_acquire)) {
-      if (first || !mine->pending()) {
-        Arena arena;
-        auto all = co_await read_all(arena, loop);
-        if (all) {
-          serve(*all);
-          listed_.store(true, std::memory_order_release);
-          for (const auto& [definition, revision] : *all) {
-            // What another server wrote, or a crash left half done.
-            const std::string name(definition.text_at("metadata", "name"));
-            const bool unsettled = is_terminating(definition) || !crd::has_condition(definition, "Established", "True");
-            if (!unsettled) continue;
-            running_.fetch_add(1);
-            spawn(settle(name, loop), [this](std::exception_ptr) { running_.fetch_sub(1); });
-          }
-        }
-        first = false;
-      }
       const std::vector<cache::Delivery> events = co_await mine->next(loop);
       if (events.empty()) break;
+      Arena arena;
+      std::vector<Seen> seen;
+      std::vector<std::string> unsettled;
+      bool listed = false;
+      for (const cache::Delivery& event : events) {
+        listed = listed || event.initial_events_end;
+        if (!event.object) continue;
+        const std::string name(event.object->name());
+        if (event.type == cache::EventType::Deleted) {
+          seen.push_back({name, Value::null(), event.revision});
+          // Its names are free: others may have waited for them.
+          const std::lock_guard lock(mutex_);
+          const auto known = kinds_.find(name);
+          if (known == kinds_.end()) continue;
+          for (const auto& [other, waiting] : kinds_) {
+            const bool waits = waiting.kind == nullptr || !waiting.kind->definition->established();
+            if (waits && other != name && waiting.group == known->second.group) unsettled.push_back(other);
+          }
+          continue;
+        }
+        {
+          // Who wrote it takes it through its life, and serves it then.
+          const std::lock_guard lock(mutex_);
+          if (settling_.contains(name)) continue;
+        }
+        const store::Blob body = event.object->body();
+        Result<Value> tree = storage.codec().tree(arena, arena.copy(*body));
+        if (!tree) continue;
+        // What another server wrote, or a crash left half done.
+        if (is_terminating(*tree) || !crd::has_condition(*tree, "Established", "True")) unsettled.push_back(name);
+        seen.push_back({name, *tree, event.object->revision()});
+      }
+      serve(seen);
+      if (listed) listed_.store(true, std::memory_order_release);
+      for (std::string& name : unsettled) {
+        running_.fetch_add(1);
+        spawn(settle(std::move(name), loop), [this](std::exception_ptr) { running_.fetch_sub(1); });
+      }
     }
   }
 }
 
 Task<void> CustomResources::close(Executor& executor) {
   closing_.store(true, std::memory_order_release);
+  net::EventLoop& loop = api_.state().deps.loops->at(0);
+  if (!loop.in_thread()) co_await resume_on(loop);
   if (watcher_ != nullptr) watcher_->cancel();
-  std::map<std::string, KindRef, std::less<>> kinds;
+  while (running_.load() > 0) co_await loop.sleep_for(std::chrono::milliseconds(1));
+  std::map<std::string, Known, std::less<>> kinds;
   {
     const std::lock_guard lock(mutex_);
     kinds.swap(kinds_);
   }
-  for (const auto& [name, kind] : kinds) co_await kind->storage->cache().close(executor);
+  for (const auto& [name, known] : kinds) {
+    if (known.kind != nullptr) co_await known.kind->storage->cache().close(executor);
+  }
 }
 
 // --- The life of a definition ----------------------------------------------------------------------------------------
@@ -211,42 +255,64 @@ Task<bool> CustomResources::write_status(net::EventLoop& loop, Value definition)
   co_return answer && answer->status == 200;
 }
 
-Task<void> CustomResources::settle(std::string name, net::EventLoop& loop) {
-  constexpr int kMostSteps = 12;  // Each writes one status; somebody else may be faster a few times.
-  for (int step = 0; step < kMostSteps && !closing_.load(std::memory_order_acquire); ++step) {
-    Arena arena;
-    auto all = co_await read_all(arena, loop);
-    if (!all) co_return;
-    const auto mine = std::find_if(all->begin(), all->end(), [&name](const auto& entry) {
-      return entry.first.text_at("metadata", "name") == name;
-    });
-    if (mine == all->end()) {
-      serve(*all);
-      co_return;
-    }
-    const Value definition = mine->first;
-    if (is_terminating(definition)) {
-      serve(*all);
-      co_await clean_up(loop, name);
-      co_return;
-    }
-    std::vector<Value> others;
-    for (const auto& [other, revision] : *all) {
-      if (other.text_at("metadata", "name") != name &&
-          other.text_at("spec", "group") == definition.text_at("spec", "group")) {
-        others.push_back(other);
-      }
-    }
-    const UnixTime now = api_.state().deps.clock->now();
-    Value next = crd::accept_names(arena, definition, crd::taken_names(others), now);
-    if (next.same(definition)) {
-      // Served before anybody can read that it is.
-      serve(*all);
-      next = crd::establish(arena, definition, now);
-      if (next.same(definition)) co_return;
-    }
-    co_await write_status(loop, next);
+crd::TakenNames CustomResources::taken_by_others(std::string_view group, std::string_view name) const {
+  crd::TakenNames taken;
+  const auto found = names_.find(group);
+  if (found == names_.end()) return taken;
+  for (const auto& [other, names] : found->second) {
+    if (other == name) continue;
+    taken.resources.insert(taken.resources.end(), names.resources.begin(), names.resources.end());
+    taken.kinds.insert(taken.kinds.end(), names.kinds.begin(), names.kinds.end());
   }
+  return taken;
+}
+
+Task<void> CustomResources::settle(std::string name, net::EventLoop& loop) {
+  struct Settling {
+    CustomResources& self;
+    const std::string& name;
+    Settling(CustomResources& resources, const std::string& which) : self(resources), name(which) {
+      const std::lock_guard lock(self.mutex_);
+      self.settling_.insert(name);
+    }
+    ~Settling() {
+      const std::lock_guard lock(self.mutex_);
+      self.settling_.erase(self.settling_.find(name));
+    }
+  };
+  bool terminating = false;
+  {
+    const Settling settling(*this, name);
+    constexpr int kMostSteps = 12;  // Each writes one status; somebody else may be faster a few times.
+    for (int step = 0; step < kMostSteps && !closing_.load(std::memory_order_acquire); ++step) {
+      Arena arena;
+      const std::optional<Seen> seen = co_await read(arena, name, loop);
+      if (!seen) co_return;
+      const Value& definition = seen->definition;
+      terminating = is_terminating(definition);
+      if (terminating) {
+        serve(std::span(&*seen, 1));
+        break;
+      }
+      const UnixTime now = api_.state().deps.clock->now();
+      Value next;
+      {
+        // Names are given to one definition at a time: whoever comes next sees them as taken.
+        const std::lock_guard lock(mutex_);
+        const std::string group(definition.text_at("spec", "group"));
+        next = crd::accept_names(arena, definition, taken_by_others(group, name), now);
+        names_[group][name] = crd::taken_names(std::span(&next, 1));
+      }
+      if (next.same(definition)) {
+        // Served before anybody can read that it is.
+        serve(std::span(&*seen, 1));
+        next = crd::establish(arena, definition, now);
+        if (next.same(definition)) co_return;
+      }
+      co_await write_status(loop, next);
+    }
+  }
+  if (terminating) co_await clean_up(loop, std::move(name));
 }
 
 Task<void> CustomResources::clean_up(net::EventLoop& loop, std::string name) {
@@ -273,7 +339,7 @@ Task<void> CustomResources::clean_up(net::EventLoop& loop, std::string name) {
   {
     const std::lock_guard lock(mutex_);
     const auto entry = kinds_.find(name);
-    if (entry != kinds_.end()) kind = entry->second;
+    if (entry != kinds_.end()) kind = entry->second.kind;
   }
   bool empty = true;
   if (kind != nullptr && kind->definition->serves()) {
@@ -308,8 +374,6 @@ Task<void> CustomResources::clean_up(net::EventLoop& loop, std::string name) {
   }
   patch.body = "{\"metadata\":{\"finalizers\":" + (kept.empty() ? std::string("null") : "[" + kept + "]") + "}}";
   (void)co_await call(loop, std::move(patch));
-  auto all = co_await read_all(arena, loop);
-  if (all) serve(*all);
 }
 
 }  // namespace holdfast::api

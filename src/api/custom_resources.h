@@ -8,6 +8,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,17 +56,25 @@ class CustomResources {
     std::shared_ptr<Conversions> conversions;  // Null: versions differ in their name alone.
     std::shared_ptr<Storage> storage;
     std::vector<std::unique_ptr<kinds::Rules>> rules;
-    Revision revision;  // Of the definition that this was made from.
   };
   using KindRef = std::shared_ptr<const Kind>;
 
+  // A definition as somebody saw it.
+  struct Seen {
+    std::string name;
+    Value definition;   // Null: it is gone.
+    Revision revision;  // Of this state, or of its end.
+  };
+
   Task<void> follow(net::EventLoop& loop);
-  // All definitions as they are now, as trees in `arena`.
-  Task<Result<std::vector<std::pair<Value, Revision>>>> read_all(Arena& arena, Executor& executor);
-  // Serves exactly these.
-  void serve(const std::vector<std::pair<Value, Revision>>& definitions);
-  KindRef make_kind(const Value& definition, Revision revision, const KindRef& before);
-  void add_served(const KindRef& kind, std::vector<Served>& served) const;
+  // As it is in the store now; nothing when it is not there, or cannot be read.
+  Task<std::optional<Seen>> read(Arena& arena, std::string name, Executor& executor);
+  // Serves what these say, unless something newer is known.
+  void serve(std::span<const Seen> seen);
+  KindRef make_kind(const Value& definition, const KindRef& before);
+  CustomServedRef served_of(const KindRef& kind) const;
+  // The names that others of its group hold. mutex_ is held.
+  crd::TakenNames taken_by_others(std::string_view group, std::string_view name) const;
 
   Task<Result<net::ClientResponse>> call(net::EventLoop& loop, net::ClientRequest request);
   Task<bool> write_status(net::EventLoop& loop, Value definition);
@@ -75,8 +86,16 @@ class CustomResources {
   std::atomic<bool> closing_{false}, listed_{false};
   std::atomic<int> running_{0};  // Coroutines that have not ended.
 
+  struct Known {
+    KindRef kind;  // Null: not served yet.
+    Revision revision;
+    std::string group;
+  };
+  using Names = std::map<std::string, crd::TakenNames, std::less<>>;  // By definition.
   mutable std::mutex mutex_;
-  std::map<std::string, KindRef, std::less<>> kinds_;  // By name; guarded by mutex_.
+  std::map<std::string, Known, std::less<>> kinds_;   // By name; guarded by mutex_, as what follows.
+  std::map<std::string, Names, std::less<>> names_;   // By group: what is accepted.
+  std::multiset<std::string, std::less<>> settling_;  // Definitions that settle() is busy with.
 };
 
 }  // namespace holdfast::api

@@ -1,6 +1,9 @@
 // /api, /apis and what lies directly below: which groups, versions and resources there are.
 #include "discovery/discovery.h"
 
+#include <algorithm>
+
+#include "api/aggregation.h"
 #include "api/call.h"
 #include "api/openapi_endpoint.h"
 #include "api/state.h"
@@ -75,7 +78,11 @@ void respond_document(Call& call, const DiscoveryForm& form, const Value& docume
 }
 
 void respond_aggregated(Call& call, const DiscoveryForm& form, discovery::Part part) {
-  const Value document = discovery::aggregated(call.arena, call.registry->resources(), part);
+  Value document = discovery::aggregated(call.arena, call.registry->resources(), part);
+  if (const RemoteApisRef remotes = call.api.aggregation->remotes();
+      remotes != nullptr && part == discovery::Part::Groups) {
+    document = with_remote_discovery(call.arena, document, *remotes);
+  }
   const std::string etag = discovery::aggregated_etag(document);
   call.response.set_header("cache-control", "public");
   call.response.set_header("vary", "Accept");
@@ -105,7 +112,11 @@ Task<void> serve_discovery(Call& call) {
   const Path path = split(call.request.path);
   if (!path.known) co_return respond_no_page(call);
   const bool is_root = path.group.empty() && path.version.empty();
-  if (path.root == "apis" && !path.group.empty() && !call.registry->has_group(path.group)) {
+  const RemoteApisRef remotes = call.api.aggregation->remotes();
+  const bool remote_group =
+      remotes != nullptr && std::any_of(remotes->begin(), remotes->end(),
+                                        [&](const RemoteApi& remote) { return remote.group == path.group; });
+  if (path.root == "apis" && !path.group.empty() && !remote_group && !call.registry->has_group(path.group)) {
     co_return respond_no_page(call);
   }
   if (call.request.method != "GET") co_return respond_error(call, route_method_not_allowed());
@@ -122,9 +133,11 @@ Task<void> serve_discovery(Call& call) {
     type_name = "meta/v1.APIVersions";
   } else if (path.root == "apis" && path.group.empty()) {
     document = discovery::group_list(call.arena, resources);
+    if (remotes != nullptr) document = with_remote_groups(call.arena, document, *remotes);
     type_name = "meta/v1.APIGroupList";
   } else if (path.root == "apis" && path.version.empty()) {
     document = discovery::group(call.arena, resources, path.group);
+    if (remotes != nullptr) document = with_remote_versions(call.arena, document, path.group, *remotes);
     type_name = "meta/v1.APIGroup";
   } else {
     document = discovery::resource_list(call.arena, resources, path.group, path.version);

@@ -10,6 +10,7 @@
 
 #include "admission/admission.h"
 #include "api/admission_webhooks.h"
+#include "api/aggregation.h"
 #include "api/api.h"
 #include "api/custom_resources.h"
 #include "api/openapi_endpoint.h"
@@ -27,7 +28,7 @@ struct Api::State {
   const Dependencies deps;
   const Options options;
   Registry registry;
-  std::vector<Served> builtin_served;  // Constant after construction.
+  std::unordered_map<std::string, Storage*> builtin_storages;  // By plural.group; constant after construction.
 
   // Of the built-in resources, one for each storage prefix. Constant after construction.
   std::unordered_map<std::string, std::unique_ptr<Storage>> storages;
@@ -37,6 +38,7 @@ struct Api::State {
   std::unique_ptr<ServiceAddresses> addresses;      // Never null.
   std::unique_ptr<webhook::Caller> caller;          // Never null.
   std::unique_ptr<AdmissionWebhooks> webhooks;      // Never null.
+  std::unique_ptr<Aggregation> aggregation;         // Never null once the Api is made.
   std::unique_ptr<CustomResources> custom;          // Never null once the Api is made.
   std::unique_ptr<OpenApiDocuments> openapi;        // Never null.
   std::unique_ptr<QuotaLedger> quota_ledger;        // Never null.

@@ -176,6 +176,15 @@ Command add_serve(CLI::App& app) {
       ->delimiter(',')
       ->group("Who may come in");
 
+  c->add_option("--proxy-client-cert-file", o.proxy_client_cert_file,
+                "Certificate shown to aggregated API servers; DATA-DIR/pki/front-proxy-client.crt if not given")
+      ->group("Network");
+  c->add_option("--proxy-client-key-file", o.proxy_client_key_file, "Its key")->group("Network");
+  c->add_option("--enable-aggregator-routing", o.enable_aggregator_routing,
+                "Reach webhooks and aggregated API servers at their endpoints instead of the service's cluster IP")
+      ->capture_default_str()
+      ->group("Network");
+
   const char* const in = "Who may come in";
   c->add_option("--service-account-issuer", o.service_account_issuer, "Issuer of service account tokens")->group(in);
   c->add_option("--service-account-key-file", o.service_account_key_files,

@@ -112,6 +112,10 @@ struct Server::State {
   std::atomic<bool> started{false};
   std::atomic<bool> stopping{false};
   std::unique_ptr<StoreProbe> store_probe;
+  // What this server shows to aggregated ones, and by what they know it.
+  net::Identity proxy_identity;
+  std::string proxy_ca_pem;
+  std::vector<std::string> proxy_names;
   std::unique_ptr<Health> health;
   std::unique_ptr<Pipeline> pipeline;
   // What comes later uses what comes before: taken down in the opposite order.
@@ -323,6 +327,8 @@ void Server::State::make_api() {
                       .allow_privileged = options.allow_privileged,
                       .service_cluster_ip_range = options.service_cluster_ip_range,
                       .disabled_admission_plugins = options.disable_admission_plugins,
+                      .aggregator_routing = options.enable_aggregator_routing,
+                      .proxy_identity = proxy_identity,
                       .server_address = address.substr(address.find("//") + 2)};
   api = std::make_unique<api::Api>(
       api::Dependencies{.store = store.get(),
@@ -377,7 +383,9 @@ void Server::State::start_api(const std::string& client_ca_pem) {
                            .service_ip = first_service_address(options.service_cluster_ip_range),
                            .advertise_address = advertised,
                            .secure_port = net->port(),
-                           .client_ca_pem = client_ca_pem};
+                           .client_ca_pem = client_ca_pem,
+                           .request_header_ca_pem = proxy_ca_pem,
+                           .request_header_allowed_names = proxy_names};
   wait_for(loops->at(0), make_first_objects(*api, *store, *loops, std::move(first), system_clock().now()));
 
   controllers = std::make_unique<controllers::Controllers>(
@@ -455,6 +463,25 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
   Result<auth::Pki> pki = auth::ensure_pki(s.pki_options);
   if (!pki) return pki.take_error();
   s.pki = std::move(*pki);
+  s.proxy_identity = s.pki.proxy_client;
+  s.proxy_ca_pem = s.pki.proxy_authority.certificate_pem;
+  s.proxy_names = {"front-proxy-client"};
+  if (!o.requestheader_client_ca_file.empty()) {
+    Result<std::string> given = auth::read_file(o.requestheader_client_ca_file);
+    if (!given) return given.take_error();
+    s.proxy_ca_pem = std::move(*given);
+    s.proxy_names = o.requestheader_allowed_names;
+  }
+  if (o.proxy_client_cert_file.empty() != o.proxy_client_key_file.empty()) {
+    return bad_request("--proxy-client-cert-file and --proxy-client-key-file must be given together");
+  }
+  if (!o.proxy_client_cert_file.empty()) {
+    Result<std::string> certificate = auth::read_file(o.proxy_client_cert_file);
+    if (!certificate) return certificate.take_error();
+    Result<std::string> key = auth::read_file(o.proxy_client_key_file);
+    if (!key) return key.take_error();
+    s.proxy_identity = {std::move(*certificate), std::move(*key)};
+  }
 
   for (const std::string& mode : o.authorization_modes) {
     if (mode == "AlwaysAllow") {

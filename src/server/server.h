@@ -39,6 +39,10 @@ struct Options {
   std::vector<std::string> requestheader_username_headers, requestheader_uid_headers, requestheader_group_headers,
       requestheader_extra_headers_prefix;
 
+  // Shown to aggregated API servers; PKI's own when empty.
+  std::string proxy_client_cert_file, proxy_client_key_file;
+  bool enable_aggregator_routing = false;  // To endpoints rather than cluster IPs.
+
   std::string service_account_issuer;                  // Kubernetes' usual one when empty.
   std::vector<std::string> service_account_key_files;  // Verify tokens; PKI's own when empty.
   std::string service_account_signing_key_file;

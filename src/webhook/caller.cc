@@ -124,13 +124,14 @@ Caller::Caller(net::Loops& loops, const Services& services) : services_(services
 }
 Caller::~Caller() = default;
 
-std::shared_ptr<net::Client> Caller::client(net::EventLoop& loop, const Address& address,
-                                            const std::string& server_name, const ClientConfig& config) {
+std::shared_ptr<net::Client> Caller::client(net::EventLoop& loop, const Address& address, const Trust& trust) {
   const auto mine = std::find_if(loops_.begin(), loops_.end(),
                                  [&](const std::unique_ptr<PerLoop>& candidate) { return &candidate->loop == &loop; });
   assert(mine != loops_.end() && loop.in_thread());
   std::list<PerLoop::Known>& clients = (*mine)->clients;
-  std::string key = address.host + "\n" + std::to_string(address.port) + "\n" + server_name + "\n" + config.ca_pem;
+  std::string key = address.host + "\n" + std::to_string(address.port) + "\n" + trust.server_name + "\n" +
+                    (trust.insecure ? "insecure" : trust.ca_pem) + "\n" +
+                    (trust.identity == nullptr ? "" : trust.identity->certificate_pem);
   for (auto known = clients.begin(); known != clients.end(); ++known) {
     if (known->key != key) continue;
     clients.splice(clients.begin(), clients, known);
@@ -139,8 +140,10 @@ std::shared_ptr<net::Client> Caller::client(net::EventLoop& loop, const Address&
   net::ClientOptions options;
   options.host = address.host;
   options.port = address.port;
-  options.server_name = server_name;
-  options.ca_pem = config.ca_pem;
+  options.server_name = trust.server_name;
+  options.ca_pem = trust.ca_pem;
+  options.insecure = trust.insecure;
+  if (trust.identity != nullptr) options.identity = *trust.identity;
   clients.push_front({std::move(key), std::make_shared<net::Client>(loop, std::move(options))});
   if (clients.size() > kKeptClients) clients.pop_back();
   return clients.front().client;
@@ -181,7 +184,8 @@ Task<Result<std::string>> Caller::post(net::EventLoop& loop, ClientConfig config
   request.headers.emplace_back("Content-Type", "application/json");
   request.headers.emplace_back("Accept-Encoding", "gzip");
   if (!loop.in_thread()) co_await resume_on(loop);
-  const std::shared_ptr<net::Client> http = client(loop, *address, server_name, config);
+  const std::shared_ptr<net::Client> http =
+      client(loop, *address, {.server_name = server_name, .ca_pem = config.ca_pem});
   Result<net::ClientResponse> response = co_await http->fetch(std::move(request), kMaxAnswerBytes);
   if (!response) co_return Error{response.error().reason, prefix + response.error().message};
   if (response->status < 200 || response->status > 206) {

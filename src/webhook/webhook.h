@@ -52,7 +52,15 @@ class Services {
   virtual Result<Address> resolve(std::string_view ns, std::string_view name, uint16_t port) const = 0;
 };
 
-// Keeps connections to webhooks and uses them again. Each loop has its own; calls run and go on on the loop named.
+// How a server is trusted, and what is shown to it.
+struct Trust {
+  std::string server_name;
+  std::string ca_pem;     // The system's roots when empty.
+  bool insecure = false;  // Do not verify it.
+  const net::Identity* identity = nullptr;
+};
+
+// Keeps connections to other servers and uses them again. Each loop has its own; calls run and go on on the loop named.
 class Caller {
  public:
   // Both must outlive it.
@@ -65,10 +73,11 @@ class Caller {
   Task<Result<std::string>> post(net::EventLoop& loop, ClientConfig config, std::string body,
                                  std::chrono::seconds timeout, std::string_view user_agent);
 
+  // A client that keeps its connections. On the loop's thread.
+  std::shared_ptr<net::Client> client(net::EventLoop& loop, const Address& address, const Trust& trust);
+
  private:
   struct PerLoop;
-  std::shared_ptr<net::Client> client(net::EventLoop& loop, const Address& address, const std::string& server_name,
-                                      const ClientConfig& config);
 
   const Services& services_;
   std::vector<std::unique_ptr<PerLoop>> loops_;

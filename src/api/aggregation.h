@@ -1,0 +1,81 @@
+// API aggregation: group versions that another server serves. Their APIServices say where it is; requests go there with
+// the user's name in headers that our front-proxy certificate vouches for.
+//
+// One coroutine follows the APIServices and writes their condition Available; everybody else reads what it found out.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/api.h"
+#include "api/call.h"
+#include "cache/cache.h"
+#include "webhook/webhook.h"
+
+namespace holdfast::api {
+
+// One group version of another server.
+struct RemoteApi {
+  std::string name;  // v1beta1.metrics.k8s.io
+  std::string group, version;
+  webhook::ServiceReference service;
+  std::string ca_pem;
+  bool insecure = false;
+  int64_t group_priority = 0, version_priority = 0;
+  bool available = false;
+  std::shared_ptr<const std::string> resources;  // Its APIResourceList, as last seen; null: never.
+};
+using RemoteApis = std::vector<RemoteApi>;  // By group priority, group, version priority.
+using RemoteApisRef = std::shared_ptr<const RemoteApis>;
+
+class Aggregation {
+ public:
+  Aggregation(Api& api, std::optional<net::Identity> identity) : api_(api), identity_(std::move(identity)) {}
+
+  void start(net::EventLoop& loop);
+  // Looks again at servers when it is time; on the loop of start().
+  void tick();
+  Task<void> close(Executor& executor);
+
+  // False for most servers; costs nothing to ask.
+  bool any() const { return any_.load(std::memory_order_acquire); }
+  // Null: there are none.
+  RemoteApisRef remotes() const;
+  // Whether a request for this path goes to another server; answers it then.
+  Task<bool> proxied(Call& call);
+
+ private:
+  Task<void> follow(net::EventLoop& loop);
+  Task<void> check_all(net::EventLoop& loop);
+  Task<void> write_condition(net::EventLoop& loop, std::string name, std::string_view status, std::string_view reason,
+                             std::string message);
+  void rebuild();
+  webhook::Trust trust_of(const RemoteApi& remote) const;
+  Task<void> proxy(Call& call, RemoteApi remote);
+
+  Api& api_;
+  const std::optional<net::Identity> identity_;
+  std::shared_ptr<cache::Watcher> watcher_;  // Owned by the loop, as what follows.
+  net::EventLoop* loop_ = nullptr;
+  bool checking_ = false, changed_ = false;
+  std::chrono::steady_clock::time_point next_check_{};
+  std::atomic<bool> closing_{false}, any_{false};
+  int running_ = 0;  // Coroutines that have not ended; owned by the loop.
+
+  mutable std::mutex mutex_;
+  RemoteApisRef remotes_;  // Guarded by mutex_.
+};
+
+// --- Discovery documents with what other servers have ---
+
+Value with_remote_groups(Arena& arena, const Value& group_list, const RemoteApis& remotes);
+// Null when neither has the group.
+Value with_remote_versions(Arena& arena, const Value& group_document, std::string_view name, const RemoteApis& remotes);
+Value with_remote_discovery(Arena& arena, const Value& aggregated, const RemoteApis& remotes);
+
+}  // namespace holdfast::api

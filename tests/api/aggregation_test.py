@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""aggregation_test.py HOLDFAST: a group version that another server serves, with that server in this process."""
+import base64, json, os, sys, tempfile, time
+
+from hook_server import HookServer
+from serve import Server
+
+SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
+GROUP = "agg.example.com"
+failures = []
+
+
+def check(condition, what, shown=None):
+    if not condition:
+        failures.append(what)
+        print("FAIL", what, "" if shown is None else json.dumps(shown)[:2000])
+
+
+def api_service(hooks, version, service, port):
+    return {"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": {"name": f"{version}.{GROUP}"},
+            "spec": {"group": GROUP, "version": version, "groupPriorityMinimum": 100, "versionPriority": 10, "caBundle": base64.b64encode(hooks.ca).decode(),
+                     "service": {"namespace": "default", "name": service, "port": port}}}
+
+
+def condition_of(server, name, status, tries=100):
+    for _ in range(tries):
+        found = server.json("GET", f"{SERVICES}/{name}", want=200)
+        for condition in found.get("status", {}).get("conditions", []):
+            if condition["type"] == "Available" and condition["status"] == status:
+                return condition
+        time.sleep(0.1)
+    return found.get("status")
+
+
+def remote(seen):
+    """The other server."""
+    path = seen["path"].split("?")[0]
+    if path == f"/apis/{GROUP}/v1":
+        return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": f"{GROUP}/v1", "resources": [
+            {"name": "things", "singularName": "thing", "namespaced": True, "kind": "Thing", "verbs": ["get", "list", "watch", "create"], "shortNames": ["th"]},
+            {"name": "things/status", "singularName": "", "namespaced": True, "kind": "Thing", "verbs": ["get"]}]}
+    if "watch=1" in seen["path"]:
+        return 200, [b'{"type":"ADDED","object":{"n":%d}}\n' % i for i in range(3)]
+    if path.endswith("/missing"):
+        return 404, b"not here"
+    return {"path": seen["path"], "method": seen["method"], "body": seen["review"]}
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder, Server(sys.argv[1]) as server:
+        hooks = HookServer(folder, client_ca=os.path.join(server.dir, "data", "pki", "front-proxy-ca.crt"))
+        hooks.on("*", remote)
+        server.json("POST", "/api/v1/namespaces/default/services", {
+            "apiVersion": "v1", "kind": "Service", "metadata": {"name": "hook"}, "spec": {"type": "ExternalName", "externalName": "localhost"}}, want=201)
+
+        made = server.json("POST", SERVICES, api_service(hooks, "v1", "hook", hooks.port), want=201)
+        check(made["status"] == {}, "the answer has no condition yet", made.get("status"))
+        condition = condition_of(server, f"v1.{GROUP}", "True")
+        check(condition and condition.get("reason") == "Passed" and condition.get("message") == "all checks passed", "available", condition)
+        probe = hooks.take()[0]
+        check(probe["path"] == f"/apis/{GROUP}/v1" and probe["headers"]["X-Remote-User"] == "system:kube-aggregator"
+              and probe["headers"]["X-Remote-Group"] == "system:masters", "the probe", probe["headers"])
+
+        things = f"/apis/{GROUP}/v1/namespaces/default/things"
+        answer = server.json("POST", things + "?x=%2Fy&dryRun=All", {"a": 1}, want=200, headers={"X-Remote-User": "evil", "X-Remote-Group": "evil", "X-Custom": "kept"})
+        check(answer == {"path": things + "?x=%2Fy&dryRun=All", "method": "POST", "body": {"a": 1}}, "a request goes there as it is", answer)
+        seen = hooks.take()[-1]
+        headers = seen["all_headers"]
+        check(headers.get_all("X-Remote-User") == ["kubernetes-admin"] and "system:masters" in headers.get_all("X-Remote-Group")
+              and "evil" not in headers.get_all("X-Remote-Group"), "who asks is told by us alone", headers.items())
+        check(headers["X-Custom"] == "kept" and headers["X-Forwarded-Proto"] == "https" and "Authorization" not in headers and headers["Audit-Id"],
+              "other headers", headers.items())
+        subject = dict(pair[0] for pair in (seen["certificate"] or {}).get("subject", ()))
+        check(subject.get("commonName") == "front-proxy-client", "the front-proxy certificate vouches for it", seen["certificate"])
+        code, _, data = server.request("GET", things + "/missing")
+        check(code == 404 and data == b"not here", "errors come back as they are", code)
+        lines = server.watch(things + "?watch=1", 3)
+        check([json.loads(line)["object"]["n"] for line in lines] == [0, 1, 2], "a watch streams", [line.decode() for line in lines])
+
+        groups = {group["name"]: group for group in server.json("GET", "/apis", want=200)["groups"]}
+        check(groups.get(GROUP, {}).get("preferredVersion") == {"groupVersion": f"{GROUP}/v1", "version": "v1"}, "in the list of groups", groups.get(GROUP))
+        group = server.json("GET", f"/apis/{GROUP}", want=200)
+        check(group["kind"] == "APIGroup" and len(group["versions"]) == 1, "the group itself", group)
+        listed = server.json("GET", "/apis", want=200, accept="application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
+        mine = [item for item in listed["items"] if item["metadata"]["name"] == GROUP]
+        resource = mine[0]["versions"][0]["resources"][0] if mine else {}
+        check(resource.get("resource") == "things" and resource.get("scope") == "Namespaced" and resource.get("shortNames") == ["th"]
+              and resource["responseKind"]["kind"] == "Thing" and resource["subresources"][0]["subresource"] == "status", "aggregated discovery", mine)
+
+        # Servers that are not there.
+        server.json("POST", SERVICES, api_service(hooks, "v2", "nosuch", 443), want=201)
+        condition = condition_of(server, f"v2.{GROUP}", "False")
+        check(condition and condition.get("reason") == "ServiceNotFound" and condition.get("message") == 'service/nosuch in "default" is not present', "no service", condition)
+        code, _, data = server.request("GET", f"/apis/{GROUP}/v2/things")
+        check(code == 503 and data == b"service unavailable\n", "unavailable", data.decode())
+        server.json("POST", "/api/v1/namespaces/default/services", {
+            "apiVersion": "v1", "kind": "Service", "metadata": {"name": "ip"}, "spec": {"ports": [{"port": 443}]}}, want=201)
+        server.json("POST", SERVICES, api_service(hooks, "v3", "ip", 444), want=201)
+        condition = condition_of(server, f"v3.{GROUP}", "False")
+        check(condition and condition.get("reason") == "ServicePortError" and condition.get("message") == 'service/ip in "default" is not listening on port 444', "no port", condition)
+        server.json("POST", SERVICES, api_service(hooks, "v4", "ip", 443), want=201)
+        condition = condition_of(server, f"v4.{GROUP}", "False")
+        check(condition and condition.get("reason") == "EndpointsNotFound", "no endpoints", condition)
+        for version in ("v1", "v2", "v3", "v4"):
+            server.json("DELETE", f"{SERVICES}/{version}.{GROUP}", want=200)
+        for _ in range(50):
+            code, _, _ = server.request("GET", f"/apis/{GROUP}/v1")
+            if code == 404:
+                break
+            time.sleep(0.1)
+        check(code == 404, "gone with its APIService", code)
+        hooks.stop()
+    print("aggregation:", "FAILED" if failures else "passed")
+    return 1 if failures else 0
+
+
+sys.exit(main())
