@@ -101,8 +101,35 @@ class Builder {
     return any ? keep(c) : nullptr;
   }
 
+  // Most fields are plain texts, numbers and switches: one type serves all that are alike. Null: this one is not plain.
+  Type* plain(const Value& schema, bool open) {
+    const std::string_view name = schema.text_at("type");
+    const Shape shape = name == "string"    ? Shape::String
+                        : name == "integer" ? Shape::Int64
+                        : name == "boolean" ? Shape::Bool
+                        : name == "number"  ? Shape::Double
+                                            : Shape::Any;
+    if (shape == Shape::Any || open_everywhere_) return nullptr;
+    for (const Member& member : schema.members()) {
+      if (member.key != "type" && member.key != "description" && member.key != "format") return nullptr;
+    }
+    const std::string_view format = schema.text_at("format");
+    for (Type* known : plain_) {
+      if (known->shape == shape && known->open_to_merge == open && known->format == format) return known;
+    }
+    Type* type = arena_.make<Type>();
+    type->shape = shape;
+    type->open_to_merge = open;
+    type->format = format;
+    plain_.push_back(type);
+    return type;
+  }
+
   // `open`: this node lies below one that keeps unknown members.
   Type* convert(const Value& schema, bool open) {
+    if (schema.is_map()) {
+      if (Type* shared = plain(schema, open)) return shared;
+    }
     Type* type = arena_.make<Type>();
     if (!schema.is_map()) {
       type->shape = Shape::Any;
@@ -114,7 +141,6 @@ class Builder {
     type->open_to_merge = open || type->preserve_unknown;
     type->embedded_resource = flag(schema, "x-kubernetes-embedded-resource");
     type->format = schema.text_at("format");
-    type->description = schema.text_at("description");
     type->constraints = constraints(schema);
     if (const Value* value = schema.find("default")) type->default_value = value;
     if (flag(schema, "x-kubernetes-int-or-string")) {
@@ -215,6 +241,7 @@ class Builder {
 
   Arena& arena_;
   const bool open_everywhere_;
+  std::vector<Type*> plain_;  // Shared; never changed.
 };
 
 // The path of the member being looked at, written only when something is found.
