@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <charconv>
 #include <list>
+#include <vector>
 
 #include "base/base64.h"
 #include "base/text.h"
@@ -20,6 +21,24 @@ struct Target {
   uint16_t port = 443;
   std::string authority;  // As it stands in the URL.
 };
+
+// As Kubernetes' own client joins a path: one slash between names, none at the end, dots resolved. envtest writes two.
+std::string clean_path(std::string_view path) {
+  std::vector<std::string_view> names;
+  while (!path.empty()) {
+    const size_t slash = std::min(path.find('/'), path.size());
+    const std::string_view name = path.substr(0, slash);
+    path.remove_prefix(std::min(slash + 1, path.size()));
+    if (name == "..") {
+      if (!names.empty()) names.pop_back();
+    } else if (!name.empty() && name != ".") {
+      names.push_back(name);
+    }
+  }
+  std::string clean;
+  for (const std::string_view name : names) clean += "/" + std::string(name);
+  return clean.empty() ? "/" : clean;
+}
 
 Result<Target> parse_url(std::string_view url) {
   Target target;
@@ -163,7 +182,7 @@ Task<Result<std::string>> Caller::post(net::EventLoop& loop, ClientConfig config
     const ServiceReference& service = *config.service;
     server_name = service.name + "." + service.ns + ".svc";
     const std::string host = server_name + ":" + std::to_string(service.port);
-    request.target = (service.path.empty() ? "/" : service.path) + query;
+    request.target = clean_path(service.path) + query;
     request.headers.emplace_back("Host", host);
     shown = "https://" + host + request.target;
     address = services_.resolve(service.ns, service.name, service.port);
@@ -172,7 +191,7 @@ Task<Result<std::string>> Caller::post(net::EventLoop& loop, ClientConfig config
     Result<Target> target = parse_url(config.url);
     if (!target) co_return target.take_error();
     server_name = target->host;
-    request.target = (target->path.empty() ? "/" : target->path) + query;
+    request.target = clean_path(target->path) + query;
     request.headers.emplace_back("Host", target->authority);
     shown = target->scheme + "://" + target->authority + request.target;
     address = Address{target->host, target->port};

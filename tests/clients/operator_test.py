@@ -38,8 +38,7 @@ class OperatorTest(unittest.TestCase):
         cls.folder.cleanup()
 
     def run_suite(self, *flags, **environment):
-        # Until the server calls admission webhooks.
-        done = subprocess.run([self.suite, "-test.v", "-test.skip", "Webhooks", *flags], cwd=SOURCE, env=dict(os.environ, **environment), text=True,
+        done = subprocess.run([self.suite, "-test.v", *flags], cwd=SOURCE, env=dict(os.environ, **environment), text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300, check=False)
         self.assertEqual(done.returncode, 0, done.stdout[-8000:])
         return done.stdout
