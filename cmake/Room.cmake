@@ -3,6 +3,7 @@
 # One folder under src/ is one room with one public header, <name>/<name>.h (base/ is a toolbox with a header
 # a tool). USES names the rooms whose headers it may include; tests/architecture_test.py holds it to that.
 # TESTS become one test program, FUZZ one libFuzzer program a file, BENCH one benchmark program.
+add_custom_target(unit_tests)  # What the label `unit` needs built.
 function(room name)
   cmake_parse_arguments(R "" "" "SOURCES;USES;LINKS;TESTS;TEST_LINKS;FUZZ;BENCH;BENCH_LINKS" ${ARGN})
   set(lib holdfast_${name})
@@ -42,6 +43,7 @@ function(room name)
     target_compile_definitions(${name}_test PRIVATE HOLDFAST_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
     add_test(NAME ${name}_test COMMAND ${name}_test)
     set_tests_properties(${name}_test PROPERTIES LABELS unit TIMEOUT 600)
+    add_dependencies(unit_tests ${name}_test)
   endif()
   if(HOLDFAST_FUZZ)
     foreach(file ${R_FUZZ})
@@ -51,6 +53,7 @@ function(room name)
       target_compile_definitions(${target} PRIVATE HOLDFAST_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
       add_test(NAME ${target} COMMAND ${CMAKE_SOURCE_DIR}/tests/run_fuzz.sh $<TARGET_FILE:${target}> ${target})
       set_tests_properties(${target} PROPERTIES LABELS "unit;fuzz" TIMEOUT 300)
+      add_dependencies(unit_tests ${target})
     endforeach()
   endif()
   if(R_BENCH)

@@ -402,9 +402,9 @@ struct Keywords {
                        "must be a scalar type if parent array's x-kubernetes-list-type is map");
       }
     }
-    const Value& written = *schema.find("x-kubernetes-list-map-keys");
-    if (unknown) errors.invalid(keys_at, written, "entries must all be names of item properties");
-    if (repeated) errors.invalid(keys_at, written, "must not contain duplicate entries");
+    const Value* written = schema.find("x-kubernetes-list-map-keys");
+    if (unknown) errors.invalid(keys_at, *written, "entries must all be names of item properties");
+    if (repeated) errors.invalid(keys_at, *written, "must not contain duplicate entries");
   }
 
   // Items of sets and keyed lists are there, and so are their keys.
