@@ -131,7 +131,7 @@ func TestFinalizerRunsBeforeTheSiteGoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, func() error { return gone(ctx, key, &Site{}) })
-	if reconciler.Farewells.Load() != before+1 {
+	if reconciler.Farewells.Load() == before { // Twice, if its cache was behind and the update conflicted.
 		t.Fatal("no farewell")
 	}
 	if os.Getenv("USE_EXISTING_CLUSTER") == "true" { // A control plane of envtest has no garbage collector.
