@@ -165,25 +165,25 @@ class RolesTest(unittest.TestCase):
 
 class ServiceAccountTest(unittest.TestCase):
     def test_a_pod_runs_as_an_account_with_its_token(self):
-        users.made("/api/v1/namespaces", {"metadata": {"name": "work"}})
-        pod = users.made("/api/v1/namespaces/work/pods", {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}})
+        users.made("/api/v1/namespaces", {"metadata": {"name": "team"}})
+        pod = users.made("/api/v1/namespaces/team/pods", {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}})
         self.assertEqual(pod["spec"]["serviceAccountName"], "default")
         volume, = pod["spec"]["volumes"]
         self.assertRegex(volume["name"], "^kube-api-access-.{5}$")
         self.assertEqual(pod["spec"]["containers"][0]["volumeMounts"], [
             {"name": volume["name"], "readOnly": True, "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount"}])
-        refused = users.admin("POST", "/api/v1/namespaces/work/pods", {"metadata": {"name": "q"}, "spec": {
+        refused = users.admin("POST", "/api/v1/namespaces/team/pods", {"metadata": {"name": "q"}, "spec": {
             "serviceAccountName": "nosuch", "containers": [{"name": "c", "image": "i"}]}})
-        self.assertEqual(refused.message, 'pods "q" is forbidden: error looking up service account work/nosuch: '
+        self.assertEqual(refused.message, 'pods "q" is forbidden: error looking up service account team/nosuch: '
                          'serviceaccount "nosuch" not found')
 
-        token = users.made("/api/v1/namespaces/work/serviceaccounts/default/token", {"spec": {
+        token = users.made("/api/v1/namespaces/team/serviceaccounts/default/token", {"spec": {
             "expirationSeconds": 3607, "boundObjectRef": {"kind": "Pod", "apiVersion": "v1", "name": "p"}}})["status"]["token"]
         claims = access_helper.claims_of(token)
         self.assertEqual(claims["exp"] - claims["iat"], 365 * 24 * 3600)
         self.assertEqual(claims["kubernetes.io"]["warnafter"] - claims["iat"], 3607)
         me = users.call("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {}, token=token).json["status"]["userInfo"]
-        self.assertEqual(me["username"], "system:serviceaccount:work:default")
+        self.assertEqual(me["username"], "system:serviceaccount:team:default")
         self.assertEqual(me["extra"]["authentication.kubernetes.io/pod-name"], ["p"])
         self.assertEqual(me["extra"]["authentication.kubernetes.io/credential-id"], ["JTI=" + claims["jti"]])
 
