@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "api/body.h"
+#include "api/go_names.h"
 #include "api/object_codec.h"
 #include "api/patch.h"
 #include "api/state.h"
@@ -54,23 +55,6 @@ Result<Value> converted_number(const types::Type& type, const Value& value) {
   }
   if (type.shape == types::Shape::Int32) whole = static_cast<int32_t>(static_cast<uint32_t>(whole));
   return Value::integer(whole);
-}
-
-std::string_view go_kind(const Value& value) {
-  switch (value.kind()) {
-    case Value::Kind::Bool:
-      return "bool";
-    case Value::Kind::Int:
-      return "int64";
-    case Value::Kind::Double:
-      return "float64";
-    case Value::Kind::String:
-      return "string";
-    case Value::Kind::List:
-      return "slice";
-    default:
-      return "map";
-  }
 }
 
 bool stands_before(const types::Type& type, const types::Field& one, const types::Field& other) {

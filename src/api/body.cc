@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "api/custom.h"
+#include "api/go_names.h"
 #include "api/object_codec.h"
 #include "api/state.h"
 #include "base/api_error.h"
@@ -255,24 +256,6 @@ Result<Value> finish_custom_body(Call& call, const Value& tree, Format format, c
 }
 
 }  // namespace
-
-std::string_view json_kind(const Value& value) {
-  switch (value.kind()) {
-    case Value::Kind::Null:
-      return "null";
-    case Value::Kind::Bool:
-      return "bool";
-    case Value::Kind::Int:
-    case Value::Kind::Double:
-      return "number";
-    case Value::Kind::String:
-      return "string";
-    case Value::Kind::List:
-      return "array";
-    default:
-      return "object";
-  }
-}
 
 Expected expected_of(const Served& served) {
   return {served.resource->group, served.resource->version, served.resource->kind, served.resource->type};

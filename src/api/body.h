@@ -28,9 +28,6 @@ Result<Value> decode_body(Call& call, std::string_view bytes, Format format, con
 // An empty managedFields list resets ownership, but no typed object keeps an empty list: it is put back here.
 Value with_ownership_reset(Arena& arena, const Value& typed, const Value& sent);
 
-// The name of a value's kind in the words of Go's JSON decoder: "cannot unmarshal array into ...".
-std::string_view json_kind(const Value& value);
-
 // metadata.options (gate DeclarativeFieldManager): taken out of the object, wherever it came from.
 struct DeclaredOptions {
   Value object;                              // Without them.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/go_names.h"
 #include "api/object_codec.h"
 #include "api/render.h"
 #include "api/writes.h"
@@ -48,25 +49,6 @@ Value with_apart(Arena& arena, const Value& object, const Value& original) {
 
 std::string shown_kind(const types::Resource& resource) {
   return api_version_of(resource) + ", Kind=" + std::string(resource.kind);
-}
-
-std::string_view go_type(const Value& value) {
-  switch (value.kind()) {
-    case Value::Kind::Null:
-      return "<nil>";
-    case Value::Kind::Bool:
-      return "bool";
-    case Value::Kind::Int:
-      return "int64";
-    case Value::Kind::Double:
-      return "float64";
-    case Value::Kind::List:
-      return "[]interface {}";
-    case Value::Kind::Map:
-      return "map[string]interface {}";
-    default:
-      return "string";
-  }
 }
 
 // As Go prints several errors in one.

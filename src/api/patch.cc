@@ -1,17 +1,17 @@
 // PATCH: JSON, merge and strategic merge patches, and apply.
 #include "api/patch.h"
 
-#include "api/custom.h"
-#include "api/recording.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "api/body.h"
 #include "api/conversions.h"
+#include "api/custom.h"
+#include "api/go_names.h"
 #include "api/managed.h"
 #include "api/object_codec.h"
 #include "api/patches.h"
+#include "api/recording.h"
 #include "api/state.h"
 #include "api/subresources.h"
 #include "base/api_error.h"

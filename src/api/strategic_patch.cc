@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "api/go_names.h"
 #include "api/patches.h"
 #include "base/api_error.h"
 #include "codec/codec.h"
@@ -30,26 +31,9 @@ Error unknown_directive(const Value& directive, const Value& map) {
       directive.is_string() ? std::string(directive.as_string()) : "%!s(" + go_print(directive) + ")";
   return untyped("unknown patch type: " + shown + " in map: " + go_print(map));
 }
-std::string_view go_type(const Value& value) {
-  switch (value.kind()) {
-    case Value::Kind::Map:
-      return "map[string]interface {}";
-    case Value::Kind::List:
-      return "[]interface {}";
-    case Value::Kind::String:
-      return "string";
-    case Value::Kind::Bool:
-      return "bool";
-    case Value::Kind::Int:
-      return "int64";
-    case Value::Kind::Double:
-      return "float64";
-    default:
-      return "%!s(<nil>)";
-  }
-}
 Error bad_type(std::string_view expected, const Value& actual) {
-  return untyped("expected a " + std::string(expected) + ", but received a " + std::string(go_type(actual)));
+  return untyped("expected a " + std::string(expected) + ", but received a " +
+                 std::string(actual.is_null() ? "%!s(<nil>)" : go_type(actual)));
 }
 
 // --- Declared types ---

@@ -7,8 +7,8 @@
 #include "base/log.h"
 #include "cache/cache.h"
 #include "codec/codec.h"
+#include "controllers/follow.h"
 #include "controllers/objects.h"
-#include "controllers/tasks.h"
 #include "types/types.h"
 #include "value/value.h"
 
@@ -34,35 +34,21 @@ struct NamespaceController::State {
   const NamespaceControllerOptions options;
 
   // Owned by the loop.
-  std::shared_ptr<cache::Watcher> watcher;
+  Followed namespaces;
   std::set<std::string> busy;  // Namespaces that a coroutine is at work on.
 
   Task<Result<net::ClientResponse>> call(std::string method, std::string target, std::string body, std::string type) {
     return calls.call(std::move(method), std::move(target), std::move(body), std::move(type));
   }
 
-  Task<void> follow() {
-    cache::Cache* namespaces = api.cache_of("", "namespaces");
-    while (!tasks.closing()) {
-      cache::WatchRequest request;
-      request.start = cache::WatchRequest::Start::Initial;
-      Result<cache::Watcher> opened = co_await namespaces->watch(request, loop);
-      if (!opened) {
-        co_await tasks.nap(20ms);
-        continue;
-      }
-      watcher = std::make_shared<cache::Watcher>(std::move(*opened));
-      const std::shared_ptr<cache::Watcher> mine = watcher;
-      while (!tasks.closing()) {
-        const std::vector<cache::Delivery> events = co_await mine->next(loop);
-        if (events.empty()) break;
-        for (const cache::Delivery& event : events) {
-          if (event.type == cache::EventType::Deleted || !event.object) continue;
+  Task<void> follow_namespaces() {
+    return follow(
+        tasks, *api.cache_of("", "namespaces"), namespaces, [] {},
+        [this](const cache::Delivery& event) {
+          if (event.type == cache::EventType::Deleted || !event.object) return;
           std::string name(event.object->name());
           if (busy.insert(name).second) tasks.run(look_after(std::move(name)));
-        }
-      }
-    }
+        });
   }
 
   Task<void> look_after(std::string name) {
@@ -166,13 +152,11 @@ NamespaceController::NamespaceController(api::Api& api, net::EventLoop& loop, co
 NamespaceController::~NamespaceController() = default;
 
 void NamespaceController::start() {
-  state_->loop.post([state = state_.get()] { state->tasks.run(state->follow()); });
+  state_->loop.post([state = state_.get()] { state->tasks.run(state->follow_namespaces()); });
 }
 
 Task<void> NamespaceController::close(Executor& executor) {
-  co_await state_->tasks.close(executor, [this] {
-    if (state_->watcher != nullptr) state_->watcher->cancel();
-  });
+  co_await state_->tasks.close(executor, [this] { state_->namespaces.cancel(); });
 }
 
 }  // namespace holdfast::controllers

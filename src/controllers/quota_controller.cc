@@ -9,8 +9,8 @@
 #include "base/log.h"
 #include "cache/cache.h"
 #include "codec/codec.h"
+#include "controllers/follow.h"
 #include "controllers/objects.h"
-#include "controllers/tasks.h"
 #include "types/types.h"
 #include "value/value.h"
 
@@ -48,7 +48,7 @@ struct QuotaController::State {
   Pause& pause;
 
   // Owned by the loop.
-  std::shared_ptr<cache::Watcher> quotas;
+  Followed quotas;
   std::map<std::string, std::set<std::string>, std::less<>> by_namespace;  // Keys of the quotas there are.
   std::map<const types::Resource*, std::unique_ptr<Kind>> kinds;           // Followed, since some quota counts them.
   std::set<std::pair<std::string, net::Millis>> planned;  // Keys that will be counted, after how long ...
@@ -57,26 +57,11 @@ struct QuotaController::State {
   // --- Following ---
 
   Task<void> follow_quotas() {
-    cache::Cache* cache = api.cache_of("", "resourcequotas");
-    while (!tasks.closing()) {
-      cache::WatchRequest request;
-      request.start = cache::WatchRequest::Start::Initial;
-      Result<cache::Watcher> opened = co_await cache->watch(request, tasks.loop());
-      if (!opened) {
-        co_await tasks.nap(kRetry);
-        continue;
-      }
-      quotas = std::make_shared<cache::Watcher>(std::move(*opened));
-      const std::shared_ptr<cache::Watcher> mine = quotas;
-      by_namespace.clear();
-      while (!tasks.closing()) {
-        const std::vector<cache::Delivery> events = co_await mine->next(tasks.loop());
-        if (events.empty()) break;
-        for (const cache::Delivery& event : events) {
+    return controllers::follow(
+        tasks, *api.cache_of("", "resourcequotas"), quotas, [this] { by_namespace.clear(); },
+        [this](const cache::Delivery& event) {
           if (event.object) see_quota(event);
-        }
-      }
-    }
+        });
   }
 
   void see_quota(const cache::Delivery& event) {
@@ -296,7 +281,7 @@ void QuotaController::start() {
 
 Task<void> QuotaController::close(Executor& executor) {
   co_await state_->tasks.close(executor, [this] {
-    if (state_->quotas != nullptr) state_->quotas->cancel();
+    state_->quotas.cancel();
     for (auto& [resource, kind] : state_->kinds) {
       if (kind->watcher != nullptr) kind->watcher->cancel();
     }

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "cache/cache.h"
 #include "codec/codec.h"
-#include "controllers/tasks.h"
+#include "controllers/follow.h"
 #include "rbac/rbac.h"
 #include "value/value.h"
 
@@ -32,32 +32,19 @@ struct RoleAggregation::State {
   Pause& pause;
 
   // Owned by the loop.
-  std::shared_ptr<cache::Watcher> watcher;
+  Followed roles;
   bool changed = false;  // Since the last look began.
   bool looking = false;
 
-  Task<void> follow() {
-    cache::Cache* roles = api.cache_of("rbac.authorization.k8s.io", "clusterroles");
-    while (!tasks.closing()) {
-      cache::WatchRequest request;
-      request.start = cache::WatchRequest::Start::Initial;
-      Result<cache::Watcher> opened = co_await roles->watch(request, loop);
-      if (!opened) {
-        co_await tasks.nap(20ms);
-        continue;
-      }
-      watcher = std::make_shared<cache::Watcher>(std::move(*opened));
-      const std::shared_ptr<cache::Watcher> mine = watcher;
-      while (!tasks.closing()) {
-        const std::vector<cache::Delivery> events = co_await mine->next(loop);
-        if (events.empty()) break;
-        changed = true;
-        if (!looking) {
+  Task<void> follow_roles() {
+    return follow(
+        tasks, *api.cache_of("rbac.authorization.k8s.io", "clusterroles"), roles, [] {},
+        [this](const cache::Delivery&) {
+          changed = true;
+          if (looking) return;
           looking = true;
           tasks.run(settle());
-        }
-      }
-    }
+        });
   }
 
   // Roles choose roles that are made of others in turn: again until nothing changes.
@@ -118,13 +105,11 @@ RoleAggregation::RoleAggregation(api::Api& api, net::EventLoop& loop, const OwnC
 RoleAggregation::~RoleAggregation() = default;
 
 void RoleAggregation::start() {
-  state_->loop.post([state = state_.get()] { state->tasks.run(state->follow()); });
+  state_->loop.post([state = state_.get()] { state->tasks.run(state->follow_roles()); });
 }
 
 Task<void> RoleAggregation::close(Executor& executor) {
-  co_await state_->tasks.close(executor, [state = state_.get()] {
-    if (state->watcher != nullptr) state->watcher->cancel();
-  });
+  co_await state_->tasks.close(executor, [state = state_.get()] { state->roles.cancel(); });
 }
 
 }  // namespace holdfast::controllers

@@ -1,0 +1,59 @@
+#include "api/go_names.h"
+
+namespace holdfast::api {
+
+std::string_view json_kind(const Value& value) {
+  switch (value.kind()) {
+    case Value::Kind::Null:
+      return "null";
+    case Value::Kind::Bool:
+      return "bool";
+    case Value::Kind::Int:
+    case Value::Kind::Double:
+      return "number";
+    case Value::Kind::String:
+      return "string";
+    case Value::Kind::List:
+      return "array";
+    default:
+      return "object";
+  }
+}
+
+std::string_view go_type(const Value& value) {
+  switch (value.kind()) {
+    case Value::Kind::Null:
+      return "<nil>";
+    case Value::Kind::Bool:
+      return "bool";
+    case Value::Kind::Int:
+      return "int64";
+    case Value::Kind::Double:
+      return "float64";
+    case Value::Kind::List:
+      return "[]interface {}";
+    case Value::Kind::Map:
+      return "map[string]interface {}";
+    default:
+      return "string";
+  }
+}
+
+std::string_view go_kind(const Value& value) {
+  switch (value.kind()) {
+    case Value::Kind::Bool:
+      return "bool";
+    case Value::Kind::Int:
+      return "int64";
+    case Value::Kind::Double:
+      return "float64";
+    case Value::Kind::String:
+      return "string";
+    case Value::Kind::List:
+      return "slice";
+    default:
+      return "map";
+  }
+}
+
+}  // namespace holdfast::api

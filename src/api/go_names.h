@@ -1,0 +1,17 @@
+// What Go calls a decoded value: error texts of Kubernetes say it.
+#pragma once
+
+#include <string_view>
+
+#include "value/value.h"
+
+namespace holdfast::api {
+
+// In the words of Go's JSON decoder: "cannot unmarshal array into ...".
+std::string_view json_kind(const Value& value);
+// As %T prints it: "map[string]interface {}".
+std::string_view go_type(const Value& value);
+// As reflect.Kind prints it: "slice".
+std::string_view go_kind(const Value& value);
+
+}  // namespace holdfast::api

@@ -1,0 +1,29 @@
+#include "controllers/follow.h"
+
+#include <vector>
+
+namespace holdfast::controllers {
+
+Task<void> follow(Tasks& tasks, cache::Cache& cache, Followed& followed, std::function<void()> begin,
+                  std::function<void(const cache::Delivery&)> see) {
+  constexpr net::Millis kRetry(20);
+  while (!tasks.closing()) {
+    cache::WatchRequest request;
+    request.start = cache::WatchRequest::Start::Initial;
+    Result<cache::Watcher> opened = co_await cache.watch(request, tasks.loop());
+    if (!opened) {
+      co_await tasks.nap(kRetry);
+      continue;
+    }
+    followed.watcher = std::make_shared<cache::Watcher>(std::move(*opened));
+    const std::shared_ptr<cache::Watcher> mine = followed.watcher;
+    begin();
+    while (!tasks.closing()) {
+      const std::vector<cache::Delivery> events = co_await mine->next(tasks.loop());
+      if (events.empty()) break;
+      for (const cache::Delivery& event : events) see(event);
+    }
+  }
+}
+
+}  // namespace holdfast::controllers

@@ -1,0 +1,25 @@
+// Following a watch cache: all that is there, then each change.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "base/task.h"
+#include "cache/cache.h"
+#include "controllers/tasks.h"
+
+namespace holdfast::controllers {
+
+struct Followed {
+  std::shared_ptr<cache::Watcher> watcher;  // Owned by the loop.
+
+  void cancel() {
+    if (watcher != nullptr) watcher->cancel();
+  }
+};
+
+// Until the tasks close. A watch that ends begins anew: `begin` is called, and everything comes again.
+Task<void> follow(Tasks& tasks, cache::Cache& cache, Followed& followed, std::function<void()> begin,
+                  std::function<void(const cache::Delivery&)> see);
+
+}  // namespace holdfast::controllers
