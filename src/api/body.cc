@@ -77,9 +77,21 @@ Error not_handled(const Found& found, const Expected& expected, std::string_view
                      std::string(expected.kind) + ": " + std::string(why));
 }
 
+constexpr std::string_view kPrefix = "couldn't get version/kind; json parse error: json: cannot unmarshal ";
+
+// What Go says of a kind or an apiVersion that is no text; empty when both are.
+std::string kind_that_is_no_text(const Value& tree) {
+  for (const std::string_view key : {std::string_view("apiVersion"), std::string_view("kind")}) {
+    const Value* value = tree.find(key);
+    if (value == nullptr || value->is_null() || value->is_string()) continue;
+    return std::string(kPrefix) + std::string(json_kind(*value)) + " into Go struct field ." + std::string(key) +
+           " of type string";
+  }
+  return {};
+}
+
 // apiVersion and kind, completed from the URL where they are missing.
 Result<Found> find_kind(const Value& tree, const Expected& expected, std::string_view bytes) {
-  constexpr std::string_view kPrefix = "couldn't get version/kind; json parse error: json: cannot unmarshal ";
   if (!tree.is_map() && !tree.is_null()) {
     return unrecognized(expected,
                         std::string(kPrefix) + std::string(json_kind(tree)) +
@@ -87,15 +99,7 @@ Result<Found> find_kind(const Value& tree, const Expected& expected, std::string
                             "Kind string \"json:\\\"kind,omitempty\\\"\" }",
                         bytes);
   }
-  for (const std::string_view key : {std::string_view("apiVersion"), std::string_view("kind")}) {
-    const Value* value = tree.find(key);
-    if (value != nullptr && !value->is_null() && !value->is_string()) {
-      return unrecognized(expected,
-                          std::string(kPrefix) + std::string(json_kind(*value)) + " into Go struct field ." +
-                              std::string(key) + " of type string",
-                          bytes);
-    }
-  }
+  if (const std::string wrong = kind_that_is_no_text(tree); !wrong.empty()) return unrecognized(expected, wrong, bytes);
   const std::string_view api_version = tree.text_at("apiVersion");
   Found found;
   const size_t slash = api_version.find('/');
@@ -119,6 +123,15 @@ std::string internal_package(std::string_view group) {
   return std::string(group.substr(0, group.find('.')));
 }
 
+std::string why_not_converted(const Found& found, const Expected& expected) {
+  if (types::find_kind(found.group, found.version, found.kind) != nullptr) {
+    return "converting (" + std::string(found.version) + "." + std::string(found.kind) + ") to (" +
+           internal_package(expected.group) + "." + std::string(expected.kind) + "): unknown conversion";
+  }
+  return "no kind " + go_quote(found.kind) + " is registered for version " +
+         go_quote(api_version_of(found.group, found.version)) + " in scheme \"pkg/api/legacyscheme/scheme.go:30\"";
+}
+
 // A kind or version other than the URL's: what Kubernetes says depends on whether it knows them at all.
 Result<Unit> check_kind(const Found& found, const Expected& expected) {
   if (found.group == expected.group && found.version == expected.version && found.kind == expected.kind) return Unit{};
@@ -130,15 +143,7 @@ Result<Unit> check_kind(const Found& found, const Expected& expected) {
     return bad_request("the API version in the data (" + data_version + ") does not match the expected API version (" +
                        api_version_of(expected.group, expected.version) + ")");
   }
-  if (served) {
-    return not_handled(found, expected,
-                       "converting (" + std::string(found.version) + "." + std::string(found.kind) + ") to (" +
-                           internal_package(expected.group) + "." + std::string(expected.kind) +
-                           "): unknown conversion");
-  }
-  return not_handled(found, expected,
-                     "no kind " + go_quote(found.kind) + " is registered for version " + go_quote(data_version) +
-                         " in scheme \"holdfast\"");
+  return not_handled(found, expected, why_not_converted(found, expected));
 }
 
 Value with_type_meta(Arena& arena, const Value& object, const Expected& expected) {
@@ -256,6 +261,36 @@ Result<Value> finish_custom_body(Call& call, const Value& tree, Format format, c
 }
 
 }  // namespace
+
+std::string why_no_kind(const Value& tree) {
+  if (std::string wrong = kind_that_is_no_text(tree); !wrong.empty()) return wrong;
+  const std::string_view api_version = tree.text_at("apiVersion");
+  if (std::count(api_version.begin(), api_version.end(), '/') > 1) {
+    return "unexpected GroupVersion string: " + std::string(api_version);
+  }
+  if (!tree.text_at("kind").empty()) return {};
+  return "Object 'Kind' is missing in '" + codec::encode_json_sorted(tree) + "'";
+}
+
+std::string why_another_kind(const Value& tree, const Expected& expected) {
+  if (std::string wrong = kind_that_is_no_text(tree); !wrong.empty()) return wrong;
+  const std::string_view api_version = tree.text_at("apiVersion");
+  const size_t slash = api_version.find('/');
+  if (std::count(api_version.begin(), api_version.end(), '/') > 1) {
+    return "unexpected GroupVersion string: " + std::string(api_version);
+  }
+  Found found{{}, api_version, tree.text_at("kind")};
+  if (slash != std::string_view::npos) {
+    found.group = api_version.substr(0, slash);
+    found.version = api_version.substr(slash + 1);
+  }
+  if (found.kind.empty()) found.kind = expected.kind;
+  if (api_version.empty() ||
+      (found.group == expected.group && found.version == expected.version && found.kind == expected.kind)) {
+    return {};
+  }
+  return why_not_converted(found, expected);
+}
 
 Expected expected_of(const Served& served) {
   return {served.resource->group, served.resource->version, served.resource->kind, served.resource->type};

@@ -20,6 +20,12 @@ struct Expected {
 Expected expected_of(const Served& served);
 Expected expected_of(const Call& call);  // Of the subresource, if the call has one of a kind of its own.
 
+// Why a document that a patch made cannot be read as what is expected, by its kind and apiVersion, in the words of
+// Kubernetes' decoder. Empty: it can (a missing kind is taken from the URL, a missing apiVersion is not looked at).
+std::string why_another_kind(const Value& tree, const Expected& expected);
+// The same for custom resources, which must name their kind; which one is the validation's to tell.
+std::string why_no_kind(const Value& tree);
+
 // The object as the type's decoder and encoder would leave it, not defaulted, kind and apiVersion set. Strict findings
 // become warnings or the error, as `validation` says. `bytes` must outlive the call's arena.
 Result<Value> decode_body(Call& call, std::string_view bytes, Format format, const Expected& expected,

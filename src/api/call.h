@@ -39,7 +39,7 @@ struct Call {
   Recording* recording = nullptr;  // Null: nobody wants to know.
   Arena arena;
   std::shared_ptr<void> quota_hold;  // See QuotaLedger; gone when the request is answered.
-  std::string reason;  // Of an error without one: that of a webhook that refused, in its words.
+  std::string reason;                // Of an error without one: that of a webhook that refused, in its words.
   std::vector<std::shared_ptr<const void>> held;  // What must stay as long as the request: converted objects.
 
   Executor& executor() { return request.loop(); }
@@ -52,7 +52,7 @@ struct Call {
 
 NegotiationInput negotiation_input(const net::Request& request, const Query& query);
 // Negotiates what this request's answer looks like, into call.view. 406, or 400 for a bad includeObject.
-Result<Unit> negotiate_answer(Call& call, bool stream);
+Result<Unit> negotiate_answer(Call& call);
 // The whole body, up to the limit. 413.
 Task<Result<std::string>> read_body(Call& call);
 

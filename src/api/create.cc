@@ -47,7 +47,7 @@ Task<Result<Written>> create_from_body(Call& call, const std::string& bytes, For
 }  // namespace
 
 Task<void> serve_create(Call& call) {
-  Result<Unit> negotiated = negotiate_answer(call, false);
+  Result<Unit> negotiated = negotiate_answer(call);
   if (!negotiated) co_return respond_error(call, negotiated.error());
   Result<Format> format = body_format(call.request.headers.get("content-type"));
   if (!format) co_return respond_error(call, format.error());

@@ -418,7 +418,7 @@ Task<Result<Deleted>> delete_object(Call& call, std::string name, DeleteOptions 
 }
 
 Task<void> serve_delete(Call& call) {
-  Result<Unit> negotiated = negotiate_answer(call, false);
+  Result<Unit> negotiated = negotiate_answer(call);
   if (!negotiated) co_return respond_error(call, negotiated.error());
   Result<std::string> bytes = co_await read_body(call);
   if (!bytes) co_return respond_error(call, bytes.error());
@@ -435,12 +435,10 @@ Task<void> serve_delete(Call& call) {
 }
 
 Task<void> serve_delete_collection(Call& call) {
-  Result<Unit> negotiated = negotiate_answer(call, false);
+  Result<Unit> negotiated = negotiate_answer(call);
   if (!negotiated) co_return respond_error(call, negotiated.error());
   Result<ListOptions> list_options = parse_list_options(call.query);
   if (!list_options) co_return respond_error(call, list_options.error());
-  Result<Unit> valid = validate(*list_options);
-  if (!valid) co_return respond_error(call, valid.error());
   Result<cache::Selector> selector = parse_selector(call, *list_options);
   if (!selector) co_return respond_error(call, selector.error());
   Result<std::string> bytes = co_await read_body(call);

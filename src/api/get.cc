@@ -36,7 +36,7 @@ Task<Result<cache::EntryRef>> read_entry(Call& call, std::string_view name, std:
 }
 
 Task<void> serve_get(Call& call) {
-  Result<Unit> negotiated = negotiate_answer(call, false);
+  Result<Unit> negotiated = negotiate_answer(call);
   if (!negotiated) co_return respond_error(call, negotiated.error());
   if (call.served->storage == nullptr) co_return respond_error(call, not_found(call.group_resource(), call.info.name));
   Result<std::optional<Revision>> revision = parse_revision(call.query.get("resourceVersion"));

@@ -94,6 +94,12 @@ Result<std::string> render_whole(const View& view, ListHead head, Call& call,
 }  // namespace
 
 Task<void> stream_list(Call& call, Listed listed) {
+  if (call.view.refusal) co_return respond_error(call, *call.view.refusal);
+  if (call.view.accepted.form == Form::PartialMetadata) {
+    co_return respond_error(
+        call, Error{Reason::NotAcceptable, "you requested PartialObjectMetadata, but the requested object is a list (" +
+                                               go_struct(*call.served->resource->type, "List") + ")"});
+  }
   Result<Unit> prepared = co_await prepare_to_show(call, listed.entries);
   if (!prepared) co_return respond_error(call, not_convertible());
   const View& view = call.view;
@@ -166,14 +172,25 @@ Result<cache::Selector> parse_selector(const Call& call, const ListOptions& opti
   Result<std::vector<cache::LabelRequirement>> labels = parse_label_selector(options.label_selector);
   if (!labels) return labels.take_error();
   selector.labels = std::move(*labels);
+  Result<std::vector<FieldTerm>> terms = parse_field_terms(options.field_selector);
+  if (!terms) return terms.take_error();
+  Result<Unit> valid = validate(options);
+  if (!valid) return valid.take_error();
   SelectableFields selectable = selectable_fields(*call.served->resource);
   if (call.served->custom) {
     selectable.names = call.storage().codec().field_names();
     selectable.refusal = "field label not supported: %s";
   }
-  Result<std::vector<cache::FieldRequirement>> fields = parse_field_selector(options.field_selector, selectable);
+  Result<std::vector<cache::FieldRequirement>> fields = resolve_fields(std::move(*terms), selectable);
   if (!fields) return fields.take_error();
   selector.fields = std::move(*fields);
+  if (call.info.legacy_watch && !call.info.name.empty()) {
+    if (selector.fields.empty()) {
+      selector.fields.push_back({cache::FieldRequirement::kName, true, std::string(call.info.name)});
+    } else if (name_demanded(selector.fields) != call.info.name) {
+      return bad_request("fieldSelector metadata.name doesn't match requested name");
+    }
+  }
   return selector;
 }
 
@@ -219,17 +236,10 @@ Task<Result<Listed>> list_entries(Call& call, ListOptions options, cache::Select
 }
 
 Task<void> serve_list(Call& call) {
-  Result<Unit> negotiated = negotiate_answer(call, false);
+  Result<Unit> negotiated = negotiate_answer(call);
   if (!negotiated) co_return respond_error(call, negotiated.error());
-  if (call.view.accepted.form == Form::PartialMetadata) {
-    co_return respond_error(call, Error{Reason::NotAcceptable,
-                                        "you requested PartialObjectMetadata, but the requested object is a list (*" +
-                                            std::string(call.served->resource->kind) + "List)"});
-  }
   Result<ListOptions> options = parse_list_options(call.query);
   if (!options) co_return respond_error(call, options.error());
-  Result<Unit> valid = validate(*options);
-  if (!valid) co_return respond_error(call, valid.error());
   Result<cache::Selector> selector = parse_selector(call, *options);
   if (!selector) co_return respond_error(call, selector.error());
   Result<Listed> listed = co_await list_entries(call, std::move(*options), std::move(*selector));

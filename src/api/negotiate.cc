@@ -53,6 +53,10 @@ bool wants_pretty(const NegotiationInput& input) {
 
 bool streams(Format format) { return format != Format::Yaml; }
 
+Error not_acceptable(std::string_view types) {
+  return Error{Reason::NotAcceptable, "only the following media types are accepted: " + std::string(types)};
+}
+
 // Whether the clause's parameters can be served in this format; fills in what they ask for.
 bool accept_parameters(const AcceptClause& clause, const Offer& offer, Accepted& accepted) {
   bool transform = false;
@@ -208,10 +212,12 @@ std::vector<AcceptClause> parse_accept(std::string_view header) {
   return clauses;
 }
 
+Result<Unit> check_streams(const Accepted& accepted) {
+  if (!streams(accepted.format)) return not_acceptable(kStreamTypes);
+  return Unit{};
+}
+
 Result<Accepted> negotiate(const NegotiationInput& input, const Offer& offer, const Gates& gates) {
-  const auto not_acceptable = [&](std::string_view types) {
-    return Error{Reason::NotAcceptable, "only the following media types are accepted: " + std::string(types)};
-  };
   Accepted accepted;
   if (input.accept.empty()) {
     accepted.pretty = wants_pretty(input);
@@ -224,8 +230,6 @@ Result<Accepted> negotiate(const NegotiationInput& input, const Offer& offer, co
       Accepted candidate;
       candidate.format = format;
       if (!accept_parameters(clause, offer, candidate)) continue;
-      // The winner of a watch must be able to stream; upstream does not look further.
-      if (offer.stream && !streams(format)) return not_acceptable(kStreamTypes);
       candidate.pretty = candidate.pretty || wants_pretty(input);
       read_opt_out(&clause, input, offer, gates, candidate);
       return candidate;
@@ -235,7 +239,7 @@ Result<Accepted> negotiate(const NegotiationInput& input, const Offer& offer, co
 }
 
 Accepted negotiate_error(const NegotiationInput& input) {
-  const Offer plain{.protobuf_objects = true, .table = false, .transforms = false, .stream = false, .reads = false};
+  const Offer plain{.protobuf_objects = true, .table = false, .transforms = false, .reads = false};
   Result<Accepted> accepted = negotiate(input, plain, Gates());
   if (accepted) return *accepted;
   Accepted fallback;

@@ -43,7 +43,6 @@ struct Offer {
   bool protobuf_objects = true;  // False for custom resources: there Protobuf carries metadata and Status only.
   bool table = true;             // There are columns.
   bool transforms = true;        // False: no `as` at all (errors, discovery).
-  bool stream = false;           // A watch: YAML cannot.
   bool reads = true;             // The verb is get, list or watch: DropAnyField applies.
 };
 
@@ -66,6 +65,8 @@ struct NegotiationInput {
 
 // 406 naming the types.
 Result<Accepted> negotiate(const NegotiationInput& input, const Offer& offer, const Gates& gates);
+// What won must be able to carry a watch; upstream asks that late, and does not look for another. 406.
+Result<Unit> check_streams(const Accepted& accepted);
 // For error bodies: no transforms; indented JSON when nothing matches.
 Accepted negotiate_error(const NegotiationInput& input);
 

@@ -15,6 +15,7 @@
 #include "api/state.h"
 #include "api/subresources.h"
 #include "base/api_error.h"
+#include "base/text.h"
 #include "codec/codec.h"
 #include "codec/typed.h"
 
@@ -98,6 +99,23 @@ Value with_written_doubles(Arena& arena, const Value& value) {
     return map.build();
   }
   return value;
+}
+
+// A document without apiVersion is read into Kubernetes' own structs, which have none of the names of the API.
+Error without_version(Call& call, const Value& patched, FieldValidation validation,
+                      const std::function<Error(const std::string&)>& refused) {
+  std::vector<std::string> findings;
+  for (const Member& member : patched.members()) {
+    if (member.key == "kind" || member.key == "apiVersion") continue;
+    findings.push_back("unknown field " + go_quote(member.key));
+  }
+  std::sort(findings.begin(), findings.end());
+  if (validation == FieldValidation::Strict) return refused("strict decoding error: " + joined(findings));
+  if (validation == FieldValidation::Warn) {
+    for (const std::string& finding : findings) call.warnings.add(finding);
+  }
+  return bad_request("the name of the object (" + std::string(call.info.name) +
+                     " based on URL) was undeterminable: name must be provided");
 }
 
 bool reaches_ownership(std::string_view path) {
@@ -204,6 +222,7 @@ Result<Value> typed_from_patch(Call& call, const DecodedPatch& patch, const Valu
                                FieldValidation validation) {
   Arena& arena = call.arena;
   const Gates* gates = &call.api.options.gates;
+  const Expected expected = expected_of(call);
   const bool strategic = patch.type == PatchType::Strategic;
   // What the error shows as the value: the patched document, or for a strategic patch the patch itself.
   const auto refused = [&](const std::string& why) {
@@ -216,6 +235,10 @@ Result<Value> typed_from_patch(Call& call, const DecodedPatch& patch, const Valu
     std::vector<std::string> findings = patch.findings;
     const bool reports = validation != FieldValidation::Ignore;
     std::vector<std::string> unknown;
+    if (std::string why = why_no_kind(patched); !why.empty()) return refused(why);
+    if (patched.text_at("apiVersion").empty()) {
+      return internal_error("Object 'apiVersion' is missing in 'object has no apiVersion field'");
+    }
     Result<Value> object =
         normalize_custom(arena, *call.served->version, patched, *gates, reports ? &unknown : nullptr);
     if (!object) return refused(object.error().message);
@@ -230,6 +253,19 @@ Result<Value> typed_from_patch(Call& call, const DecodedPatch& patch, const Valu
     Result<Value> converted = with_converted_numbers(arena, type, patched);
     if (!converted) return refused(converted.error().message);
     tree = *converted;
+  } else {
+    if (const std::string why = why_another_kind(patched, expected); !why.empty()) return refused(why);
+    if (patched.text_at("apiVersion").empty()) return without_version(call, patched, validation, refused);
+  }
+  // Whatever the patch says of these, a strategic one even in vain.
+  if (tree.text_at("kind") != expected.kind) {
+    tree = with_member(arena, tree, "kind", Value::string(expected.kind));
+  }
+  if (strategic) {
+    const std::string version = api_version_of(expected.group, expected.version);
+    if (tree.text_at("apiVersion") != version) {
+      tree = with_member(arena, tree, "apiVersion", Value::string(arena, version));
+    }
   }
   codec::TypedReport report;
   codec::TypedOptions options{.gates = gates};
@@ -394,7 +430,7 @@ Task<Result<NextObject>> failed_change(Error error) { co_return error; }
 Task<void> serve_patch(Call& call) {
   Result<PatchType> type = patch_type(call.request.headers.get("content-type"), call.served->custom);
   if (!type) co_return respond_error(call, type.error());
-  Result<Unit> negotiated = negotiate_answer(call, false);
+  Result<Unit> negotiated = negotiate_answer(call);
   if (!negotiated) co_return respond_error(call, negotiated.error());
   Result<std::string> bytes = co_await read_body(call);
   if (!bytes) co_return respond_error(call, bytes.error());

@@ -15,7 +15,8 @@ Result<std::optional<Revision>> parse_revision(std::string_view text);
 // One object: as fresh as the store when `revision` is unset, at least that fresh otherwise (0: whatever there is).
 Task<Result<cache::EntryRef>> read_entry(Call& call, std::string_view name, std::optional<Revision> revision);
 
-// labelSelector and fieldSelector. 400.
+// labelSelector and fieldSelector, and whether the options go together, in upstream's order: what cannot be read, what
+// does not fit, what cannot be selected. 400, 422.
 Result<cache::Selector> parse_selector(const Call& call, const ListOptions& options);
 
 // The entries that a list asks for, and its metadata.

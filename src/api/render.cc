@@ -255,7 +255,19 @@ Result<std::string> encode_answer(const Value& tree, const types::Type* type, Fo
   return out;
 }
 
+std::string go_struct(const types::Type& type, std::string_view suffix) {
+  const size_t slash = type.name.find('/'), dot = type.name.rfind('.');
+  if (slash == std::string_view::npos || dot == std::string_view::npos) {
+    return "*unstructured.Unstructured" + std::string(suffix);
+  }
+  const std::string_view package = type.name.substr(0, slash);
+  // Events of both groups are one struct inside.
+  return "*" + std::string(package == "events" ? "core" : package) + std::string(type.name.substr(dot)) +
+         std::string(suffix);
+}
+
 Result<std::string> render_tree(const View& view, Arena& arena, const Value& tree, const types::Type& type) {
+  if (view.refusal) return *view.refusal;
   Value shown = tree;
   const types::Type* shown_type = &type;
   switch (view.accepted.form) {
@@ -266,9 +278,9 @@ Result<std::string> render_tree(const View& view, Arena& arena, const Value& tre
       shown_type = &partial_metadata_type();
       break;
     case Form::PartialMetadataList:
-      return Error{Reason::NotAcceptable,
-                   "you requested PartialObjectMetadataList, but the requested object is not a list (*" +
-                       std::string(type.name) + ")"};
+      return Error{
+          Reason::NotAcceptable,
+          "you requested PartialObjectMetadataList, but the requested object is not a list (" + go_struct(type) + ")"};
     case Form::Table:
       shown = table_of(arena, view, tree);
       break;

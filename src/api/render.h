@@ -30,6 +30,8 @@ struct View {
   UnixTime now;
   const Gates* gates = nullptr;
   codec::FieldPaths drop;  // accepted.drop_paths, less what identifies an object.
+  // Told instead of the answer once there is one: upstream looks at includeObject only then.
+  std::optional<Error> refusal = std::nullopt;
 
   bool omits_ownership() const { return accepted.ownership == Ownership::Omitted; }
   // Names everything that an event's bytes depend on besides the event.
@@ -47,6 +49,9 @@ ObjectSource source_of(Arena& arena, const View& view, const cache::Entry& entry
 
 // The tree of the object in the requested version, with its owners as the view wants them.
 Result<Value> tree_of(Arena& arena, const View& view, const ObjectSource& source);
+
+// "*apps.Deployment": what Kubernetes calls the struct that holds such objects. Refusals quote it.
+std::string go_struct(const types::Type& type, std::string_view suffix = {});
 
 // The body of an answer that is this one object.
 Result<std::string> render_object(const View& view, const ObjectSource& source);

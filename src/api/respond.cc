@@ -47,18 +47,18 @@ NegotiationInput negotiation_input(const net::Request& request, const Query& que
   return input;
 }
 
-Result<Unit> negotiate_answer(Call& call, bool stream) {
+Result<Unit> negotiate_answer(Call& call) {
   Offer offer;
   offer.protobuf_objects = !call.served->custom;
   offer.table = !call.served->resource->columns.empty() &&
                 (call.subresource == nullptr || call.subresource->kind == "Scale" || call.subresource->kind.empty() ||
                  call.subresource->kind == call.served->resource->kind);
-  offer.stream = stream;
   offer.reads = call.info.verb == Verb::Get || call.info.verb == Verb::List || call.info.verb == Verb::Watch;
   Result<Accepted> accepted = negotiate(negotiation_input(call.request, call.query), offer, call.api.options.gates);
   if (!accepted) return accepted.take_error();
 
   IncludeObject include = IncludeObject::Metadata;
+  std::optional<Error> refusal;
   if (accepted->form == Form::Table) {
     const std::string_view text = call.query.get("includeObject");
     if (text == "None") {
@@ -66,11 +66,12 @@ Result<Unit> negotiate_answer(Call& call, bool stream) {
     } else if (text == "Object") {
       include = IncludeObject::Object;
     } else if (!text.empty() && text != "Metadata") {
-      return bad_request("Unable to convert to Table as requested: includeObject: Invalid value: " + go_quote(text) +
-                         ": must be 'Metadata', 'Object', 'None', or empty");
+      refusal = bad_request("Unable to convert to Table as requested: includeObject: Invalid value: " + go_quote(text) +
+                            ": must be 'Metadata', 'Object', 'None', or empty");
     }
   }
   call.view = make_view(*call.served, *accepted, include, call.api.deps.clock->now(), call.api.options.gates);
+  call.view.refusal = std::move(refusal);
   if (!accepted->opt_out_kind.empty()) {
     call.api.opt_outs.with({to_string(call.info.verb), media_type(accepted->format).substr(12), accepted->opt_out_kind})
         .add();

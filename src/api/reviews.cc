@@ -89,9 +89,7 @@ enum class Parsed : uint8_t { All, Some, None };
 
 Parsed parsed_selector(const Value& selector, bool of_fields) {
   if (const std::string_view raw = selector.text_at("rawSelector"); !raw.empty()) {
-    const bool good = of_fields
-                          ? bool(parse_field_selector(raw, {})) || raw.find_first_of("=") != std::string_view::npos
-                          : bool(parse_label_selector(raw));
+    const bool good = of_fields ? bool(parse_field_terms(raw)) : bool(parse_label_selector(raw));
     return good ? Parsed::All : Parsed::None;
   }
   size_t good = 0;

@@ -378,17 +378,11 @@ std::string label_selector_text(const std::vector<LabelRequirement>& requirement
   return out;
 }
 
-Result<std::vector<FieldRequirement>> parse_field_selector(std::string_view text, const SelectableFields& fields) {
-  std::vector<FieldRequirement> requirements;
-  if (text.empty()) return requirements;
+Result<std::vector<FieldTerm>> parse_field_terms(std::string_view text) {
+  std::vector<FieldTerm> parsed;
+  if (text.empty()) return parsed;
   std::vector<std::string_view> terms = split_terms(text);
   std::sort(terms.begin(), terms.end());
-  struct Term {
-    std::string_view field;
-    bool equal;
-    std::string value;
-  };
-  std::vector<Term> parsed;
   for (const std::string_view term : terms) {
     if (term.empty()) continue;
     const size_t at = term.find_first_of("=!");
@@ -405,7 +399,13 @@ Result<std::vector<FieldRequirement>> parse_field_selector(std::string_view text
     if (!value) return value.take_error();
     parsed.push_back({term.substr(0, op), equal, std::move(*value)});
   }
-  for (Term& term : parsed) {
+  return parsed;
+}
+
+Result<std::vector<FieldRequirement>> resolve_fields(std::vector<FieldTerm> terms, const SelectableFields& fields) {
+  std::vector<FieldRequirement> requirements;
+  requirements.reserve(terms.size());
+  for (FieldTerm& term : terms) {
     Result<int> field = resolve_field(term.field, fields);
     if (!field) return field.take_error();
     requirements.push_back({*field, term.equal, std::move(term.value)});

@@ -27,9 +27,16 @@ struct SelectableFields {
   std::span<const std::pair<std::string_view, std::string_view>> aliases = {};
   bool only_aliases = false;  // The names themselves are not known under this version.
 };
-// "metadata.name=a,spec.nodeName!=b". 400.
-Result<std::vector<cache::FieldRequirement>> parse_field_selector(std::string_view text,
-                                                                  const SelectableFields& fields);
+// "metadata.name=a,spec.nodeName!=b" taken apart: 400 for what cannot be read.
+struct FieldTerm {
+  std::string_view field;  // Of the text.
+  bool equal;
+  std::string value;
+};
+Result<std::vector<FieldTerm>> parse_field_terms(std::string_view text);
+// 400 for fields that a resource does not select by.
+Result<std::vector<cache::FieldRequirement>> resolve_fields(std::vector<FieldTerm> terms,
+                                                            const SelectableFields& fields);
 
 // The value of metadata.name that a field selector demands, if it demands one.
 std::optional<std::string> name_demanded(const std::vector<cache::FieldRequirement>& fields);

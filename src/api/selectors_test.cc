@@ -29,8 +29,10 @@ TEST(LabelSelectorTest, ErrorsNameTheToken) {
 std::string fields(std::string_view text) {
   static constexpr std::string_view kNames[] = {"spec.nodeName"};
   static constexpr std::pair<std::string_view, std::string_view> kAliases[] = {{"spec.host", "spec.nodeName"}};
-  auto parsed =
-      parse_field_selector(text, {.names = kNames, .refusal = "field label not supported: %s", .aliases = kAliases});
+  auto terms = parse_field_terms(text);
+  if (!terms) return terms.error().message;
+  auto parsed = resolve_fields(std::move(*terms),
+                               {.names = kNames, .refusal = "field label not supported: %s", .aliases = kAliases});
   if (!parsed) return parsed.error().message;
   std::string out;
   for (const cache::FieldRequirement& r : *parsed) {

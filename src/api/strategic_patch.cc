@@ -19,6 +19,30 @@ constexpr std::string_view kSetOrder = "$setElementOrder";
 
 // --- Errors ---
 
+// What Go's %s makes of a value.
+std::string go_print_as_text(const Value& value) {
+  switch (value.kind()) {
+    case Value::Kind::String:
+      return std::string(value.as_string());
+    case Value::Kind::Null:
+      return "%!s(<nil>)";
+    case Value::Kind::List: {
+      std::string out = "[";
+      for (const Value& item : value.items()) out += (out.size() > 1 ? " " : "") + go_print_as_text(item);
+      return out + "]";
+    }
+    case Value::Kind::Map: {
+      std::string out = "map[";
+      for (const Member& member : value.members()) {
+        out += (out.size() > 4 ? " " : "") + std::string(member.key) + ":" + go_print_as_text(member.value);
+      }
+      return out + "]";
+    }
+    default:
+      return "%!s(" + std::string(go_type(value)) + "=" + go_print(value) + ")";
+  }
+}
+
 Error bad_retain_keys() { return bad_request("invalid patch format of retainKeys"); }
 Error bad_primitive_list() { return bad_request("invalid patch format of primitive list"); }
 Error bad_element_order() { return bad_request("invalid patch format of setElementOrder list"); }
@@ -27,9 +51,7 @@ Error no_merge_key(const Value& map, std::string_view key) {
   return untyped("map: " + go_print(map) + " does not contain declared merge key: " + std::string(key));
 }
 Error unknown_directive(const Value& directive, const Value& map) {
-  const std::string shown =
-      directive.is_string() ? std::string(directive.as_string()) : "%!s(" + go_print(directive) + ")";
-  return untyped("unknown patch type: " + shown + " in map: " + go_print(map));
+  return untyped("unknown patch type: " + go_print_as_text(directive) + " in map: " + go_print(map));
 }
 Error bad_type(std::string_view expected, const Value& actual) {
   return untyped("expected a " + std::string(expected) + ", but received a " +

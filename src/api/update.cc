@@ -76,7 +76,7 @@ Result<Unit> authorize_create(Call& call) {
 }
 
 Task<void> serve_update(Call& call) {
-  Result<Unit> negotiated = negotiate_answer(call, false);
+  Result<Unit> negotiated = negotiate_answer(call);
   if (!negotiated) co_return respond_error(call, negotiated.error());
   Result<std::string> bytes = co_await read_body(call);
   if (!bytes) co_return respond_error(call, bytes.error());

@@ -135,17 +135,10 @@ Task<void> send_events(Call& call, cache::Watcher& watcher) {
 }  // namespace
 
 Task<void> serve_watch(Call& call) {
-  Result<Unit> negotiated = negotiate_answer(call, true);
+  Result<Unit> negotiated = negotiate_answer(call);
   if (!negotiated) co_return respond_error(call, negotiated.error());
   Result<ListOptions> options = parse_list_options(call.query);
   if (!options) co_return respond_error(call, options.error());
-  options->watch = true;
-  if (call.info.legacy_watch && !call.info.name.empty()) {
-    if (!options->field_selector.empty()) options->field_selector += ",";
-    options->field_selector += "metadata.name=" + std::string(call.info.name);
-  }
-  Result<Unit> valid = validate(*options);
-  if (!valid) co_return respond_error(call, valid.error());
   Result<cache::Selector> selector = parse_selector(call, *options);
   if (!selector) co_return respond_error(call, selector.error());
   Result<cache::WatchRequest> request = co_await watch_request(call, *options, std::move(*selector));
@@ -161,7 +154,11 @@ Task<void> serve_watch(Call& call) {
     if (!prepared) co_return respond_error(call, not_convertible());
   }
   Result<cache::Watcher> watcher = co_await call.storage().cache().watch(std::move(*request), call.executor());
-  if (!watcher) {
+  if (watcher) {
+    Result<Unit> carried = check_streams(call.view.accepted);
+    if (!carried) co_return respond_error(call, carried.error());
+    if (call.view.refusal) co_return respond_error(call, *call.view.refusal);
+  } else {
     const Error& error = watcher.error();
     if (error.reason != Reason::Expired && error.reason != Reason::Timeout) co_return respond_error(call, error);
     // The stream has begun as far as the client can tell: it learns about these as an event.

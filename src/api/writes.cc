@@ -403,7 +403,7 @@ Task<Result<std::unique_ptr<LiveObject>>> read_live(Call& call, std::string_view
 namespace {
 
 Task<Result<NextObject>> mutate(Call& call, AdmissionOperation operation, const WriteOptions& options,
-                                      std::string manager, NextObject next, const LiveObject* live) {
+                                std::string manager, NextObject next, const LiveObject* live) {
   Result<KnownObjects> known = co_await find_known_objects(call, operation, next.object);
   if (!known) co_return known.take_error();
   const Value* old = live == nullptr ? nullptr : &live->object;
@@ -537,7 +537,9 @@ Task<Result<Written>> write_object(Call& call, WriteRequest request, Transform t
     if (request.uid) {
       const std::string_view uid = live == nullptr ? std::string_view{} : live->entry->uid();
       if (uid != *request.uid) {
-        const std::string key = call.storage().key(call.storage().short_key(call.ns(), call.info.name));
+        std::string key = call.storage().key(call.storage().short_key(call.ns(), call.info.name));
+        // A dry run looks before the store puts its prefix on.
+        if (request.options.dry_run) key.erase(0, call.api.options.registry_prefix.size());
         co_return conflict(call.group_resource(), call.info.name,
                            "StorageError: invalid object, Code: 4, Key: " + key +
                                ", ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: " +

@@ -452,7 +452,13 @@ Result<Unit> validate_object(const Version& version, const Value& object, const 
     errors.invalid(Path("kind"), object.text_at("kind"), "must be " + std::string(resource.kind));
   if (object.text_at("apiVersion") != api_version)
     errors.invalid(Path("apiVersion"), object.text_at("apiVersion"), "must be " + api_version);
-  if (!errors.empty()) return invalid(version, object, errors);
+  if (!errors.empty()) {
+    // Named as the object names itself.
+    const std::string_view named = object.text_at("apiVersion");
+    const size_t slash = named.find('/');
+    return errors.to_error(slash == std::string_view::npos ? std::string_view{} : named.substr(0, slash),
+                           object.text_at("kind"), object.text_at("metadata", "name"));
+  }
 
   const Value* metadata = object.find("metadata");
   const Value own_metadata = metadata == nullptr ? Value::empty_map() : *metadata;

@@ -48,6 +48,20 @@ Value without_managed_fields(Arena& arena, const Value& object) {
 Error unknown_error(std::string message) { return {Reason::Unknown, std::move(message)}; }
 
 // "group/version, Kind=K", as Go prints a GroupVersionKind.
+// Whether Kubernetes can read managedFields as such; what it cannot counts as none, and is refused for its type later.
+bool reads_as_owners(const Value& managed_fields) {
+  if (!managed_fields.is_list()) return false;
+  constexpr std::string_view kTexts[] = {"manager", "operation", "apiVersion", "time", "fieldsType", "subresource"};
+  for (const Value& entry : managed_fields.items()) {
+    if (!entry.is_map()) return false;
+    for (const std::string_view key : kTexts) {
+      const Value* text = entry.find(key);
+      if (text != nullptr && !text->is_string() && !text->is_null()) return false;
+    }
+  }
+  return true;
+}
+
 std::string kind_text(std::string_view api_version, std::string_view kind) {
   const size_t slash = api_version.find('/');
   std::string out;
@@ -397,7 +411,7 @@ Result<ApplyResult> FieldManager::State::apply(Arena& arena, const ApplyRequest&
   if (config_version != s.options.api_version || config_kind != s.options.kind) {
     return bad_request("invalid object type: " + kind_text(config_version, config_kind));
   }
-  if (const Value* sent = config.get("metadata", "managedFields"); sent != nullptr && !sent->is_null()) {
+  if (const Value* sent = config.get("metadata", "managedFields"); sent != nullptr && reads_as_owners(*sent)) {
     return bad_request("metadata.managedFields must be nil");
   }
 

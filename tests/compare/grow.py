@@ -242,7 +242,7 @@ class Writer:
                 parent[key] = rng.choice(NUMBERS)
             elif isinstance(parent[key], list):
                 parent[key] = parent[key] + parent[key][:1]
-            else:
+            elif isinstance(parent[key], dict):
                 parent[key]['unknownField'] = 1
         elif move < 0.90:
             # A field that is not there yet.

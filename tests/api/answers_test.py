@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""Answers that random comparisons with kube-apiserver found to differ once: answers_test.py HOLDFAST"""
+import json
+import sys
+
+from serve import Server, check, finish, run_parts
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+JSON, MERGE = "application/json", "application/merge-patch+json"
+PATCH, STRATEGIC = "application/json-patch+json", "application/strategic-merge-patch+json"
+
+
+def send(server, method, path, body=None, content_type=JSON, accept=JSON):
+    code, _, data = server.request(method, path, body, content_type=content_type, accept=accept)
+    return code, json.loads(data) if accept == JSON else data
+
+
+def a_patch_cannot_make_an_object_another_kind(server):
+    assert send(server, "POST", MAPS, {"metadata": {"name": "kind"}, "data": {"a": "b"}})[0] == 201
+    for body, why in (({"kind": "Pod"}, "converting (v1.Pod) to (core.ConfigMap): unknown conversion"),
+                      ({"kind": "X"}, 'no kind "X" is registered for version "v1"'),
+                      ({"apiVersion": "x/v1"}, 'no kind "ConfigMap" is registered for version "x/v1"'),
+                      ({"apiVersion": "a/b/c"}, "unexpected GroupVersion string: a/b/c")):
+        code, answer = send(server, "PATCH", f"{MAPS}/kind", body, MERGE)
+        check(code == 422 and why in answer["message"], f"{body}: {code} {answer}")
+    code, answer = send(server, "PATCH", f"{MAPS}/kind", {"apiVersion": None}, MERGE)
+    check(code == 400 and "name must be provided" in answer["message"], f"no apiVersion: {code} {answer}")
+    for body, how in (({"kind": None}, MERGE), ({"kind": "X", "apiVersion": "x/v1"}, STRATEGIC),
+                      ([{"op": "remove", "path": "/kind"}], PATCH)):
+        code, answer = send(server, "PATCH", f"{MAPS}/kind", body, how)
+        check((code, answer["kind"], answer["apiVersion"]) == (200, "ConfigMap", "v1"), f"{body}: {code} {answer}")
+
+
+def options_of_lists_are_refused_in_order(server):
+    bad, unfit = "labelSelector=%2C", "resourceVersion=0&resourceVersionMatch=Exact"
+    code, answer = send(server, "GET", f"{MAPS}?{bad}&{unfit}")
+    check(code == 400, f"what cannot be read comes first: {answer}")
+    code, answer = send(server, "GET", f"{MAPS}?fieldSelector=spec.x%3D1&{unfit}")
+    check(code == 422, f"then what does not fit together: {answer}")
+    code, answer = send(server, "GET", f"{MAPS}?watch=true&continue=x")
+    check(code == 422 and "forbidden when continue is provided" in answer["message"], f"{answer}")
+    code, body = send(server, "GET", f"{MAPS}?{bad}", accept="application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1")
+    check(code == 400, f"the form of an answer is looked at when there is one: {body}")
+    code, body = send(server, "GET", MAPS, accept="application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1")
+    check(code == 406 and b"(*core.ConfigMapList)" in body, f"{body}")
+
+
+if __name__ == "__main__":
+    with Server(sys.argv[1]) as server:
+        run_parts(server, [a_patch_cannot_make_an_object_another_kind, options_of_lists_are_refused_in_order])
+    finish()
