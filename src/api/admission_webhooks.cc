@@ -102,8 +102,8 @@ Result<Patched> apply_answer(Call& call, const Versioned& before, std::string_vi
   const Gates& gates = call.api.options.gates;
   Value object = *patched;
   if (has_own_kind(call) || !before.served->custom) {
-    const types::Type* type = has_own_kind(call) ? expected_of(call).type : before.served->resource->type;
-    Result<Value> typed = codec::to_typed(arena, *type, object, {.gates = &gates});
+    const types::Type& type = has_own_kind(call) ? *expected_of(call).type : *before.served->resource->type;
+    Result<Value> typed = codec::to_typed(arena, type, object, {.gates = &gates});
     if (!typed) return internal(typed.error().message);
     object = *typed;
   } else {

@@ -76,11 +76,11 @@ std::unique_ptr<ownership::FieldManager> Managers::make(kinds::Endpoint endpoint
     // Of a custom kind the main endpoint resets status in the request's version alone, as Kubernetes has it.
     const bool other = version.resource->version != resource_.version;
     if (custom_ && other && endpoint != kinds::Endpoint::Status) reset = {};
-    options.versions.push_back({api_version_of(*version.resource),
-                                version.merge_type != nullptr
-                                    ? version.merge_type
-                                    : &ownership::builtin_merge_types().of(*version.resource->type),
-                                ownership::ResetFilter(reset.reset, reset.keep_only)});
+    options.versions.push_back(
+        {api_version_of(*version.resource),
+         &(version.merge_types != nullptr ? *version.merge_types : ownership::builtin_merge_types())
+              .of(*version.resource->type),
+         ownership::ResetFilter(reset.reset, reset.keep_only)});
   }
   options.convert = [this](Arena& arena, const Value& object, std::string_view from,
                            std::string_view to) -> Result<Value> {

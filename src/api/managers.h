@@ -16,10 +16,10 @@
 
 namespace holdfast::api {
 
-// One version in which a kind is served, with the merge type of its objects.
+// One version in which a kind is served, with whoever makes the merge type of its objects when it is needed.
 struct KindVersion {
   const types::Resource* resource = nullptr;
-  const ownership::MergeType* merge_type = nullptr;  // Null: the catalog's, made when needed.
+  ownership::MergeTypes* merge_types = nullptr;  // Null: the catalog's.
 };
 
 class Managers {

@@ -15,9 +15,7 @@ std::vector<openapi::Served> served_of(const Registry::Snapshot& registry) {
   std::vector<openapi::Served> all;
   for (const Served& entry : registry.all()) {
     if (!entry.established) continue;
-    openapi::Served served{entry.resource, entry.custom, nullptr};
-    if (entry.custom && entry.version->schema->written().is_map()) served.schema = &entry.version->schema->written();
-    all.push_back(served);
+    all.push_back({entry.resource, entry.custom, entry.custom ? entry.version->schema.get() : nullptr});
   }
   return all;
 }

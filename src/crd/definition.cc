@@ -121,7 +121,7 @@ std::shared_ptr<const Definition> Definition::make(const Value& as_stored) {
     resource->verbs = result->terminating_ ? std::span<const std::string_view>(kTerminatingVerbs)
                                            : std::span<const std::string_view>(kVerbs);
     resource->columns = columns(arena, version);
-    resource->type = &made.schema->root();
+    resource->type = types::TypeRef(*made.schema);
     resource->storage_group = resource->group;
     resource->storage_version = storage_version;
     resource->storage_prefix = arena.copy(std::string(resource->group) + "/" + std::string(resource->plural));

@@ -212,13 +212,13 @@ struct Defaults {
 
   void check(const Value& schema, const Path& at, bool root, bool in_meta) {
     if (const Value* value = schema.find("default"); value != nullptr && !in_meta) {
-      const auto built = schema::Schema::build(wrap(schema), false);
-      const types::Type& type = *types::find_member(built->root(), "value")->type;
+      const types::Type& wrapped = schema::types_of(arena, wrap(schema), false);
+      const types::Type& type = *types::find_member(wrapped, "value")->type;
       MapBuilder holder(arena);
       holder.add("value", *value);
       const Value object = holder.build();
       const Path here = at.child("default");
-      if (!schema::prune(arena, built->root(), object).same(object))
+      if (!schema::prune(arena, wrapped, object).same(object))
         errors.invalid(here, *value, "must not have unknown fields");
       else
         validate_value(type, *value, nullptr, false, &here, errors);

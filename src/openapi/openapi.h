@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "base/gates.h"
+#include "schema/schema.h"
 #include "types/types.h"
 #include "value/value.h"
 
@@ -21,7 +22,7 @@ namespace holdfast::openapi {
 struct Served {
   const types::Resource* resource = nullptr;
   bool custom = false;
-  const Value* schema = nullptr;
+  const schema::Schema* schema = nullptr;
 };
 
 struct Source {

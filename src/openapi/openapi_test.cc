@@ -82,9 +82,10 @@ TEST_F(OpenApiTest, MetadataOptionsAppearWhileTheirGateIsOn) {
 TEST_F(OpenApiTest, ACustomResourceIsPublishedAsItsSchemaIsWritten) {
   const types::Resource widget{.group = "example.com", .version = "v1", .plural = "widgets", .singular = "widget", .kind = "Widget",
                                .verbs = types::find_resource("", "v1", "configmaps")->verbs};
-  const auto schema = codec::decode_json(arena, R"({"type":"object","properties":{"spec":{"type":"object","properties":{"size":{"type":"integer","nullable":true}}}}})");
-  ASSERT_TRUE(schema);
-  resources.push_back({&widget, true, &*schema});
+  const auto written = codec::decode_json(arena, R"({"type":"object","properties":{"spec":{"type":"object","properties":{"size":{"type":"integer","nullable":true}}}}})");
+  ASSERT_TRUE(written);
+  const auto schema = schema::Schema::build(*written, false);
+  resources.push_back({&widget, true, schema.get()});
   const Value published = document("apis/example.com/v1");
   const Value* item = published.get("components", "schemas", "com.example.v1.Widget");
   ASSERT_NE(item, nullptr);

@@ -399,13 +399,14 @@ struct Writer {
   Value custom_schema(const Served& served) {
     MapBuilder result(arena);
     const types::Resource& resource = *served.resource;
-    bool open_root = served.schema == nullptr || !served.schema->is_map();
+    const Value own = served.schema == nullptr ? Value::null() : served.schema->written(arena);
+    bool open_root = !own.is_map();
     if (!open_root && !v3()) {
-      const Value* preserve = served.schema->find("x-kubernetes-preserve-unknown-fields");
+      const Value* preserve = own.find("x-kubernetes-preserve-unknown-fields");
       open_root = preserve != nullptr && preserve->is_bool() && preserve->as_bool();
     }
     Value schema = Value::empty_map();
-    if (!open_root) schema = v3() ? *served.schema : v2_schema(*served.schema);
+    if (!open_root) schema = v3() ? own : v2_schema(own);
     std::map<std::string_view, Value> properties;
     if (const Value* declared = schema.find("properties"); declared != nullptr && declared->is_map()) {
       for (const Member& member : declared->members()) properties.insert_or_assign(member.key, member.value);
@@ -425,7 +426,7 @@ struct Writer {
       result.add(member.key, member.value);
     }
     if (!has_type) result.add("type", Value::string("object"));
-    if (!open_root || served.schema == nullptr || v3()) result.add("properties", all.build());
+    if (!open_root || !own.is_map() || v3()) result.add("properties", all.build());
     ListBuilder kinds(arena);
     kinds.add(kind_entry(resource.group, resource.kind, resource.version));
     result.add("x-kubernetes-group-version-kind", kinds.build());

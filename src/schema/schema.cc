@@ -1,6 +1,14 @@
 #include "schema/schema.h"
 
 #include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "base/hash.h"
+#include "base/packing.h"
+#include "codec/codec.h"
 
 namespace holdfast::schema {
 namespace {
@@ -15,7 +23,7 @@ bool flag(const Value& map, std::string_view key) {
   return value != nullptr && value->is_bool() && value->as_bool();
 }
 
-// Builds types in an arena. Views into `schema` stay valid: it is a deep copy in the same arena.
+// Builds types in an arena. Nothing points into the schema that they are made from: of a large schema most is prose.
 class Builder {
  public:
   Builder(Arena& arena, bool open_everywhere) : arena_(arena), open_everywhere_(open_everywhere) {}
@@ -37,6 +45,18 @@ class Builder {
   const T* keep(T value) {
     return arena_.make<T>(value);
   }
+  // Texts repeat: names of fields foremost.
+  std::string_view text(std::string_view written) {
+    if (written.empty()) return {};
+    const auto known = texts_.find(written);
+    return known != texts_.end() ? *known : *texts_.insert(arena_.copy(written)).first;
+  }
+  std::string_view text_at(const Value& schema, std::string_view key) { return text(schema.text_at(key)); }
+  std::span<const Value> values(std::span<const Value> items) {
+    auto* result = arena_.allocate_array<Value>(items.size());
+    for (size_t i = 0; i < items.size(); ++i) new (&result[i]) Value(deep_copy(arena_, items[i]));
+    return {result, items.size()};
+  }
 
   const int64_t* limit(const Value& schema, std::string_view key) {
     const Value* value = schema.find(key);
@@ -52,7 +72,7 @@ class Builder {
     auto* result = arena_.allocate_array<std::string_view>(items.size());
     size_t count = 0;
     for (const Value& item : items) {
-      if (item.is_string()) new (&result[count++]) std::string_view(item.as_string());
+      if (item.is_string()) new (&result[count++]) std::string_view(text(item.as_string()));
     }
     return {result, count};
   }
@@ -77,8 +97,8 @@ class Builder {
     c.min_properties = limit(schema, "minProperties");
     c.max_properties = limit(schema, "maxProperties");
     c.unique_items = flag(schema, "uniqueItems");
-    c.pattern = schema.text_at("pattern");
-    c.enum_values = schema.items_at("enum");
+    c.pattern = text_at(schema, "pattern");
+    c.enum_values = values(schema.items_at("enum"));
     c.required = names(schema, "required");
     c.all_of = alternatives(schema, "allOf");
     c.any_of = alternatives(schema, "anyOf");
@@ -90,8 +110,8 @@ class Builder {
     for (size_t i = 0; i < rules.size(); ++i) {
       const Value& rule = rules[i];
       new (&written[i])
-          types::ValidationRule{rule.text_at("rule"),   rule.text_at("message"),   rule.text_at("messageExpression"),
-                                rule.text_at("reason"), rule.text_at("fieldPath"), flag(rule, "optionalOldSelf")};
+          types::ValidationRule{text_at(rule, "rule"),   text_at(rule, "message"),   text_at(rule, "messageExpression"),
+                                text_at(rule, "reason"), text_at(rule, "fieldPath"), flag(rule, "optionalOldSelf")};
     }
     c.rules = {written, rules.size()};
     const bool any = c.minimum || c.maximum || c.multiple_of || c.min_length || c.max_length || c.min_items ||
@@ -120,7 +140,7 @@ class Builder {
     Type* type = arena_.make<Type>();
     type->shape = shape;
     type->open_to_merge = open;
-    type->format = format;
+    type->format = text(format);
     plain_.push_back(type);
     return type;
   }
@@ -140,9 +160,9 @@ class Builder {
     type->preserve_unknown = open_everywhere_ || flag(schema, "x-kubernetes-preserve-unknown-fields");
     type->open_to_merge = open || type->preserve_unknown;
     type->embedded_resource = flag(schema, "x-kubernetes-embedded-resource");
-    type->format = schema.text_at("format");
+    type->format = text_at(schema, "format");
     type->constraints = constraints(schema);
-    if (const Value* value = schema.find("default")) type->default_value = value;
+    if (const Value* value = schema.find("default")) type->default_value = keep(deep_copy(arena_, *value));
     if (flag(schema, "x-kubernetes-int-or-string")) {
       type->shape = Shape::IntOrString;
     } else if (name == "object" || (name.empty() && (schema.has("properties") || schema.has("additionalProperties")))) {
@@ -180,7 +200,7 @@ class Builder {
     for (size_t i = 0; i < properties.size(); ++i) {
       const Value& property = properties[i].value;
       Field field;
-      field.name = properties[i].key;
+      field.name = text(properties[i].key);
       Type* member = convert(property, type.open_to_merge);
       field.type = member;
       field.pointer = field.omit_empty = true;  // Absent and zero differ; what is there is printed.
@@ -242,6 +262,7 @@ class Builder {
   Arena& arena_;
   const bool open_everywhere_;
   std::vector<Type*> plain_;  // Shared; never changed.
+  std::unordered_set<std::string_view> texts_;
 };
 
 // The path of the member being looked at, written only when something is found.
@@ -403,11 +424,73 @@ struct Defaulter {
 
 }  // namespace
 
+struct Schema::Known {
+  std::mutex mutex;
+  std::unordered_multimap<uint64_t, std::weak_ptr<const Schema>> schemas;  // By the hash of what they say.
+};
+
+Schema::Known& Schema::known() {
+  static auto* all = new Known;  // Schemas may outlive every other static.
+  return *all;
+}
+
+Schema::Schema(std::string_view text, bool preserve_unknown_fields)
+    : packed_(pack_alone(text)), plain_bytes_(text.size()), preserve_unknown_fields_(preserve_unknown_fields) {
+  if (packed_.empty()) packed_ = text;
+  packed_.shrink_to_fit();
+}
+
 std::shared_ptr<const Schema> Schema::build(const Value& schema, bool preserve_unknown_fields) {
-  std::shared_ptr<Schema> result(new Schema());
-  result->written_ = deep_copy(result->arena_, schema);
-  result->root_ = Builder(result->arena_, preserve_unknown_fields).root(result->written_);
-  return result;
+  const std::string text = schema.is_map() ? codec::encode_json(schema) : std::string();
+  const uint64_t hash = hash_bytes(text) + (preserve_unknown_fields ? 1 : 0);
+  std::shared_ptr<const Schema> made(new Schema(text, preserve_unknown_fields), [hash](const Schema* gone) {
+    {
+      const std::lock_guard lock(known().mutex);
+      const auto [first, last] = known().schemas.equal_range(hash);
+      for (auto it = first; it != last;) it = it->second.expired() ? known().schemas.erase(it) : std::next(it);
+    }
+    delete gone;
+  });
+  std::vector<std::shared_ptr<const Schema>> others;  // Let go of after the lock: it may be the last one who has them.
+  const std::lock_guard lock(known().mutex);
+  const auto [first, last] = known().schemas.equal_range(hash);
+  for (auto it = first; it != last; ++it) {
+    std::shared_ptr<const Schema> other = it->second.lock();
+    if (other == nullptr) continue;
+    if (other->plain_bytes_ == made->plain_bytes_ && other->packed_ == made->packed_ &&
+        other->preserve_unknown_fields_ == preserve_unknown_fields)
+      return other;
+    others.push_back(std::move(other));
+  }
+  known().schemas.emplace(hash, made);
+  return made;
+}
+
+Value Schema::written(Arena& arena) const {
+  if (plain_bytes_ == 0) return Value::null();
+  char* text = arena.allocate_array<char>(plain_bytes_);
+  if (packed_.size() == plain_bytes_) {
+    std::memcpy(text, packed_.data(), plain_bytes_);
+  } else {
+    const bool unpacked = unpack_alone(packed_, text, plain_bytes_);
+    assert(unpacked);
+    (void)unpacked;
+  }
+  Result<Value> tree = codec::decode_json(arena, {text, plain_bytes_});
+  assert(tree);
+  return *tree;
+}
+
+const Type& Schema::root() const {
+  std::call_once(made_, [this] {
+    Arena scratch;
+    root_ = &types_of(arena_, written(scratch), preserve_unknown_fields_);
+  });
+  return *root_;
+}
+
+const Type& types_of(Arena& arena, const Value& schema, bool preserve_unknown_fields) {
+  return *Builder(arena, preserve_unknown_fields).root(schema);
 }
 
 Value prune(Arena& arena, const Type& root, const Value& object, std::vector<std::string>* unknown) {

@@ -1,11 +1,13 @@
 // Custom resources' schemas: a CustomResourceDefinition's openAPIV3Schema becomes the same types that built-in kinds
 // have, and objects are pruned and defaulted by them.
 //
-// A Schema is immutable and owns all that its types point at; whoever holds types of it holds the Schema.
+// A Schema is immutable and owns all that its types point at; whoever holds types of it holds the Schema. Any thread.
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/arena.h"
@@ -14,24 +16,39 @@
 
 namespace holdfast::schema {
 
-class Schema {
+// The types of one version of a custom resource. Schemas that say the same are one. What was written lies packed, and
+// the types are made when somebody needs them: a definition that nobody uses costs a kilobyte or two.
+class Schema final : public types::LazyType {
  public:
   // `schema` is openAPIV3Schema as a tree; null (or no map): any object goes, maps granular, lists atomic.
   // `preserve_unknown_fields` is spec.preserveUnknownFields of the definition. What is not understood is ignored:
   // the structural rules are checked before (crd/).
   static std::shared_ptr<const Schema> build(const Value& schema, bool preserve_unknown_fields);
+  ~Schema() = default;
 
-  const types::Type& root() const { return *root_; }
-  // The schema as written, for publishing.
-  const Value& written() const { return written_; }
-  size_t bytes() const { return arena_.reserved_bytes(); }
+  const types::Type& root() const;
+  const types::Type& type() const override { return root(); }
+  // The schema as written, for publishing; null: there is none.
+  Value written(Arena& arena) const;
+  size_t bytes() const { return packed_.size() + arena_.reserved_bytes(); }
 
  private:
-  Schema() = default;
-  Arena arena_{1024};
-  const types::Type* root_ = nullptr;
-  Value written_;
+  struct Known;  // Every schema there is.
+  Schema(std::string_view text, bool preserve_unknown_fields);
+  static Known& known();
+
+  // Constant after construction.
+  std::string packed_;  // JSON.
+  size_t plain_bytes_;
+  const bool preserve_unknown_fields_;
+
+  mutable std::once_flag made_;
+  mutable Arena arena_;
+  mutable const types::Type* root_ = nullptr;
 };
+
+// The types that a schema describes, made in `arena`: they share nothing with `schema`.
+const types::Type& types_of(Arena& arena, const Value& schema, bool preserve_unknown_fields);
 
 // The steps that a body, a patched object or a stored object goes through, in this order. Each shares with its input
 // whatever it leaves alone.

@@ -101,5 +101,29 @@ TEST_F(SchemaTest, WithoutASchemaEverythingStays) {
   EXPECT_TRUE(any->root().preserve_unknown);
 }
 
+TEST_F(SchemaTest, SchemasThatSayTheSameAreOne) {
+  EXPECT_EQ(Schema::build(parse(kWidget), false), widget);
+  EXPECT_NE(Schema::build(parse(kWidget), true), widget);
+  EXPECT_NE(Schema::build(parse(R"({"type":"object"})"), false), widget);
+}
+
+TEST_F(SchemaTest, AnEqualSchemaComesBackAfterTheLastOneIsGone) {
+  const Value other = parse(R"({"type":"object","properties":{"once":{"type":"string"}}})");
+  EXPECT_NE(types::find_member(Schema::build(other, false)->root(), "once"), nullptr);
+  EXPECT_NE(types::find_member(Schema::build(other, false)->root(), "once"), nullptr);
+}
+
+TEST_F(SchemaTest, TypesAreMadeWhenTheyAreAskedForAndTheTextStays) {
+  const auto fresh =
+      Schema::build(parse(R"({"type":"object","properties":{"lazy":{"type":"string","pattern":"^a$"}}})"), false);
+  const size_t before = fresh->bytes();
+  EXPECT_NE(types::find_member(fresh->root(), "lazy"), nullptr);
+  EXPECT_GT(fresh->bytes(), before);
+  Arena arena;
+  EXPECT_EQ(codec::encode_json(fresh->written(arena)),
+            R"({"type":"object","properties":{"lazy":{"type":"string","pattern":"^a$"}}})");
+  EXPECT_TRUE(Schema::build(Value::null(), false)->written(arena).is_null());
+}
+
 }  // namespace
 }  // namespace holdfast::schema

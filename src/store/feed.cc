@@ -24,8 +24,12 @@ struct Feed::Watching {
 
   const std::string prefix;
 
+  // What it is looked up by.
+  std::string_view route() const { return prefix.ends_with('/') ? std::string_view(prefix) : std::string_view(); }
+
   // Guarded by the feed's mutex.
-  Revision position;  // Everything of the range up to here was delivered.
+  Revision position;     // Everything of the range up to here was delivered.
+  bool resting = false;  // In resting_: the position moves on with the feed's current revision.
   bool progress_wanted = false;
   bool reading = false;  // A read of history is under way.
   std::optional<StoreError> ended;
@@ -67,7 +71,8 @@ class Feed::Handle final : public Watcher {
     Answers answers;
     {
       std::lock_guard lock(feed_->mutex_);
-      std::erase(feed_->watchers_, watching_);
+      feed_->rouse(watching_);
+      feed_->watchers_.erase(watching_);
       watching_->ended = closed_error();
       if (watching_->waiting) answers.add(watching_, closed_error());
     }
@@ -90,6 +95,7 @@ class Feed::Handle final : public Watcher {
     Answers answers;
     {
       std::lock_guard lock(feed_->mutex_);
+      feed_->rouse(watching_);
       watching_->progress_wanted = true;
       feed_->advance(watching_, answers);
     }
@@ -128,6 +134,24 @@ void Feed::publish(std::vector<std::vector<EventRef>> transactions) {
   Answers answers;
   {
     std::lock_guard lock(mutex_);
+    std::vector<std::shared_ptr<Watching>> concerned;
+    const auto concern = [this, &concerned](std::string_view route) {
+      for (;;) {
+        const auto found = resting_.find(route);
+        if (found == resting_.end()) return;
+        concerned.push_back(found->second);
+        rouse(concerned.back());  // At the revision before these changes.
+      }
+    };
+    concern("");
+    for (const auto& transaction : transactions) {
+      for (const EventRef& event : transaction) {
+        const std::string_view key = event->key;
+        for (size_t slash = key.find('/'); slash != std::string_view::npos; slash = key.find('/', slash + 1)) {
+          concern(key.substr(0, slash + 1));
+        }
+      }
+    }
     for (auto& transaction : transactions) {
       assert(transaction.front()->revision.value == current_.value + 1 && "revisions have no gaps");
       current_ = transaction.front()->revision;
@@ -139,9 +163,7 @@ void Feed::publish(std::vector<std::vector<EventRef>> transactions) {
       }
       recent_.push_back(std::move(transaction));
     }
-    for (const auto& watching : watchers_) {
-      if (watching->waiting) advance(watching, answers);
-    }
+    for (const auto& watching : concerned) advance(watching, answers);
     evict();
   }
   answers.give();
@@ -152,6 +174,7 @@ void Feed::restart(Revision current) {
   {
     std::lock_guard lock(mutex_);
     assert(current >= current_ && "acknowledged revisions do not go away");
+    for (const auto& watching : watchers_) rouse(watching);
     current_ = floor_ = current;
     newest_.clear();
     recent_.clear();
@@ -174,6 +197,7 @@ void Feed::close() {
     std::lock_guard lock(mutex_);
     closed_ = true;
     for (const auto& watching : watchers_) {
+      rouse(watching);
       if (!watching->ended) watching->ended = closed_error();
       if (watching->waiting) answers.add(watching, *watching->ended);
     }
@@ -190,11 +214,24 @@ std::unique_ptr<Watcher> Feed::watch(WatchRequest request) {
     watching->progress_wanted = true;
   }
   if (closed_) watching->ended = closed_error();
-  watchers_.push_back(watching);
+  watchers_.insert(watching);
   return std::make_unique<Handle>(shared_from_this(), std::move(watching));
 }
 
-// Moves a waiting watcher on from memory, or marks it as behind. The lock is held.
+// The lock is held, as for all that follows.
+void Feed::rest(const std::shared_ptr<Watching>& watching) {
+  if (std::exchange(watching->resting, true)) return;
+  resting_.emplace(watching->route(), watching);
+}
+
+void Feed::rouse(const std::shared_ptr<Watching>& watching) {
+  if (!std::exchange(watching->resting, false)) return;
+  watching->position = std::max(watching->position, current_);
+  const auto [first, last] = resting_.equal_range(watching->route());
+  resting_.erase(std::find_if(first, last, [&](const auto& entry) { return entry.second == watching; }));
+}
+
+// Moves a waiting watcher on from memory, or marks it as behind.
 void Feed::advance(const std::shared_ptr<Watching>& watching, Answers& answers) {
   if (!watching->waiting || watching->reading) return;
   if (!watching->ended && watching->position < compacted_) {
@@ -218,13 +255,15 @@ void Feed::advance(const std::shared_ptr<Watching>& watching, Answers& answers) 
     }
   }
   watching->position = reached;
-  if (batch.events.empty() && !watching->progress_wanted) return;
+  if (batch.events.empty() && !watching->progress_wanted) {
+    return rest(watching);
+  }
   watching->progress_wanted = false;
   batch.revision = reached;
   answers.add(watching, std::move(batch));
 }
 
-// The lock is held: once close() has run, the reader is not called any more.
+// Once close() has run, the reader is not called any more.
 void Feed::read_history(const std::shared_ptr<Watching>& watching) {
   watching->reading = true;
   reader_(watching->prefix, watching->position, [self = weak_from_this(), watching](StoreResult<History> history) {
@@ -248,7 +287,7 @@ void Feed::read_history(const std::shared_ptr<Watching>& watching) {
   });
 }
 
-// Drops the oldest changes above the budget; always whole transactions. The lock is held.
+// Drops the oldest changes above the budget; always whole transactions.
 void Feed::evict() {
   while (recent_bytes_ > recent_limit_bytes_ && !recent_.empty()) {
     for (const EventRef& event : recent_.front()) {

@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "store/store.h"
@@ -54,6 +55,8 @@ class Feed : public std::enable_shared_from_this<Feed> {
   struct Answers;
 
   void advance(const std::shared_ptr<Watching>& watching, Answers& answers);
+  void rest(const std::shared_ptr<Watching>& watching);
+  void rouse(const std::shared_ptr<Watching>& watching);
   void read_history(const std::shared_ptr<Watching>& watching);
   void evict();
 
@@ -68,7 +71,10 @@ class Feed : public std::enable_shared_from_this<Feed> {
   std::deque<std::vector<EventRef>> recent_;
   uint64_t recent_bytes_ = 0;
   std::unordered_map<std::string_view, EventRef> newest_;  // By key, the newest event in recent_.
-  std::vector<std::shared_ptr<Watching>> watchers_;
+  std::unordered_set<std::shared_ptr<Watching>> watchers_;
+  // Those that wait and have seen everything, by prefix: a change looks up those that it concerns, however many others
+  // there are. Prefixes that do not end at a slash are few and stand under "".
+  std::unordered_multimap<std::string_view, std::shared_ptr<Watching>> resting_;
   bool closed_ = false;
 };
 

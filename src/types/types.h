@@ -200,6 +200,30 @@ struct Subresource {
   std::span<const std::string_view> verbs;
 };
 
+// A type that is made when it is first asked for: of thousands of custom resources few are in use.
+class LazyType {
+ public:
+  virtual const Type& type() const = 0;
+
+ protected:
+  ~LazyType() = default;
+};
+
+// Names a type, made or not.
+class TypeRef {
+ public:
+  constexpr TypeRef() = default;
+  constexpr TypeRef(const Type* type) : type_(type) {}
+  explicit TypeRef(const LazyType& lazy) : lazy_(&lazy) {}
+
+  operator const Type*() const { return lazy_ == nullptr ? type_ : &lazy_->type(); }
+  const Type* operator->() const { return *this; }
+
+ private:
+  const Type* type_ = nullptr;
+  const LazyType* lazy_ = nullptr;
+};
+
 struct Resource {
   std::string_view group, version;  // "" and "v1" for the core group.
   std::string_view plural, singular, kind;
@@ -207,7 +231,7 @@ struct Resource {
   std::span<const std::string_view> short_names = {}, categories = {}, verbs = {};
   std::span<const Subresource> subresources = {};
   std::span<const Column> columns = {};
-  const Type* type = nullptr;  // Null for resources without a stored object of their own type.
+  TypeRef type = {};  // Null for resources without a stored object of their own type.
   const Type* list_type = nullptr;
   std::string_view storage_group = {}, storage_version = {};  // What lies in the store (events: core v1, HPA: v2, ...).
   std::string_view storage_prefix = {};  // Path below /registry/: "pods", "services/specs", ...; empty: never stored.
