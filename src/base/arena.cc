@@ -1,7 +1,8 @@
 #include "base/arena.h"
 
 #include <algorithm>
-#include <cstdlib>
+
+#include "base/recycle.h"
 
 namespace holdfast {
 
@@ -9,8 +10,8 @@ void* Arena::allocate_slow(size_t bytes, size_t alignment) {
   const size_t needed = bytes + alignment + sizeof(Block);
   const bool own_block = needed > next_block_bytes_ / 2 && needed > kFirstBlockBytes;
   const size_t block_bytes = own_block ? needed : std::max(next_block_bytes_, needed);
-  auto* block = static_cast<Block*>(std::malloc(block_bytes));
-  if (block == nullptr) throw std::bad_alloc();
+  auto* block = static_cast<Block*>(take_block(block_bytes));
+  block->bytes = block_bytes;
   reserved_bytes_ += block_bytes;
   const uintptr_t start = reinterpret_cast<uintptr_t>(block) + sizeof(Block);
   const uintptr_t aligned = (start + alignment - 1) & ~(uintptr_t{alignment} - 1);
@@ -31,7 +32,7 @@ void* Arena::allocate_slow(size_t bytes, size_t alignment) {
 void Arena::release() {
   for (Block* block = blocks_; block != nullptr;) {
     Block* previous = block->previous;
-    std::free(block);
+    give_block(block, block->bytes);
     block = previous;
   }
   blocks_ = nullptr;

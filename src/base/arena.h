@@ -76,6 +76,7 @@ class Arena {
   static constexpr size_t kMaxBlockBytes = 1 << 20;
   struct Block {
     Block* previous;
+    size_t bytes;  // With this head.
   };
 
   void* allocate_slow(size_t bytes, size_t alignment);

@@ -1,10 +1,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <thread>
+
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/gates.h"
 #include "base/hash.h"
+#include "base/recycle.h"
 #include "base/task.h"
 
 namespace holdfast {
@@ -29,6 +33,39 @@ TEST(ArenaTest, ALargePieceLeavesTheCurrentBlockInUse) {
   const size_t before = arena.reserved_bytes();
   (void)arena.allocate(16);
   EXPECT_EQ(arena.reserved_bytes(), before);
+}
+
+TEST(RecycleTest, BlocksInUseNeverOverlapWhicheverThreadGaveThemBack) {
+  struct Held {
+    unsigned char* bytes;
+    size_t size;
+    unsigned char mark;
+  };
+  std::vector<Held> held;
+  const auto hold = [&held](size_t size, unsigned char mark) {
+    auto* bytes = static_cast<unsigned char*>(take_block(size));
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(bytes) % alignof(std::max_align_t), 0u);
+    std::memset(bytes, mark, size);
+    held.push_back({bytes, size, mark});
+  };
+  const auto release_half = [&held] {
+    for (size_t i = 0; i < held.size(); ++i) {
+      const auto [bytes, size, mark] = held[i];
+      EXPECT_TRUE(std::all_of(bytes, bytes + size, [mark](unsigned char byte) { return byte == mark; })) << size;
+      give_block(bytes, size);
+      held.erase(held.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+  };
+  unsigned char mark = 0;
+  for (int round = 0; round < 6; ++round) {
+    for (size_t size = 1; size < kMaxRecycledBytes + 200; size += 37) hold(size, ++mark);
+    if (round % 2 == 0) {
+      release_half();
+    } else {
+      std::thread(release_half).join();
+    }
+  }
+  while (!held.empty()) release_half();
 }
 
 TEST(ClockTest, TimesPrintAndParseAsKubernetesWritesThem) {

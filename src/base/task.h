@@ -15,6 +15,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/recycle.h"
+
 namespace holdfast {
 
 // A thread, or a few of them, that run what is posted to them. Implemented by net (event loops) and by tests.
@@ -45,6 +47,9 @@ struct PromiseBase {
   };
   FinalAwaiter final_suspend() noexcept { return {}; }
   void unhandled_exception() noexcept { failure = std::current_exception(); }
+
+  static void* operator new(size_t bytes) { return take_block(bytes); }
+  static void operator delete(void* frame, size_t bytes) { give_block(frame, bytes); }
 };
 
 template <class T>
@@ -118,6 +123,9 @@ struct Detached {
     void return_void() {}
     // run_task catches everything the task throws; what arrives here is a broken promise of our own.
     void unhandled_exception() noexcept { std::terminate(); }
+
+    static void* operator new(size_t bytes) { return take_block(bytes); }
+    static void operator delete(void* frame, size_t bytes) { give_block(frame, bytes); }
   };
 };
 

@@ -1,0 +1,80 @@
+#include "base/recycle.h"
+
+#include <new>
+
+namespace holdfast {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__)
+#define HOLDFAST_RECYCLES 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define HOLDFAST_RECYCLES 0
+#endif
+#endif
+#ifndef HOLDFAST_RECYCLES
+#define HOLDFAST_RECYCLES 1
+#endif
+// Sanitizers see what is used after it was freed only if it was freed.
+constexpr bool kRecycles = HOLDFAST_RECYCLES;
+
+constexpr size_t kStep = 64;
+constexpr size_t kSizes = kMaxRecycledBytes / kStep;
+// What a thread keeps at most: enough for the requests that it serves at once, little when it rests.
+constexpr size_t kKeptBytes = 256 << 10;
+
+struct Free {
+  Free* next;
+};
+
+struct Lists {
+  Free* heads[kSizes] = {};
+  size_t kept_bytes = 0;
+  bool gone = false;  // The thread is ending: what comes now is not kept.
+
+  constexpr Lists() = default;
+  ~Lists() {
+    gone = true;
+    for (Free* head : heads) {
+      while (head != nullptr) {
+        Free* next = head->next;
+        ::operator delete(head);
+        head = next;
+      }
+    }
+  }
+};
+
+constinit thread_local Lists lists;
+
+constexpr size_t size_class(size_t bytes) { return (bytes + kStep - 1) / kStep - 1; }
+
+}  // namespace
+
+void* take_block(size_t bytes) {
+  if (!kRecycles || bytes == 0 || bytes > kMaxRecycledBytes) return ::operator new(bytes);
+  const size_t size = size_class(bytes);
+  Lists& mine = lists;
+  if (Free* block = mine.heads[size]) {
+    mine.heads[size] = block->next;
+    mine.kept_bytes -= (size + 1) * kStep;
+    return block;
+  }
+  return ::operator new((size + 1) * kStep);
+}
+
+void give_block(void* block, size_t bytes) noexcept {
+  if (block == nullptr) return;
+  if (kRecycles && bytes != 0 && bytes <= kMaxRecycledBytes) {
+    const size_t size = size_class(bytes);
+    Lists& mine = lists;
+    if (!mine.gone && mine.kept_bytes + (size + 1) * kStep <= kKeptBytes) {
+      mine.heads[size] = new (block) Free{mine.heads[size]};
+      mine.kept_bytes += (size + 1) * kStep;
+      return;
+    }
+  }
+  ::operator delete(block);
+}
+
+}  // namespace holdfast
