@@ -93,8 +93,18 @@ const Value* Value::find(std::string_view key) const {
       return nullptr;
     }
   }
+  if (key.empty()) {
+    for (uint32_t i = 0; i < count_; ++i) {
+      if (members_[i].key.empty()) return &members_[i].value;
+    }
+    return nullptr;
+  }
+  // Names of the same length mostly differ in their last letter: most comparisons end without a call.
+  const char last = key.back();
   for (uint32_t i = 0; i < count_; ++i) {
-    if (members_[i].key == key) return &members_[i].value;
+    const std::string_view other = members_[i].key;
+    if (other.size() != key.size() || other.back() != last) continue;
+    if (std::memcmp(other.data(), key.data(), key.size()) == 0) return &members_[i].value;
   }
   return nullptr;
 }
