@@ -60,21 +60,35 @@ class Stream {
   EventLoop& loop;
   StreamOwner& owner;
   const ServerOptions& options;
-  Arena arena;
-  Request request;
-  Response response;
 
-  // Answer.
-  std::vector<Header> headers;
+  // The answer. What each write of it touches lies together: an event may be written to thousands of watches, and
+  // fetching them from memory is most of the work.
   int status = 0;
   bool head_sent = false;  // head_ready() was called.
   bool ended = false;      // end() or send().
   bool bodiless = false;   // HEAD, 204, 304: a body is counted but not sent.
-  std::optional<size_t> known_length;
+  bool closed = false;
+  bool cut_off = false;  // The deadline answered; the handler no longer can.
+  bool dead() const { return closed || cut_off; }
   size_t queued_bytes = 0;
-  std::vector<Bytes> queue;
   uint64_t body_bytes = 0;
   TimePoint progress;  // When the peer last took or sent something.
+  std::vector<Bytes> queue;
+  std::coroutine_handle<> writer;
+
+ private:
+  size_t next_ = 0;         // First part of the queue not sent yet.
+  size_t offset_ = 0;       // In that part.
+  bool undecided_ = false;  // Writes are held until it is known whether to compress.
+  std::optional<GzipWriter> gzip_;
+
+ public:
+  Arena arena;
+  Request request;
+  Response response;
+
+  std::vector<Header> headers;  // Of the answer.
+  std::optional<size_t> known_length;
 
   // Body of the request.
   std::string input;
@@ -84,13 +98,9 @@ class Stream {
   std::optional<uint64_t> content_length;
   std::coroutine_handle<> reader;
 
-  bool closed = false;
-  bool cut_off = false;  // The deadline answered; the handler no longer can.
-  bool dead() const { return closed || cut_off; }
   TimePoint deadline = TimePoint::max();
   uint64_t deadline_timer = 0;
   bool draining = false;
-  std::coroutine_handle<> writer;
   std::coroutine_handle<> sleeper;
   uint64_t sleep_timer = 0;
   std::function<void(Interrupt)> on_interrupt;
@@ -111,13 +121,9 @@ class Stream {
 
   bool handler_active_ = false;
   std::function<void(std::exception_ptr)> on_exception_;
-  size_t uncredited_ = 0;   // Input that arrived and was not reported as taken yet.
-  size_t next_ = 0;         // First part of the queue not sent yet.
-  size_t offset_ = 0;       // In that part.
-  bool undecided_ = false;  // Writes are held until it is known whether to compress.
+  size_t uncredited_ = 0;  // Input that arrived and was not reported as taken yet.
   std::vector<Bytes> held_;
   size_t held_bytes_ = 0;
-  std::optional<GzipWriter> gzip_;
 };
 
 // Fills in target, path and query from the raw target; false when it is not one a server accepts.
