@@ -120,6 +120,10 @@ Command add_serve(CLI::App& app) {
   c->add_option("--etcd-keyfile", o.etcd_keyfile, "Its key")->group("Where the data is");
 
   c->add_option("--listen", o.listen, "ADDRESS:PORT; port 0 picks one")->capture_default_str()->group("Network");
+  c->add_option(
+       "--listen-cleartext", o.listen_cleartext,
+       "Beside that, HTTP without TLS on a loopback ADDRESS:PORT or unix:PATH; who comes in still needs a token")
+      ->group("Network");
   c->add_option("--bind-address", flags->bind_address, "As kube-apiserver: address alone, with --secure-port")
       ->group("Network");
   c->add_option("--secure-port", flags->secure_port, "As kube-apiserver: port alone, with --bind-address")

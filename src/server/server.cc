@@ -39,6 +39,15 @@ std::string host_of(const std::string& listen) {
   return host;
 }
 
+// Without TLS, tokens are readable on the way: it must not leave the machine.
+bool stays_on_this_machine(const std::string& listen) {
+  if (listen.starts_with("unix:")) return true;
+  const std::string host = host_of(listen);
+  in_addr address{};
+  if (inet_pton(AF_INET, host.c_str(), &address) == 1) return ntohl(address.s_addr) >> 24 == 127;
+  return host == "::1";
+}
+
 bool is_any(const std::string& host) { return host.empty() || host == "0.0.0.0" || host == "::"; }
 
 bool is_address(const std::string& text) {
@@ -130,7 +139,7 @@ struct Server::State {
   std::unique_ptr<store::Store> store;
   std::unique_ptr<api::Api> api;
   std::unique_ptr<controllers::Controllers> controllers;
-  std::unique_ptr<net::Server> net;
+  std::unique_ptr<net::Server> net, cleartext;
   bool stopped = false;
 
   Result<Unit> open_store();
@@ -298,8 +307,11 @@ void Server::State::add_metrics() {
   metrics.computed("process_start_time_seconds", "Start time of the process since unix epoch in seconds.", "gauge",
                    [start] { return start; });
   auto stat = [this](std::string name, std::string help, std::string_view type, uint64_t net::ServerStats::* member) {
-    metrics.computed(std::move(name), std::move(help), type,
-                     [this, member] { return net ? static_cast<double>(net->stats().*member) : 0.0; });
+    metrics.computed(std::move(name), std::move(help), type, [this, member] {
+      uint64_t sum = 0;
+      for (const auto* one : {&net, &cleartext}) sum += *one ? (*one)->stats().*member : 0;
+      return static_cast<double>(sum);
+    });
   };
   using Stats = net::ServerStats;
   stat("holdfast_connections_open", "Open client connections.", "gauge", &Stats::connections_open);
@@ -396,9 +408,11 @@ void Server::State::start_api(const std::string& client_ca_pem) {
 
 void Server::State::shut_down() {
   stopping = true;
+  if (cleartext) cleartext->stop(options.shutdown_grace);
   net->stop(options.shutdown_grace);
   if (controllers) wait_for(loops->at(0), controllers->close(loops->at(0)));
   wait_for(loops->at(0), api->close(loops->at(0)));
+  cleartext.reset();
   net.reset();
   controllers.reset();
   api.reset();
@@ -544,15 +558,29 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
   };
   net_options.on_deadline = Pipeline::answer_late;
   s.loops = std::make_unique<net::Loops>(o.threads);
-  s.net = std::make_unique<net::Server>(*s.loops, std::move(net_options),
-                                        [pipeline = s.pipeline.get()](net::Request& request, net::Response& response) {
-                                          return pipeline->serve(request, response);
-                                        });
+  const net::Handler handler = [pipeline = s.pipeline.get()](net::Request& request, net::Response& response) {
+    return pipeline->serve(request, response);
+  };
+  if (!o.listen_cleartext.empty()) {
+    if (!stays_on_this_machine(o.listen_cleartext)) {
+      return bad_request("--listen-cleartext " + o.listen_cleartext +
+                         ": only a loopback address (127.0.0.1:8080, [::1]:8080) or unix:PATH is served without TLS");
+    }
+    net::ServerOptions without_tls = net_options;
+    without_tls.listen = o.listen_cleartext;
+    without_tls.identity.reset();
+    s.cleartext = std::make_unique<net::Server>(*s.loops, std::move(without_tls), handler);
+    if (Result<Unit> bound = s.cleartext->bind(); !bound) return bound.take_error();
+  }
+  s.net = std::make_unique<net::Server>(*s.loops, std::move(net_options), handler);
   if (Result<Unit> bound = s.net->bind(); !bound) return bound.take_error();
   if (Result<Unit> opened = opening.get(); !opened) return opened.take_error();
   s.store_probe = std::make_unique<StoreProbe>(*s.store, o.etcd_prefix + "/health");
   s.make_api();
   if (Result<Unit> listening = s.net->start(); !listening) return listening.take_error();
+  if (s.cleartext) {
+    if (Result<Unit> listening = s.cleartext->start(); !listening) return listening.take_error();
+  }
   s.start_api(*client_ca);
   s.started = true;
 

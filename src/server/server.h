@@ -25,6 +25,7 @@ struct Options {
   std::string etcd_cafile, etcd_certfile, etcd_keyfile;
 
   std::string listen = "127.0.0.1:6443";
+  std::string listen_cleartext;   // Beside it, without TLS: a loopback address or unix:PATH. Nothing: nowhere.
   std::string advertise_address;  // What clients are told to connect to; the listen address when empty.
   uint32_t threads = 2;           // Event loops.
 

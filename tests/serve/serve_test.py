@@ -3,7 +3,7 @@
 
 serve_test.py PATH/TO/holdfast
 """
-import base64, http.client, json, os, re, shutil, signal, ssl, subprocess, sys, tempfile, time, unittest
+import base64, http.client, json, os, re, shutil, signal, socket, ssl, subprocess, sys, tempfile, time, unittest
 
 BINARY = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else 'build/release/bin/holdfast'
 
@@ -168,6 +168,34 @@ class Serve(unittest.TestCase):
             self.assertLess(time.time(), end)
         self.assertEqual(s.get('/healthz', headers={'Authorization': 'Bearer other'})[0], 200)
 
+    def test_cleartext_beside_tls_on_a_socket_that_stays_on_the_machine(self):
+        tokens = os.path.join(self.folder, 'tokens.csv')
+        write(tokens, 'secret,root,1,"system:masters"\n')
+        path = os.path.join(self.folder, 'clear.sock')
+        s = self.start('--token-auth-file', tokens, '--listen-cleartext', 'unix:' + path)
+        self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
+
+        def ask(line, *headers):
+            with socket.socket(socket.AF_UNIX) as client:
+                client.settimeout(10)
+                client.connect(path)
+                client.sendall('\r\n'.join([line + ' HTTP/1.1', 'host: x', 'connection: close', *headers, '', '']).encode())
+                answer = b''
+                while piece := client.recv(65536):
+                    answer += piece
+            return answer.decode()
+
+        self.assertIn(' 200 ', ask('GET /api/v1/namespaces/default', 'authorization: Bearer secret').split('\r\n')[0])
+        self.assertIn(' 403 ', ask('GET /api/v1/namespaces/default').split('\r\n')[0])
+        with socket.socket(socket.AF_UNIX) as client:  # HTTP/2 with prior knowledge: the server's first frame is SETTINGS.
+            client.settimeout(10)
+            client.connect(path)
+            client.sendall(b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n' + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]))
+            self.assertEqual(client.recv(9)[3], 4)
+        self.assertEqual(s.get('/readyz', s.admin)[:2], (200, 'ok'))
+        self.assertEqual(s.stop(), 0)
+        self.assertFalse(os.path.exists(path))
+
     def test_more_users_by_certificate(self):
         s = self.start()
         text = subprocess.check_output([BINARY, 'kubeconfig', '--data-dir', os.path.join(self.folder, 'data'), '--user',
@@ -289,6 +317,7 @@ class Serve(unittest.TestCase):
                 ((), '--data-dir is needed'),
                 (('--data-dir', data, '--listen', 'nonsense'), 'cannot listen on "nonsense"'),
                 (('--data-dir', data, '--listen', '127.0.0.1:99999'), 'the port must be a number from 0 to 65535'),
+                (('--data-dir', data, '--listen-cleartext', '0.0.0.0:0'), 'only a loopback address'),
                 (('--data-dir', data, '--feature-gates', 'Nope=true'), 'unknown feature gate Nope; known: ManagedFieldsOptOut'),
                 (('--data-dir', data, '--feature-gates', 'DropAnyField=maybe'), 'DropAnyField'),
                 (('--data-dir', data, '--token-auth-file', missing), 'cannot read ' + missing),
