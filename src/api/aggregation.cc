@@ -249,8 +249,9 @@ Task<void> Aggregation::follow(net::EventLoop& loop) {
     }
     watcher_ = std::make_shared<cache::Watcher>(std::move(*watcher));
     const std::shared_ptr<cache::Watcher> mine = watcher_;
+    std::vector<cache::Delivery> events;
     while (!closing_.load(std::memory_order_acquire)) {
-      const std::vector<cache::Delivery> events = co_await mine->next(loop);
+      co_await mine->next(loop, events);
       if (events.empty()) break;
       if (mine->pending()) continue;
       rebuild();

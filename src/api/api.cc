@@ -187,7 +187,7 @@ Api::State::State(const Dependencies& dependencies, Options chosen)
         cache_options.resource = to_string(GroupResource{resource.group, resource.plural});
         auto codec = make_builtin_codec(*entry.stored, options.gates);
         std::shared_ptr<const cache::Codec> at_rest;
-        if (options.embedded_store) {
+        if (options.embedded_store && !entry.stored->stored_as_json) {
           at_rest = cache::embedded_codec(codec, {.fields_v2 = options.gates.on(Gate::FieldsV2AtRest)});
         }
         storage = std::make_unique<Storage>(*deps.store, std::move(codec), std::move(at_rest), *deps.pool,

@@ -53,7 +53,7 @@ class BuiltinCodec final : public ObjectCodec {
     for (const Member& label : object.members_at("metadata", "labels")) {
       if (label.value.is_string()) decoded.labels.emplace_back(label.key, label.value.as_string());
     }
-    decoded.fields = selectable_values(*arena, stored_, object);
+    decoded.fields = fields_of(*arena, object);
     // The views above also point into the stored bytes, which the caller keeps.
     decoded.memory = std::move(arena);
     return decoded;
@@ -94,6 +94,10 @@ class BuiltinCodec final : public ObjectCodec {
     Result<Unit> encoded = codec::encode_enveloped(*stored_.type, bare, body);
     if (!encoded) return encoded.take_error();
     return body;
+  }
+
+  std::vector<std::string_view> fields_of(Arena& arena, const Value& tree) const override {
+    return selectable_values(arena, stored_, tree);
   }
 
  private:

@@ -175,8 +175,7 @@ class CustomCodec final : public ObjectCodec {
     for (const Member& label : object.members_at("metadata", "labels")) {
       if (label.value.is_string()) decoded.labels.emplace_back(label.key, label.value.as_string());
     }
-    for (const std::string_view field : names_)
-      decoded.fields.push_back(arena.copy(crd::selectable_value(object, field)));
+    decoded.fields = fields_of(arena, object);
     decoded.memory = std::move(memory);
     return decoded;
   }
@@ -207,6 +206,13 @@ class CustomCodec final : public ObjectCodec {
     Draft draft(arena, tree);
     draft.root().child("metadata").remove("managedFields");
     return codec::encode_json_sorted(draft.value());
+  }
+
+  std::vector<std::string_view> fields_of(Arena& arena, const Value& tree) const override {
+    std::vector<std::string_view> fields;
+    fields.reserve(names_.size());
+    for (const std::string_view name : names_) fields.push_back(arena.copy(crd::selectable_value(tree, name)));
+    return fields;
   }
 
  private:

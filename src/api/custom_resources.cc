@@ -174,8 +174,9 @@ Task<void> CustomResources::follow(net::EventLoop& loop) {
     delay = kFirstDelay;
     watcher_ = std::make_shared<cache::Watcher>(std::move(*watcher));
     const std::shared_ptr<cache::Watcher> mine = watcher_;
+    std::vector<cache::Delivery> events;
     while (!closing_.load(std::memory_order_acquire)) {
-      const std::vector<cache::Delivery> events = co_await mine->next(loop);
+      co_await mine->next(loop, events);
       if (events.empty()) break;
       Arena arena;
       std::vector<Seen> seen;
@@ -183,8 +184,8 @@ Task<void> CustomResources::follow(net::EventLoop& loop) {
       bool listed = false;
       for (const cache::Delivery& event : events) {
         listed = listed || event.initial_events_end;
-        if (!event.object) continue;
-        const std::string name(event.object->name());
+        if (!event.object()) continue;
+        const std::string name(event.object()->name());
         if (event.type == cache::EventType::Deleted) {
           seen.push_back({name, Value::null(), event.revision});
           // Its names are free: others may have waited for them.
@@ -202,12 +203,12 @@ Task<void> CustomResources::follow(net::EventLoop& loop) {
           const std::lock_guard lock(mutex_);
           if (settling_.contains(name)) continue;
         }
-        const store::Blob body = event.object->body();
+        const store::Blob body = event.object()->body();
         Result<Value> tree = storage.codec().tree(arena, arena.copy(*body));
         if (!tree) continue;
         // What another server wrote, or a crash left half done.
         if (is_terminating(*tree) || !crd::has_condition(*tree, "Established", "True")) unsettled.push_back(name);
-        seen.push_back({name, *tree, event.object->revision()});
+        seen.push_back({name, *tree, event.object()->revision()});
       }
       serve(seen);
       if (listed) listed_.store(true, std::memory_order_release);

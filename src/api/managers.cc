@@ -144,6 +144,7 @@ std::vector<ownership::ManagedEntry> stored_entries(Arena& arena, const ownershi
     if (entry.time) out.time = UnixTime{*entry.time, 0};
     out.fields_type = ownership::kFieldsV1;
     out.fields = arena.copy(ownership::to_fields_v1(entry.fields, order));
+    out.set = entry.fields;
     entries.push_back(out);
   }
   return entries;

@@ -24,6 +24,8 @@ class ObjectCodec : public cache::Codec {
   virtual Result<Value> tree(Arena& arena, std::string_view body) const = 0;
   // A tree in the stored version as a canonical body; managedFields in it are left out.
   virtual Result<std::string> body_of(Arena& arena, const Value& tree) const = 0;
+  // The values of field_names() in a tree. Texts lie in it or in `arena`.
+  virtual std::vector<std::string_view> fields_of(Arena& arena, const Value& tree) const = 0;
 };
 
 // The version of a built-in kind that lies in the store.

@@ -31,6 +31,11 @@ class Storage {
   Result<std::string> stored_value(std::string_view body, std::span<const ownership::ManagedEntry> managed) const {
     return cache_.codec().encode(body, managed);
   }
+  // The same where `body` was just made from `tree`, with all defaults set.
+  Result<std::string> stored_value(Arena& arena, const Value& tree, std::string_view body,
+                                   std::span<const ownership::ManagedEntry> managed) const {
+    return cache_.codec().encode_normal(body, managed, codec_->fields_of(arena, tree));
+  }
 
   // "namespace/name" or "name": the key below the prefix.
   std::string short_key(std::string_view ns, std::string_view name) const {

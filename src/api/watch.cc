@@ -47,9 +47,10 @@ Result<store::Blob> render_delivery(const View& view, const cache::Delivery& del
   } context{view, first_table, std::nullopt};
   store::Blob bytes = delivery.render(form, [&context](const cache::Delivery& shown) -> std::string {
     Arena arena;
-    const store::Blob body = shown.object->body();
+    const cache::Entry& object = *shown.object();
+    const store::Blob body = object.body();
     Result<std::string> frame = render_event(context.view, name_of(shown.type),
-                                             source_of(arena, context.view, *shown.object, *body), context.first_table);
+                                             source_of(arena, context.view, object, *body), context.first_table);
     if (!frame) {
       context.failed = frame.take_error();
       return {};
@@ -110,16 +111,20 @@ Task<void> send_events(Call& call, cache::Watcher& watcher) {
   const View& view = call.view;
   const bool is_table = view.accepted.form == Form::Table;
   const std::string form = view.form_key(false);
+  const bool converts = call.served->object_rules->asks_to_convert();
   bool first = true;
+  std::vector<cache::Delivery> deliveries;
   while (true) {
-    std::vector<cache::Delivery> deliveries = co_await watcher.next(call.executor());
+    co_await watcher.next(call.executor(), deliveries);
     if (deliveries.empty()) break;
-    std::vector<cache::EntryRef> objects;
-    for (const cache::Delivery& delivery : deliveries) {
-      if (delivery.object) objects.push_back(delivery.object);
+    if (converts) {
+      std::vector<cache::EntryRef> objects;
+      for (const cache::Delivery& delivery : deliveries) {
+        if (delivery.object()) objects.push_back(delivery.object());
+      }
+      Result<Unit> prepared = co_await prepare_to_show(call, objects);
+      if (!prepared) co_return call.response.abort();
     }
-    Result<Unit> prepared = co_await prepare_to_show(call, objects);
-    if (!prepared) co_return call.response.abort();
     for (const cache::Delivery& delivery : deliveries) {
       const bool first_table = is_table && first;
       first = false;

@@ -243,7 +243,8 @@ Task<Result<UpdateAttempt>> update_once(Call& call, const WriteRequest& request,
 
   for (bool with_owners : {true, false}) {
     if (!with_owners) written.managed.clear();
-    Result<std::string> bytes = storage.stored_value(at_rest->empty() ? *body : *at_rest, written.managed);
+    Result<std::string> bytes = at_rest->empty() ? storage.stored_value(arena, stored, *body, written.managed)
+                                                 : storage.stored_value(*at_rest, written.managed);
     if (!bytes) co_return bytes.take_error();
     store::StoreResult<store::WriteResult> result =
         co_await commit(call, {store::update(storage.key(live.entry->key()), live.revision,
@@ -634,7 +635,8 @@ Task<Result<Written>> create_object(Call& call, const WriteOptions& options, Nex
     } else {
       for (bool with_owners : {true, false}) {
         if (!with_owners) written.managed.clear();
-        Result<std::string> bytes = storage.stored_value(at_rest->empty() ? *body : *at_rest, written.managed);
+        Result<std::string> bytes = at_rest->empty() ? storage.stored_value(arena, stored, *body, written.managed)
+                                                     : storage.stored_value(*at_rest, written.managed);
         if (!bytes) co_return bytes.take_error();
         store::StoreResult<store::WriteResult> result =
             co_await commit(call, {store::create(key, store::make_blob(std::move(*bytes)), ttl_of(call))});

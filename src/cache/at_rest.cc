@@ -6,6 +6,7 @@
 //     version, encoded as this version of the program encodes it), and the values of the selectable fields. What has
 //     the mark enters the cache by copying; what has not, or has another version's, is decoded and normalised as
 //     anything from etcd is.
+#include <cassert>
 #include <charconv>
 
 #include "cache/cache.h"
@@ -93,21 +94,14 @@ class EmbeddedCodec final : public Codec {
     Result<std::string> bare = inner_->encode(body, {});
     if (!bare || !codec::is_protobuf(*bare)) return inner_->encode(body, managed);
     Result<Decoded> back = inner_->decode("", *bare, Revision{1});
-    // Copying keeps the envelope: where the store's names another version than the body's, there is nothing to copy.
-    const bool normal =
-        back && back->body == inner_->with_revision(body, Revision{1}) && type_of(*bare) == type_of(body);
+    if (!back || back->body != inner_->with_revision(body, Revision{1})) return with_compact_owners(body, managed);
+    return marked(body, managed, back->fields);
+  }
 
-    Arena arena;
-    std::vector<ManagedEntry> entries(managed.begin(), managed.end());
-    if (options_.fields_v2) {
-      for (ManagedEntry& entry : entries) to_fields_v2(arena, entry);
-    }
-    Result<std::string> value = inner_->encode(body, entries);
-    if (!value || !normal || !value->ends_with(kEmptyContentType)) return value;
-    const std::string mark = mark_for(back->fields);
-    value->pop_back();
-    put_varint(mark.size(), *value);
-    *value += mark;
+  Result<std::string> encode_normal(std::string_view body, std::span<const ManagedEntry> managed,
+                                    std::span<const std::string_view> fields) const override {
+    Result<std::string> value = marked(body, managed, fields);
+    assert(!value || *value == *encode(body, managed));
     return value;
   }
 
@@ -119,6 +113,26 @@ class EmbeddedCodec final : public Codec {
   std::span<const uint16_t> indexed_fields() const override { return inner_->indexed_fields(); }
 
  private:
+  Result<std::string> with_compact_owners(std::string_view body, std::span<const ManagedEntry> managed) const {
+    if (!options_.fields_v2) return inner_->encode(body, managed);
+    Arena arena;
+    std::vector<ManagedEntry> entries(managed.begin(), managed.end());
+    for (ManagedEntry& entry : entries) to_fields_v2(arena, entry);
+    return inner_->encode(body, entries);
+  }
+
+  Result<std::string> marked(std::string_view body, std::span<const ManagedEntry> managed,
+                             std::span<const std::string_view> fields) const {
+    Result<std::string> value = with_compact_owners(body, managed);
+    // Copying keeps the envelope: where the store's names another version than the body's, there is nothing to copy.
+    if (!value || !value->ends_with(kEmptyContentType) || type_of(*value) != type_of(body)) return value;
+    const std::string mark = mark_for(fields);
+    value->pop_back();
+    put_varint(mark.size(), *value);
+    *value += mark;
+    return value;
+  }
+
   // As Kubernetes has it, for the codec that knows only that.
   Result<Decoded> decode_plain(std::string_view key, std::string_view stored, Revision revision) const {
     Result<std::string> plain = kubernetes_value(stored);
@@ -163,7 +177,8 @@ class EmbeddedCodec final : public Codec {
 
   void to_fields_v2(Arena& arena, ManagedEntry& entry) const {
     if (entry.fields_type != ownership::kFieldsV1 || !entry.fields) return;
-    const std::optional<ownership::FieldSet> set = ownership::faithful_set(arena, *entry.fields, member_order());
+    std::optional<ownership::FieldSet> set = entry.set;
+    if (!set) set = ownership::faithful_set(arena, *entry.fields, member_order());
     if (!set) return;
     entry.fields = arena.copy(ownership::to_fields_v2(*set));
     entry.fields_type = ownership::kFieldsV2;

@@ -67,6 +67,15 @@ TEST_F(AtRestTest, WhatItWroteComesBackByCopyingAsDecodingWouldGiveIt) {
   EXPECT_EQ(ownership::to_fields_v1(*ownership::parse_fields_v2(arena, *copied->managed[0].fields)), kFields);
 }
 
+TEST_F(AtRestTest, WhatIsKnownToBeInNormalFormIsWrittenAsWhatIsFoundToBe) {
+  const std::vector<std::string_view> fields =
+      plain->decode("k", *plain->encode(body(kNormal), {}), Revision{1})->fields;
+  std::vector<ManagedEntry> with_set = managed();
+  Arena arena;
+  with_set[0].set = *ownership::parse_fields_v1(arena, kFields);
+  EXPECT_EQ(*embedded->encode_normal(body(kNormal), with_set, fields), *embedded->encode(body(kNormal), managed()));
+}
+
 TEST_F(AtRestTest, MovedToEtcdItIsWhatKubernetesWouldHaveWritten) {
   const std::string stored = *embedded->encode(body(kNormal), managed());
   const std::string as_kubernetes = *plain->encode(body(kNormal), managed());

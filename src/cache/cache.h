@@ -65,6 +65,13 @@ class Codec {
 
   // A canonical body (whatever resourceVersion it has) and its managedFields -> the value for the store.
   virtual Result<std::string> encode(std::string_view body, std::span<const ownership::ManagedEntry> managed) const = 0;
+  // The same for a body that decode() is known to give back as it is, with these values of its selectable fields: a
+  // codec that would have to find that out need not.
+  virtual Result<std::string> encode_normal(std::string_view body, std::span<const ownership::ManagedEntry> managed,
+                                            std::span<const std::string_view> fields) const {
+    (void)fields;
+    return encode(body, managed);
+  }
 
   // The same body with another resourceVersion.
   virtual std::string with_revision(std::string_view body, Revision revision) const = 0;
@@ -248,9 +255,10 @@ class Delivery {
  public:
   EventType type = EventType::Bookmark;
   Revision revision;  // Of the change; of the object for initial events; bookmarks: a safe place to start again.
-  // Null for bookmarks. Deleted: the last state that the watcher saw, with the resourceVersion of the change.
-  EntryRef object;
   bool initial_events_end = false;  // Bookmark: the initial state is complete.
+
+  // Null for bookmarks. Deleted: the last state that the watcher saw, with the resourceVersion of the change.
+  const EntryRef& object() const;
 
   // The event's bytes in one form. `form` names everything that the bytes depend on besides event and type (format,
   // version, drop set, table options ...): the first watcher that asks renders, all others share. Initial events
@@ -261,6 +269,7 @@ class Delivery {
   friend struct CacheState;
   friend struct WatcherState;
   std::shared_ptr<const Event> event_;
+  EntryRef object_;  // Where it is not the event's own.
 };
 
 struct WatchRequest {
@@ -292,9 +301,20 @@ class Watcher {
   Watcher& operator=(Watcher&&) noexcept;
   ~Watcher();
 
-  // What there is, at most `max`, in order; waits when there is nothing. Empty: the watch has ended (cancelled, too
-  // slow, the cache listed again or was closed) and the client is to be cut off without an ERROR. One call at a time.
-  Task<std::vector<Delivery>> next(Executor& executor, size_t max = 256);
+  // co_await watcher.next(executor, out): what there is, at most `max`, in order, instead of what was in `out`; waits
+  // when there is nothing. Empty: the watch has ended (cancelled, too slow, the cache listed again or was closed) and
+  // the client is to be cut off without an ERROR. One call at a time, and this watcher stays where it is until then.
+  // No coroutine, and `out` is used again: thousands of watchers do this for each event.
+  struct Next {
+    WatcherState& state;
+    Executor& executor;
+    std::vector<Delivery>& out;
+    size_t max;
+    bool await_ready();
+    bool await_suspend(std::coroutine_handle<> follower);
+    void await_resume();
+  };
+  Next next(Executor& executor, std::vector<Delivery>& out, size_t max = 256) { return {*state_, executor, out, max}; }
   // Whether next() would return at once: flush before waiting.
   bool pending() const;
   // Ends it from any thread: next() gives what is queued no more.

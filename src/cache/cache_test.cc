@@ -381,7 +381,7 @@ TEST(CacheTest, EventsCarryTheOwnershipOfTheirRevisionAndDeletedTheLast) {
   f.remove("a/x");
   f.put("a/x", {.owners = {{"carol", R"({"f:three":{}})"}}, .body = "4"});
   std::vector<std::string> seen;
-  for (const Delivery& delivery : f.get(watcher.next(f.executor))) seen.push_back(f.owners(*delivery.object));
+  for (const Delivery& delivery : f.next(watcher)) seen.push_back(f.owners(*delivery.object()));
   EXPECT_THAT(
       seen, ElementsAre(R"(alice{"f:one":{}})", R"(bob{"f:two":{}})", R"(bob{"f:two":{}})", R"(carol{"f:three":{}})"));
 }
@@ -469,7 +469,7 @@ TEST(CacheTest, WhileTakingItsInitialStateAWatcherMayBeFarBehind) {
   for (int i = 0; i < 10; ++i) f.put("a/" + std::to_string(i), object("x"));
   f.start();
   Watcher watcher = f.watch({.start = WatchRequest::Start::Initial});
-  EXPECT_EQ(f.get(watcher.next(f.executor, 5)).size(), 5u);
+  EXPECT_EQ(f.next(watcher, 5).size(), 5u);
   for (int i = 0; i < 8; ++i) f.put("b/" + std::to_string(i), object("y"));
   EXPECT_EQ(f.events(watcher).size(), 13u);
   EXPECT_EQ(watcher.end(), Watcher::End::Open);
@@ -508,7 +508,7 @@ TEST(CacheTest, CancellingEndsAWaitAtOnce) {
   f.start();
   Watcher watcher = f.watch({});
   std::optional<std::vector<Delivery>> batch;
-  spawn(put_into(watcher.next(f.executor), &batch), [](std::exception_ptr) {});
+  spawn(put_into(next_of(&watcher, &f.executor), &batch), [](std::exception_ptr) {});
   f.executor.run();
   EXPECT_FALSE(batch);
   EXPECT_EQ(f.cache->usage().watchers, 1u);
@@ -553,7 +553,7 @@ TEST(CacheTest, EachFormOfAnEventIsRenderedOnceForAllWatchers) {
   };
   Blob first;
   for (size_t i = 0; i < watchers.size(); ++i) {
-    const std::vector<Delivery> batch = f.get(watchers[i].next(f.executor));
+    const std::vector<Delivery> batch = f.next(watchers[i]);
     ASSERT_EQ(batch.size(), 2u);
     for (const Delivery& delivery : batch) {
       const Blob bytes = delivery.render(i % 2 == 0 ? "json" : "json without managedFields", json);
@@ -577,7 +577,7 @@ TEST(CacheTest, RenderingsStayInTheirBudget) {
   Watcher watcher = f.watch({});
   for (int i = 0; i < 50; ++i) {
     f.put("a/x", object(std::to_string(i)));
-    for (const Delivery& delivery : f.get(watcher.next(f.executor))) {
+    for (const Delivery& delivery : f.next(watcher)) {
       delivery.render("form", [](const Delivery&) { return std::string(100, 'x'); });
     }
     EXPECT_LE(f.cache->usage().rendered_bytes, 1200u);

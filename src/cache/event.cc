@@ -30,6 +30,8 @@ void Event::forget_renderings() const {
   renderings_.clear();
 }
 
+const EntryRef& Delivery::object() const { return object_ || event_ == nullptr ? object_ : event_->object; }
+
 Blob Delivery::render(std::string_view form, const std::function<std::string(const Delivery&)>& make) const {
   if (event_ == nullptr) return store::make_blob(make(*this));
   return event_->render(type, form, [&] { return make(*this); });

@@ -115,6 +115,12 @@ Task<void> put_into(Task<T> task, std::optional<T>* out) {
   out->emplace(co_await task);
 }
 
+inline Task<std::vector<Delivery>> next_of(Watcher* watcher, Executor* executor, size_t max = 256) {
+  std::vector<Delivery> out;
+  co_await watcher->next(*executor, out, max);
+  co_return out;
+}
+
 // One cache of pods, everything on the test's own thread.
 struct CacheFixture {
   TestClock clock;
@@ -189,6 +195,8 @@ struct CacheFixture {
     return std::move(*out);
   }
 
+  std::vector<Delivery> next(Watcher& watcher, size_t max = 256) { return get(next_of(&watcher, &executor, max)); }
+
   Watcher watch(WatchRequest request) {
     Result<Watcher> watcher = get(cache->watch(std::move(request), executor));
     EXPECT_TRUE(watcher) << watcher.error().message;
@@ -198,7 +206,7 @@ struct CacheFixture {
   std::vector<std::string> events(Watcher& watcher) {
     std::vector<std::string> out;
     while (watcher.pending()) {
-      std::vector<Delivery> batch = get(watcher.next(executor));
+      std::vector<Delivery> batch = next(watcher);
       if (batch.empty()) {
         out.push_back("END");
         break;
@@ -213,7 +221,7 @@ struct CacheFixture {
     if (delivery.type == EventType::Bookmark) {
       return text + " " + std::to_string(delivery.revision.value) + (delivery.initial_events_end ? " end" : "");
     }
-    return text + " " + std::string(delivery.object->key()) + " " + *delivery.object->body();
+    return text + " " + std::string(delivery.object()->key()) + " " + *delivery.object()->body();
   }
   static std::vector<std::string> keys(const Snapshot& snapshot, const ListRequest& request = {}) {
     std::vector<std::string> out;

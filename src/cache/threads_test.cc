@@ -55,8 +55,9 @@ Task<void> follow(World* world, WatchRequest request, Seen* seen, Revision until
   Watcher watcher = std::move(*opened);
   uint64_t last = 0;
   bool live = request.start != WatchRequest::Start::Initial;
+  std::vector<Delivery> batch;
   while (last < until.value) {
-    const std::vector<Delivery> batch = co_await watcher.next(world->threads, 16);
+    co_await watcher.next(world->threads, batch, 16);
     if (batch.empty()) std::terminate();
     for (const Delivery& delivery : batch) {
       if (delivery.initial_events_end) {
@@ -68,11 +69,11 @@ Task<void> follow(World* world, WatchRequest request, Seen* seen, Revision until
         if (delivery.revision.value <= last) std::terminate();  // Ordered, unique.
         last = delivery.revision.value;
       }
-      const std::string key(delivery.object->key());
-      const Blob bytes = delivery.render("form", [](const Delivery& d) { return *d.object->body(); });
+      const std::string key(delivery.object()->key());
+      const Blob bytes = delivery.render("form", [](const Delivery& d) { return *d.object()->body(); });
       if (bytes->rfind("rv=" + std::to_string(delivery.revision.value) + ";", 0) != 0) std::terminate();
       // The ownership belongs to the body.
-      if (*delivery.object->ownership().fields_v1(0) != "{\"f:" + std::string(delivery.object->uid()) + "\":{}}")
+      if (*delivery.object()->ownership().fields_v1(0) != "{\"f:" + std::string(delivery.object()->uid()) + "\":{}}")
         std::terminate();
       if (delivery.type == EventType::Deleted) {
         if (seen->erase(key) != 1) std::terminate();

@@ -38,10 +38,9 @@ void WatcherState::offer(const std::shared_ptr<const Event>& event, uint64_t bat
   delivery.event_ = event;
   if (is) {
     delivery.type = was ? EventType::Modified : EventType::Added;
-    delivery.object = event->object;
   } else {
     delivery.type = EventType::Deleted;
-    delivery.object = event->gone(bodies, codec);
+    delivery.object_ = event->gone(bodies, codec);
   }
   push(std::move(delivery), batch, wakes);
 }
@@ -51,17 +50,17 @@ void WatcherState::push(Delivery delivery, uint64_t batch, Wakes& wakes) {
   if (end_ != Watcher::End::Open) return;
   if (batch != batch_) {
     batch_ = batch;
-    queued_before_ = queue_.size();
+    queued_before_ = queued();
   }
-  if (queued_before_ >= limit_ && queue_.size() >= limit_) {
+  if (queued_before_ >= limit_ && queued() >= limit_) {
     // What is queued still arrives, in order and without a gap; then the watch ends.
     end_ = Watcher::End::TooSlow;
     counts->slow_watchers.fetch_add(1, std::memory_order_relaxed);
   } else {
     queue_.push_back(std::move(delivery));
     // A burst that it could not help leaves it the usual room, once: until it has caught up.
-    if (queue_.size() > limit_ && (limit_ == base_limit || burst_ == batch)) {
-      limit_ = queue_.size() + base_limit;
+    if (queued() > limit_ && (limit_ == base_limit || burst_ == batch)) {
+      limit_ = queued() + base_limit;
       burst_ = batch;
     }
   }
@@ -72,7 +71,7 @@ void WatcherState::bookmark(Revision revision, Wakes& wakes) {
   Delivery delivery;
   delivery.revision = revision;
   std::lock_guard lock(mutex_);
-  if (end_ != Watcher::End::Open || queue_.size() >= limit_) return;
+  if (end_ != Watcher::End::Open || queued() >= limit_) return;
   queue_.push_back(std::move(delivery));
   wake(wakes);
 }
@@ -90,7 +89,7 @@ void WatcherState::take_initial(size_t max, std::vector<Delivery>& out) {
     Delivery delivery;
     delivery.type = EventType::Added;
     delivery.revision = entry->revision();
-    delivery.object = entry;
+    delivery.object_ = entry;
     out.push_back(std::move(delivery));
   }
   initial_from = page.next;
@@ -113,12 +112,17 @@ bool WatcherState::take(size_t max, std::vector<Delivery>& out) {
   }
   std::lock_guard lock(mutex_);
   if (end_ == Watcher::End::Cancelled) return true;
-  while (!queue_.empty() && out.size() < max) {
-    out.push_back(std::move(queue_.front()));
-    queue_.pop_front();
+  if (taken_ == 0 && out.empty() && queue_.size() <= max) {
+    out.swap(queue_);
+  } else {
+    for (; queued() > 0 && out.size() < max; ++taken_) out.push_back(std::move(queue_[taken_]));
+    if (queued() == 0) {
+      queue_.clear();
+      taken_ = 0;
+    }
   }
   // Initial state and replay are behind it: from now on it must keep up.
-  if (queue_.size() < base_limit) limit_ = base_limit;
+  if (queued() < base_limit) limit_ = base_limit;
   return !out.empty() || end_ != Watcher::End::Open;
 }
 
@@ -129,12 +133,12 @@ Watcher::End WatcherState::end() const {
 
 bool WatcherState::pending() const {
   std::lock_guard lock(mutex_);
-  return initial_left || !queue_.empty() || end_ != Watcher::End::Open;
+  return initial_left || queued() > 0 || end_ != Watcher::End::Open;
 }
 
 bool WatcherState::wait(Executor& executor, std::coroutine_handle<> follower) {
   std::lock_guard lock(mutex_);
-  if (!queue_.empty() || end_ != Watcher::End::Open) return false;
+  if (queued() > 0 || end_ != Watcher::End::Open) return false;
   assert(!waiting_);
   waiting_ = follower;
   waiting_on_ = &executor;
@@ -156,24 +160,19 @@ Watcher::~Watcher() {
   if (state_ != nullptr) cancel();
 }
 
-namespace {
-struct Arrival {
-  WatcherState& state;
-  Executor& executor;
-  bool await_ready() const noexcept { return false; }
-  bool await_suspend(std::coroutine_handle<> follower) { return state.wait(executor, follower); }
-  void await_resume() const noexcept {}
-};
-
-Task<std::vector<Delivery>> take_or_wait(std::shared_ptr<WatcherState> state, Executor* executor, size_t max) {
-  std::vector<Delivery> out;
-  while (!state->take(max, out)) co_await Arrival{*state, *executor};
-  co_return out;
+bool Watcher::Next::await_ready() {
+  // What a burst needed is not kept by everybody who saw it.
+  constexpr size_t kKept = 64;
+  if (out.capacity() > kKept) {
+    out = {};
+  } else {
+    out.clear();
+  }
+  return state.take(max, out);
 }
-}  // namespace
-
-Task<std::vector<Delivery>> Watcher::next(Executor& executor, size_t max) {
-  return take_or_wait(state_, &executor, max);
+bool Watcher::Next::await_suspend(std::coroutine_handle<> follower) { return state.wait(executor, follower); }
+void Watcher::Next::await_resume() {
+  if (out.empty()) state.take(max, out);
 }
 
 bool Watcher::pending() const { return state_->pending(); }

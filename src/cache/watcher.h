@@ -2,7 +2,6 @@
 #pragma once
 
 #include <coroutine>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -32,7 +31,7 @@ class Wakes {
 
 struct WatcherState {
   WatcherState(WatchRequest r, size_t queue_events, std::shared_ptr<SharedCounts> c)
-      : request(std::move(r)), base_limit(queue_events), counts(std::move(c)) {}
+      : limit_(queue_events), request(std::move(r)), base_limit(queue_events), counts(std::move(c)) {}
 
   // --- By the cache, under its lock ---
   // `batch`: changes that came at once. Whoever kept up before takes all of them, however many (the store's watch may
@@ -51,21 +50,36 @@ struct WatcherState {
   // Resumes `follower` once there is something to take. False: there is already.
   bool wait(Executor& executor, std::coroutine_handle<> follower);
 
+  // Nothing up to here is delivered. It stands beside what else an offer touches: there may be thousands for an event.
+  Revision after;
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<Delivery> queue_;
+  size_t taken_ = 0;  // From its front, by a follower who takes a few at a time.
+  size_t limit_;
+  uint64_t batch_ = 0;        // The last one offered ...
+  size_t queued_before_ = 0;  // ... and how much was queued when it came.
+  uint64_t burst_ = 0;        // The one that raised the limit.
+  Watcher::End end_ = Watcher::End::Open;
+  std::coroutine_handle<> waiting_;
+  Executor* waiting_on_ = nullptr;
+
+ public:
   // Constant after construction.
   const WatchRequest request;
   const size_t base_limit;  // Of the queue, when there is no initial state or replay.
   const std::shared_ptr<SharedCounts> counts;
   std::weak_ptr<struct CacheState> cache;
   std::string route;  // Which changes can matter: see CacheState.
-  Revision after;     // Nothing up to here is delivered.
 
   // Of the cache, under its lock.
   std::chrono::steady_clock::time_point last_bookmark;
   bool last_call_made = false;  // The bookmark before the deadline.
 
   // Of the follower.
-  Snapshot initial;
   bool initial_left = false;
+  Snapshot initial;
   std::string initial_from;
 
  private:
@@ -73,16 +87,7 @@ struct WatcherState {
   void push(Delivery delivery, uint64_t batch, Wakes& wakes);
   void take_initial(size_t max, std::vector<Delivery>& out);
   void wake(Wakes& wakes);
-
-  mutable std::mutex mutex_;
-  std::deque<Delivery> queue_;
-  size_t limit_ = base_limit;
-  uint64_t batch_ = 0;        // The last one offered ...
-  size_t queued_before_ = 0;  // ... and how much was queued when it came.
-  uint64_t burst_ = 0;        // The one that raised the limit.
-  Watcher::End end_ = Watcher::End::Open;
-  std::coroutine_handle<> waiting_;
-  Executor* waiting_on_ = nullptr;
+  size_t queued() const { return queue_.size() - taken_; }
 };
 
 }  // namespace holdfast::cache

@@ -17,9 +17,10 @@ Task<void> follow(Tasks& tasks, cache::Cache& cache, Followed& followed, std::fu
     }
     followed.watcher = std::make_shared<cache::Watcher>(std::move(*opened));
     const std::shared_ptr<cache::Watcher> mine = followed.watcher;
+    std::vector<cache::Delivery> events;
     begin();
     while (!tasks.closing()) {
-      const std::vector<cache::Delivery> events = co_await mine->next(tasks.loop());
+      co_await mine->next(tasks.loop(), events);
       if (events.empty()) break;
       for (const cache::Delivery& event : events) see(event);
     }

@@ -158,11 +158,12 @@ struct GarbageCollector::State {
       }
       kind.watcher = std::make_shared<cache::Watcher>(std::move(*opened));
       const std::shared_ptr<cache::Watcher> mine = kind.watcher;
+      std::vector<cache::Delivery> events;
       while (!tasks.closing()) {
-        const std::vector<cache::Delivery> events = co_await mine->next(tasks.loop(), kAtATime);
+        co_await mine->next(tasks.loop(), events, kAtATime);
         if (events.empty()) break;
         for (const cache::Delivery& event : events) {
-          if (event.object) {
+          if (event.object()) {
             see(number, event);
           } else if (event.initial_events_end && !first) {
             // What went while nobody looked was not announced.
@@ -179,7 +180,7 @@ struct GarbageCollector::State {
   }
 
   void see(uint32_t number, const cache::Delivery& event) {
-    const cache::Entry& entry = *event.object;
+    const cache::Entry& entry = *event.object();
     const Uid uid = Uid::of(entry.uid());
     if (event.type == cache::EventType::Deleted) {
       waiting.erase(uid);

@@ -45,8 +45,8 @@ struct NamespaceController::State {
     return follow(
         tasks, *api.cache_of("", "namespaces"), namespaces, [] {},
         [this](const cache::Delivery& event) {
-          if (event.type == cache::EventType::Deleted || !event.object) return;
-          std::string name(event.object->name());
+          if (event.type == cache::EventType::Deleted || !event.object()) return;
+          std::string name(event.object()->name());
           if (busy.insert(name).second) tasks.run(look_after(std::move(name)));
         });
   }

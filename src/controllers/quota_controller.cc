@@ -60,12 +60,12 @@ struct QuotaController::State {
     return controllers::follow(
         tasks, *api.cache_of("", "resourcequotas"), quotas, [this] { by_namespace.clear(); },
         [this](const cache::Delivery& event) {
-          if (event.object) see_quota(event);
+          if (event.object()) see_quota(event);
         });
   }
 
   void see_quota(const cache::Delivery& event) {
-    const std::string key(event.object->key()), ns(event.object->namespace_name());
+    const std::string key(event.object()->key()), ns(event.object()->namespace_name());
     if (event.type == cache::EventType::Deleted) {
       const auto found = by_namespace.find(ns);
       if (found == by_namespace.end()) return;
@@ -75,7 +75,7 @@ struct QuotaController::State {
     }
     by_namespace[ns].insert(key);
     Arena arena;
-    const cache::Blob body = event.object->body();
+    const cache::Blob body = event.object()->body();
     Result<Value> tree = object_tree(arena, *types::find_type("core/v1.ResourceQuota"), *body);
     if (!tree) return;
     follow_counted(*tree);
@@ -119,13 +119,14 @@ struct QuotaController::State {
       plan_all();
       kind.watcher = std::make_shared<cache::Watcher>(std::move(*opened));
       const std::shared_ptr<cache::Watcher> mine = kind.watcher;
+      std::vector<cache::Delivery> events;
       while (!tasks.closing()) {
-        const std::vector<cache::Delivery> events = co_await mine->next(tasks.loop());
+        co_await mine->next(tasks.loop(), events);
         if (events.empty()) break;
         for (const cache::Delivery& event : events) {
-          if (!event.object || event.type == cache::EventType::Added) continue;  // What is new was charged.
+          if (!event.object() || event.type == cache::EventType::Added) continue;  // What is new was charged.
           if (event.type == cache::EventType::Modified && quota::counts_alone(*kind.resource)) continue;
-          const auto found = by_namespace.find(event.object->namespace_name());
+          const auto found = by_namespace.find(event.object()->namespace_name());
           if (found == by_namespace.end()) continue;
           for (const std::string& key : found->second) plan(key, kSoon);
         }

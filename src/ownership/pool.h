@@ -39,6 +39,7 @@ struct ManagedEntry {
   std::optional<UnixTime> time;            // Whole seconds.
   std::string_view fields_type;            // "FieldsV1", "FieldsV2", or what was found.
   std::optional<std::string_view> fields;  // FieldsV1: JSON text; FieldsV2: bytes. Nothing: not there.
+  std::optional<FieldSet> set = {};        // What `fields` was written from, where that is known.
 };
 inline constexpr std::string_view kFieldsV1 = "FieldsV1";
 inline constexpr std::string_view kFieldsV2 = "FieldsV2";
