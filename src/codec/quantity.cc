@@ -55,6 +55,20 @@ void multiply(std::string& digits, uint32_t factor) {
   digits.insert(0, front);
 }
 
+// Times 2^bits, a multiple of ten.
+void shift_left(std::string& digits, int32_t bits) {
+  constexpr size_t kSurelyFits = 18;
+  if (digits.size() <= kSurelyFits && bits < 64) {
+    uint64_t number = 0;
+    std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (number <= UINT64_MAX >> bits) {
+      if (number > 0) digits = std::to_string(number << bits);
+      return;
+    }
+  }
+  for (; bits > 0 && !digits.empty(); bits -= 10) multiply(digits, 1024);
+}
+
 // Divides in place, returns the remainder.
 uint32_t divide(std::string& digits, uint32_t divisor) {
   uint64_t rest = 0;
@@ -266,9 +280,7 @@ Result<Quantity> Quantity::parse(std::string_view text) {
     return bad_request(std::string(kNumericWrong));
   }
   strip_leading_zeros(digits);
-  if (binary) {
-    for (int32_t bits = scale.exponent; bits > 0 && !digits.empty(); bits -= 10) multiply(digits, 1024);
-  }
+  if (binary) shift_left(digits, scale.exponent);
   q.digits_ = std::move(digits);
   q.scale_ = static_cast<int32_t>(std::clamp<int64_t>(exact_scale, INT32_MIN, INT32_MAX));
   if (q.is_zero()) {
