@@ -92,6 +92,7 @@ void Connection::receive(std::string_view bytes) {
     return;
   }
   if (!tls_) return receive_plain(bytes);
+  tls_used_ = true;
   tls_->feed(bytes);
   if (state_ == State::Handshaking) {
     const TlsEngine::Status status = tls_->handshake();
@@ -114,6 +115,8 @@ void Connection::receive(std::string_view bytes) {
     switch (tls_->read(plain.data(), plain.size(), got)) {
       case TlsEngine::Status::Ok:
         session_->receive({plain.data(), got});
+        // Most often one request is all that came: asking OpenSSL again only to hear so costs as much as reading it.
+        if (tls_->exhausted()) return;
         break;
       case TlsEngine::Status::WantInput:
         return;
@@ -181,6 +184,7 @@ void Connection::seal() {
 }
 
 bool Connection::send_pending() {
+  tls_used_ = true;
   while (out_sent_ < out_.size()) {
     const ssize_t sent = send(fd_, out_.data() + out_sent_, out_.size() - out_sent_, MSG_NOSIGNAL);
     if (sent <= 0) {
@@ -275,6 +279,7 @@ void Connection::drain() {
 
 void Connection::tick(TimePoint at) {
   const ServerOptions& options = shared.options;
+  if (tls_ && !std::exchange(tls_used_, false)) tls_->release_buffers();
   switch (state_) {
     case State::Closed:
       return;

@@ -97,6 +97,7 @@ class Connection final : public EventSource, public Flushable {
   int fd_;
   State state_;
   std::optional<TlsEngine> tls_;
+  bool tls_used_ = false;  // Since the last tick.
   std::unique_ptr<Session> session_;
   std::string sniffed_;
   std::string out_;  // For the socket, from out_sent_ on.

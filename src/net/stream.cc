@@ -56,6 +56,8 @@ bool parse_target(Stream& stream, std::string_view target) {
 
 Stream::Stream(EventLoop& event_loop, StreamOwner& session, const ServerOptions& server_options)
     : loop(event_loop), owner(session), options(server_options), arena(kArenaBytes) {
+  constexpr size_t kUsualHeaders = 8;
+  headers.reserve(kUsualHeaders);
   request.stream = this;
   response.stream = this;
   progress = loop.state().now();

@@ -54,8 +54,8 @@ Result<Unit> use_identity(SSL_CTX* ctx, const Identity& identity) {
 ContextPtr new_context(const SSL_METHOD* method) {
   ContextPtr ctx(SSL_CTX_new(method), SslCtxFree{});
   SSL_CTX_set_min_proto_version(ctx.get(), TLS1_2_VERSION);
-  // Idle connections hold no record buffers; partial writes cannot happen, the output is memory.
-  SSL_CTX_set_mode(ctx.get(), SSL_MODE_RELEASE_BUFFERS | SSL_MODE_AUTO_RETRY);
+  // Partial writes cannot happen, the output is memory.
+  SSL_CTX_set_mode(ctx.get(), SSL_MODE_AUTO_RETRY);
   SSL_CTX_set_options(ctx.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_IGNORE_UNEXPECTED_EOF);
   return ctx;
 }
@@ -123,6 +123,7 @@ Result<ContextPtr> server_context(const Identity& identity, std::string_view cli
 
 Result<ContextPtr> client_context(const ClientOptions& options) {
   ContextPtr ctx = new_context(TLS_client_method());
+  SSL_CTX_set_mode(ctx.get(), SSL_MODE_RELEASE_BUFFERS);
   if (options.identity) {
     Result<Unit> used = use_identity(ctx.get(), *options.identity);
     if (!used) return used.take_error();
