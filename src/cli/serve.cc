@@ -64,7 +64,16 @@ int serve(ServeFlags& flags) {
   for (int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
+  const auto told_to_stop = [] {
+    sigset_t pending;
+    return sigpending(&pending) == 0 && (sigismember(&pending, SIGTERM) == 1 || sigismember(&pending, SIGINT) == 1);
+  };
+  o.cancelled = told_to_stop;
   Result<std::unique_ptr<server::Server>> started = server::Server::start(std::move(o));
+  if (!started && told_to_stop()) {
+    log::info("stopping", {{"reason", started.error().message}});
+    return 0;
+  }
   if (!started) return fail(started.error().message.c_str());
   server::Server& running = **started;
   printf("Serving on %s\n", running.url().c_str());

@@ -154,7 +154,7 @@ struct Server::State {
   std::vector<std::string> audiences() const;  // Of tokens that speak to this server.
   void add_metrics();
   void make_api();
-  void start_api(const std::string& client_ca_pem);
+  bool start_api(const std::string& client_ca_pem);
   void shut_down();
 };
 
@@ -387,10 +387,14 @@ T wait_for(net::EventLoop& loop, Task<T> task) {
 }  // namespace
 
 // Follows the store, then makes the objects of an empty server.
-void Server::State::start_api(const std::string& client_ca_pem) {
+// False: it was cancelled before all could be read.
+bool Server::State::start_api(const std::string& client_ca_pem) {
   api->start();
-  // Short: an empty store is read in a few milliseconds, and starting fast is what this server is for.
-  while (!api->ready()) std::this_thread::sleep_for(std::chrono::microseconds(200));
+  while (!api->ready()) {
+    if (options.cancelled && options.cancelled()) return false;
+    // Short: an empty store is read in a few milliseconds, and starting fast is what this server is for.
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
   bootstrap::Options first{.service_cidr = options.service_cluster_ip_range,
                            .service_ip = first_service_address(options.service_cluster_ip_range),
                            .advertise_address = advertised,
@@ -404,6 +408,7 @@ void Server::State::start_api(const std::string& client_ca_pem) {
       *api, loops->at(0), system_clock(),
       controllers::Options{.controllers = options.controllers, .root_ca_pem = pki.authority.certificate_pem});
   controllers->start();
+  return true;
 }
 
 void Server::State::shut_down() {
@@ -581,7 +586,10 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
   if (s.cleartext) {
     if (Result<Unit> listening = s.cleartext->start(); !listening) return listening.take_error();
   }
-  s.start_api(*client_ca);
+  if (!s.start_api(*client_ca)) {
+    s.shut_down();
+    return Error{Reason::ServiceUnavailable, "stopped before everything in the store could be read"};
+  }
   s.started = true;
 
   const std::string kubeconfig =

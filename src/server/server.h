@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,6 +24,9 @@ struct Options {
   std::vector<std::string> etcd_servers;  // Instead of the embedded store.
   std::string etcd_prefix = "/registry";
   std::string etcd_cafile, etcd_certfile, etcd_keyfile;
+
+  // Asked while starting waits for the store. True: give up.
+  std::function<bool()> cancelled;
 
   std::string listen = "127.0.0.1:6443";
   std::string listen_cleartext;   // Beside it, without TLS: a loopback address or unix:PATH. Nothing: nowhere.

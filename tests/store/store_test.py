@@ -157,6 +157,27 @@ class StoreCommands(unittest.TestCase):
         for name in ('cache_objects', 'cache_body_raw_bytes', 'ownership_bytes', 'ownership_raw_bytes'):
             self.assertRegex(metrics, r'\nholdfast_' + name + r' [1-9]')
 
+    def test_a_server_that_waits_for_what_it_cannot_read_can_be_stopped(self):
+        etcd = self.etcd()
+        etcd.put('/registry/configmaps/default/secret', b'k8s:enc:aescbc:v1:key:nonsense')
+        log = self.path('log')
+        with open(log, 'w') as out:
+            process = subprocess.Popen([BINARY, 'serve', '--data-dir', self.path('data'), '--etcd-servers', etcd.url,
+                                        '--listen', '127.0.0.1:0'], stdout=out, stderr=out)
+        self.addCleanup(process.kill)
+
+        def said():
+            with open(log) as text:
+                return text.read()
+
+        end = time.time() + 30
+        while 'is encrypted (k8s:enc:)' not in said():
+            self.assertLess(time.time(), end, said())
+            self.assertIsNone(process.poll(), said())
+            time.sleep(0.02)
+        process.terminate()
+        self.assertEqual(process.wait(30), 0, said())
+
     def test_flipped_bits_of_an_embedded_store_are_found(self):
         server, _ = self.filled()
         server.stop()
