@@ -216,7 +216,7 @@ Api::State::State(const Dependencies& dependencies, Options chosen)
   registry.set_builtin(std::move(served));
   services =
       std::make_unique<ServicePools>(options.service_cluster_ip_range, options.node_port_first, options.node_port_last);
-  services->bind(storage_of("", "services"));
+  services->bind(storage_of("", "services"), storage_of("networking.k8s.io", "ipaddresses"));
   const std::vector<std::string_view> disabled(options.disabled_admission_plugins.begin(),
                                                options.disabled_admission_plugins.end());
   plugins = std::make_unique<const admission::Chain>(disabled);

@@ -136,6 +136,15 @@ Result<Value> with_converted_numbers(Arena& arena, const types::Type& type, cons
   }
 }
 
+std::string as_single_value(std::string message) {
+  constexpr std::string_view kField = " into Go struct field ";
+  const size_t at = message.find(kField);
+  if (!message.starts_with("json: cannot unmarshal ") || at == std::string::npos) return message;
+  const size_t end = message.find(' ', at + kField.size());
+  if (end != std::string::npos) message.replace(at, end - at, " into Go value");
+  return message;
+}
+
 Result<WriteOptions> parse_apply_options(Call& call, PatchType type, std::string_view bytes, DecodedConfig& config) {
   Result<Value> decoded = decode_config(call, type, bytes, config.duplicates);
   Result<WriteOptions> options = parse_write_options(call.query, WriteKind::Apply);
@@ -185,7 +194,7 @@ Result<Value> typed_from_config(Call& call, const Value& object, const Value& co
   Result<Value> numbers = with_converted_numbers(call.arena, type, object);
   if (!numbers) return refused(numbers.error().message);
   Result<Value> typed = codec::to_typed(call.arena, type, *numbers, {.gates = &call.api.options.gates});
-  if (!typed) return refused(typed.error().message);
+  if (!typed) return refused(as_single_value(typed.take_error().message));
   return typed;
 }
 

@@ -3,6 +3,7 @@
 
 #include "api/conversions.h"
 #include "api/deletes.h"
+#include "api/ip_objects.h"
 #include "api/reads.h"
 #include "api/recording.h"
 #include "api/service_pools.h"
@@ -217,7 +218,9 @@ Task<Result<Attempt>> remove_object(Call& call, const LiveObject& live, Written 
       if (raced->current || !may_be_gone) co_return Attempt{};
     } else {
       last.body = storage.codec().with_revision(last.body, std::get<store::Committed>(*result).revision);
-      if (is_service(*call.served->stored)) call.api.services->release(live.stored);
+      if (is_service(*call.served->stored)) {
+        co_await drop_ip_objects(call, call.api.services->release(live.stored));
+      }
     }
   }
   deleted.object = std::move(last);
@@ -417,6 +420,20 @@ Task<Result<Deleted>> delete_object(Call& call, std::string name, DeleteOptions 
   co_return modified_conflict(call.group_resource(), name);
 }
 
+namespace {
+
+// Jobs leave their pods behind unless the request says what becomes of them.
+void warn_about_orphans(Call& call, const DeleteOptions& options) {
+  const types::Resource& resource = *call.served->resource;
+  if (resource.group != "batch" || resource.kind != "Job") return;
+  if (options.propagation_policy || options.orphan_dependents) return;
+  call.warnings.add(
+      "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or "
+      "set propagationPolicy=Orphan to suppress this warning");
+}
+
+}  // namespace
+
 Task<void> serve_delete(Call& call) {
   Result<Unit> negotiated = negotiate_answer(call);
   if (!negotiated) co_return respond_error(call, negotiated.error());
@@ -425,6 +442,7 @@ Task<void> serve_delete(Call& call) {
   record_request(call, Format::Json, *bytes);
   Result<DeleteOptions> options = read_delete_options(call, *bytes);
   if (!options) co_return respond_error(call, options.error());
+  warn_about_orphans(call, *options);
   Result<Deleted> deleted = co_await delete_object(call, std::string(call.info.name), *options);
   if (!deleted) co_return respond_error(call, deleted.error());
   if (deleted->answers_object) {
@@ -443,12 +461,12 @@ Task<void> serve_delete_collection(Call& call) {
   if (!selector) co_return respond_error(call, selector.error());
   Result<std::string> bytes = co_await read_body(call);
   if (!bytes) co_return respond_error(call, bytes.error());
-  // The query's options select; what a deletion is like comes from the body, or from the query without the revision
-  // that the list uses.
+  // The query's options select; what a deletion is like comes from the body, or from the query as well: a
+  // resourceVersion there is both, and fits no object.
   Result<DeleteOptions> options = read_delete_options(call, *bytes);
   if (!options) co_return respond_error(call, options.error());
-  if (bytes->empty()) options->resource_version.reset();
 
+  warn_about_orphans(call, *options);
   Result<Listed> listed = co_await list_entries(call, *list_options, std::move(*selector));
   if (!listed) co_return respond_error(call, listed.error());
   for (const cache::EntryRef& entry : listed->entries) {

@@ -42,13 +42,14 @@ Task<Result<Chosen>> choose_snapshot(Call& call, const ListOptions& options) {
     if (!snapshot) co_return snapshot.take_error();
     co_return Chosen{std::move(*snapshot), reads_like_the_store(call)};
   }
-  if (reads_like_the_store(call)) {
+  const bool exact =
+      options.resource_version_match == "Exact" || (options.resource_version_match.empty() && options.limit > 0);
+  // An exact revision is the store's to find: it does not wait for one of the future.
+  if (exact || reads_like_the_store(call)) {
     Result<Revision> current = co_await cache.store_revision(call.executor());
     if (!current) co_return current.take_error();
     if (asked > *current) co_return too_large_resource_version(asked.value, current->value, 0);
   }
-  const bool exact =
-      options.resource_version_match == "Exact" || (options.resource_version_match.empty() && options.limit > 0);
   Result<cache::Snapshot> snapshot =
       exact ? co_await cache.exactly(asked, call.executor()) : co_await cache.at_least(asked, call.executor());
   if (!snapshot) co_return snapshot.take_error();
@@ -211,6 +212,7 @@ Task<Result<Listed>> list_entries(Call& call, ListOptions options, cache::Select
     Result<cache::Snapshot> found = co_await continue_snapshot(call, *token);
     if (!found) co_return found.take_error();
     snapshot = std::move(*found);
+    honours_limit = options.resource_version != "0" || reads_like_the_store(call);
     request.from = scope + token->start;
     page_revision =
         std::to_string(token->revision < 0 ? snapshot.revision().value : static_cast<uint64_t>(token->revision));

@@ -279,7 +279,10 @@ Result<Value> typed_from_patch(Call& call, const DecodedPatch& patch, const Valu
     options.json_source = text;
   }
   Result<Value> object = codec::to_typed(arena, type, tree, options, &report);
-  if (!object) return refused(object.error().message);
+  if (!object) {
+    std::string why = object.take_error().message;
+    return refused(strategic ? as_single_value(std::move(why)) : why);
+  }
   object = with_ownership_reset(arena, *object, patched);
   if (validation != FieldValidation::Ignore && (report.has_unknown || !patch.findings.empty())) {
     std::vector<std::string> findings = patch.findings;

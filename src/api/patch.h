@@ -35,6 +35,8 @@ struct DecodedConfig {
 // Options of an apply, whose manager the configuration itself may name. Fills in `config`. 400, 422.
 Result<WriteOptions> parse_apply_options(Call& call, PatchType type, std::string_view bytes, DecodedConfig& config);
 Result<Unit> report_config_findings(Call& call, const DecodedConfig& config, FieldValidation validation);
+// What Go's decoder says when it is given one value of an object at a time, as where documents are trees already.
+std::string as_single_value(std::string message);
 // What an apply made, as an object of the type. 500 without a reason, as Kubernetes answers.
 Result<Value> typed_from_config(Call& call, const Value& object, const Value& config, const types::Type& type);
 

@@ -23,23 +23,6 @@ bool identifies(std::string_view path) {
   return false;
 }
 
-// Annotations that Kubernetes' conversions make of fields: its metadata alone, taken before them, does not have them.
-Value without_converted_annotations(Arena& arena, const types::Resource& resource, const Value& metadata) {
-  constexpr std::string_view kDaemonSets[] = {"deprecated.daemonset.template.generation"};
-  constexpr std::string_view kAutoscalers[] = {
-      "autoscaling.alpha.kubernetes.io/behavior", "autoscaling.alpha.kubernetes.io/conditions",
-      "autoscaling.alpha.kubernetes.io/current-metrics", "autoscaling.alpha.kubernetes.io/metrics"};
-  std::span<const std::string_view> made;
-  if (resource.group == "apps" && resource.kind == "DaemonSet") made = kDaemonSets;
-  if (resource.group == "autoscaling" && resource.version == "v1") made = kAutoscalers;
-  const Value* annotations = made.empty() ? nullptr : metadata.find("annotations");
-  if (annotations == nullptr) return metadata;
-  Value left = *annotations;
-  for (const std::string_view key : made) left = without_member(arena, left, key);
-  if (left.count() == 0) return without_member(arena, metadata, "annotations");
-  return with_member(arena, metadata, "annotations", left);
-}
-
 Value metadata_object(Arena& arena, const View& view, const Value& tree) {
   MapBuilder partial(arena);
   partial.add("kind", Value::string("PartialObjectMetadata"));
@@ -255,6 +238,22 @@ Result<std::string> encode_answer(const Value& tree, const types::Type* type, Fo
   return out;
 }
 
+Value without_converted_annotations(Arena& arena, const types::Resource& resource, const Value& metadata) {
+  constexpr std::string_view kDaemonSets[] = {"deprecated.daemonset.template.generation"};
+  constexpr std::string_view kAutoscalers[] = {
+      "autoscaling.alpha.kubernetes.io/behavior", "autoscaling.alpha.kubernetes.io/conditions",
+      "autoscaling.alpha.kubernetes.io/current-metrics", "autoscaling.alpha.kubernetes.io/metrics"};
+  std::span<const std::string_view> made;
+  if (resource.group == "apps" && resource.kind == "DaemonSet") made = kDaemonSets;
+  if (resource.group == "autoscaling" && resource.version == "v1") made = kAutoscalers;
+  const Value* annotations = made.empty() ? nullptr : metadata.find("annotations");
+  if (annotations == nullptr) return metadata;
+  Value left = *annotations;
+  for (const std::string_view key : made) left = without_member(arena, left, key);
+  if (left.count() == 0) return without_member(arena, metadata, "annotations");
+  return with_member(arena, metadata, "annotations", left);
+}
+
 std::string go_struct(const types::Type& type, std::string_view suffix) {
   const size_t slash = type.name.find('/'), dot = type.name.rfind('.');
   if (slash == std::string_view::npos || dot == std::string_view::npos) {
@@ -312,6 +311,13 @@ Result<std::string> render_object(const View& view, const ObjectSource& source) 
 
 ListRenderer::ListRenderer(const View& view, ListHead head, uint64_t count)
     : view_(view), head_(std::move(head)), count_(count) {}
+
+bool ListRenderer::items_are_null() const {
+  if (count_ > 0) return false;
+  if (view_.accepted.form != Form::Table) return view_.accepted.form == Form::PartialMetadataList;
+  const std::span<const types::Column> columns = view_.served->resource->columns;
+  return !view_.served->custom && columns.size() == 2 && columns.back().name == "Created At";
+}
 
 Value ListRenderer::metadata(Arena& arena) const {
   MapBuilder metadata(arena);
@@ -451,7 +457,7 @@ void ListRenderer::begin(std::string& out) {
         codec::encode_json(metadata(arena), out);
         out += ",\"columnDefinitions\":";
         codec::encode_json(table_columns(arena, view_), out);
-        out += ",\"rows\":[";
+        out += items_are_null() ? ",\"rows\":null" : ",\"rows\":[";
       } else if (sorted) {
         out += "{\"apiVersion\":" + codec::encode_json_string(kind.api_version) + ",\"items\":[";
       } else {

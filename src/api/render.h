@@ -53,6 +53,9 @@ Result<Value> tree_of(Arena& arena, const View& view, const ObjectSource& source
 // "*apps.Deployment": what Kubernetes calls the struct that holds such objects. Refusals quote it.
 std::string go_struct(const types::Type& type, std::string_view suffix = {});
 
+// metadata without the annotations that upstream's conversions make of fields: metadata alone is taken before them.
+Value without_converted_annotations(Arena& arena, const types::Resource& resource, const Value& metadata);
+
 // The body of an answer that is this one object.
 Result<std::string> render_object(const View& view, const ObjectSource& source);
 // The same for an object that exists only as a tree (Scale, reviews), of this type.
@@ -82,7 +85,8 @@ class ListRenderer {
  private:
   Value metadata(Arena& arena) const;
   // Kubernetes leaves the items of an empty PartialObjectMetadataList nil.
-  bool items_are_null() const { return count_ == 0 && view_.accepted.form == Form::PartialMetadataList; }
+  // Go's nil: lists of metadata, and rows of the kinds that have no columns of their own.
+  bool items_are_null() const;
   Result<std::string> protobuf_item(const ObjectSource& source) const;
 
   const View& view_;

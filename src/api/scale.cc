@@ -55,6 +55,13 @@ Result<NextObject> parent_of(Call& call, const LiveObject& live, const ScaleLive
                              const ownership::Managed& managed) {
   Result<Unit> valid = kinds::validate_scale(scale);
   if (!valid) return valid.take_error();
+  const std::string_view uid = scale.text_at("metadata", "uid"), own = live.object.text_at("metadata", "uid");
+  if (!uid.empty() && uid != own) {
+    const std::string resource = std::string(call.served->resource->plural) + "/scale";
+    return conflict(
+        {call.served->resource->group, resource}, live.object.text_at("metadata", "name"),
+        "Precondition failed: UID in precondition: " + std::string(uid) + ", UID in object meta: " + std::string(own));
+  }
   Value parent = live.object;
   if (call.served->custom) {
     Result<Value> scaled = crd::with_scale(call.arena, *call.served->version->scale, live.object, scale);

@@ -406,6 +406,7 @@ Result<std::vector<FieldRequirement>> resolve_fields(std::vector<FieldTerm> term
   std::vector<FieldRequirement> requirements;
   requirements.reserve(terms.size());
   for (FieldTerm& term : terms) {
+    if (term.field.empty() && term.value.empty()) continue;  // "=" selects everything.
     Result<int> field = resolve_field(term.field, fields);
     if (!field) return field.take_error();
     requirements.push_back({*field, term.equal, std::move(term.value)});

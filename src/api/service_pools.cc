@@ -39,12 +39,13 @@ ServiceLease& ServiceLease::operator=(ServiceLease&& other) noexcept {
   return *this;
 }
 
-void ServiceLease::keep() {
-  if (pools_ == nullptr) return;
+ServiceLease::Kept ServiceLease::keep() {
+  if (pools_ == nullptr) return {};
   const std::lock_guard lock(pools_->mutex_);
   for (const std::string& ip : released_ips_) pools_->ips_.erase(ip);
   for (const int32_t port : released_ports_) pools_->ports_.erase(port);
   pools_ = nullptr;
+  return {std::move(ips_), std::move(released_ips_)};
 }
 
 void ServiceLease::give_back() {
@@ -80,12 +81,20 @@ void ServicePools::load() {
   }
 }
 
+// By a Service, or by an IPAddress that somebody made by hand.
+bool ServicePools::is_taken(const std::string& ip) const {
+  if (ips_.contains(ip)) return true;
+  if (ip_objects_ == nullptr) return false;
+  Result<cache::Snapshot> snapshot = ip_objects_->cache().snapshot();
+  return snapshot && snapshot->find(ip_objects_->short_key("", ip));
+}
+
 std::string ServicePools::why_not_ip(std::string_view ip) const {
   const uint32_t address = address_of(ip);
   if (address <= base_ || address - base_ >= count_ - 1) {
     return "provided IP is not in the valid range. The range of valid IPs is " + cidr_;
   }
-  if (ips_.contains(std::string(ip))) return "provided IP is already allocated";
+  if (is_taken(std::string(ip))) return "provided IP is already allocated";
   return {};
 }
 
@@ -111,7 +120,7 @@ Result<ServiceLease> ServicePools::take(kinds::Context& context, Draft::Node ser
         for (uint32_t step = 0; step < count_ - 2; ++step) {
           const uint32_t offset = 1 + (start + step) % (count_ - 2);
           std::string candidate = text_of(base_ + offset);
-          if (!ips_.contains(candidate)) {
+          if (!is_taken(candidate)) {
             ip = std::move(candidate);
             break;
           }
@@ -168,11 +177,12 @@ Result<ServiceLease> ServicePools::lease_update(kinds::Context& context, Draft::
   return take(context, service, *claims);
 }
 
-void ServicePools::release(const Value& service) {
+std::vector<std::string> ServicePools::release(const Value& service) {
   const kinds::ServiceClaims held = kinds::claims_of_delete(service);
   const std::lock_guard lock(mutex_);
   for (const std::string_view ip : held.released_ips) ips_.erase(std::string(ip));
   for (const int32_t port : held.released_ports) ports_.erase(port);
+  return {held.released_ips.begin(), held.released_ips.end()};
 }
 
 }  // namespace holdfast::api

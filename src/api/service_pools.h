@@ -32,7 +32,10 @@ class ServiceLease {
   ~ServiceLease() { give_back(); }
 
   // The write was stored: what was taken stays taken, what it let go is free.
-  void keep();
+  struct Kept {
+    std::vector<std::string> taken, released;  // Addresses.
+  };
+  Kept keep();
 
  private:
   friend class ServicePools;
@@ -47,26 +50,31 @@ class ServicePools {
  public:
   // `cidr` is IPv4. `services` may be null until bind().
   ServicePools(std::string_view cidr, int32_t first_port, int32_t last_port);
-  void bind(Storage* services) { services_ = services; }
+  void bind(Storage* services, Storage* ip_objects) {
+    services_ = services;
+    ip_objects_ = ip_objects;
+  }
 
   std::span<const std::string_view> families() const { return families_; }
 
   // Completes the service and fills in what it gets. Before prepare.
   Result<ServiceLease> lease_create(kinds::Context& context, Draft::Node service);
   Result<ServiceLease> lease_update(kinds::Context& context, Draft::Node service, const Value& old);
-  // A service was deleted.
-  void release(const Value& service);
+  // A service was deleted. Gives its addresses.
+  std::vector<std::string> release(const Value& service);
 
  private:
   friend class ServiceLease;
   Result<ServiceLease> take(kinds::Context& context, Draft::Node service, const kinds::ServiceClaims& claims);
   void load();  // Under the lock.
+  bool is_taken(const std::string& ip) const;
   std::string why_not_ip(std::string_view ip) const;
 
   const std::string cidr_;
   uint32_t base_ = 0, count_ = 0;  // Of addresses, network and broadcast included.
   const int32_t first_port_, last_port_;
   Storage* services_ = nullptr;
+  Storage* ip_objects_ = nullptr;
   std::vector<std::string_view> families_ = {"IPv4"};
 
   std::mutex mutex_;  // Guards what follows.

@@ -54,7 +54,9 @@ Value table_row(Arena& arena, const View& view, const Value& object, bool always
       partial.add("kind", Value::string("PartialObjectMetadata"));
       partial.add("apiVersion", Value::string(arena, "meta.k8s.io/" + view.accepted.meta_version));
       const Value* metadata = object.find("metadata");
-      partial.add("metadata", metadata == nullptr ? Value::empty_map() : *metadata);
+      partial.add("metadata", metadata == nullptr
+                                  ? Value::empty_map()
+                                  : without_converted_annotations(arena, *view.served->resource, *metadata));
       row.add("object", partial.build());
       break;
     }

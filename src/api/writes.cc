@@ -5,6 +5,7 @@
 #include "api/admission_webhooks.h"
 #include "api/conversions.h"
 #include "api/escalation.h"
+#include "api/ip_objects.h"
 #include "api/managed.h"
 #include "api/object_codec.h"
 #include "api/plugins.h"
@@ -52,6 +53,12 @@ admission::Operation plugin_operation(AdmissionOperation operation) {
 Result<std::string> body_before_defaults(Call& call, const Value& prepared) {
   if (call.served->custom || call.api.options.embedded_store) return std::string();
   return call.storage().codec().body_of(call.arena, prepared);
+}
+
+// A Service was stored: the objects of the addresses it took and let go follow.
+Task<void> settle_ip_objects(Call& call, ServiceLease::Kept kept, Value service) {
+  co_await make_ip_objects(call, std::move(kept.taken), service);
+  co_await drop_ip_objects(call, std::move(kept.released));
 }
 
 // What was stored, with the revision at which it was.
@@ -226,6 +233,7 @@ Task<Result<UpdateAttempt>> update_once(Call& call, const WriteRequest& request,
       if (!result) co_return write_error(call, result.error());
       if (std::holds_alternative<store::Conflict>(*result)) co_return UpdateAttempt{};
       lease.keep();
+      if (is_service(stored_version)) co_await drop_ip_objects(call, call.api.services->release(live.stored));
     }
     co_return UpdateAttempt{std::move(written)};
   }
@@ -256,8 +264,8 @@ Task<Result<UpdateAttempt>> update_once(Call& call, const WriteRequest& request,
       co_return write_error(call, result.error());
     }
     if (std::holds_alternative<store::Conflict>(*result)) co_return UpdateAttempt{};
-    lease.keep();
     set_revision(arena, storage.codec(), *body, std::get<store::Committed>(*result).revision, written);
+    if (is_service(stored_version)) co_await settle_ip_objects(call, lease.keep(), stored);
     co_return UpdateAttempt{std::move(written)};
   }
   co_return internal_error("unreachable");
@@ -650,8 +658,8 @@ Task<Result<Written>> create_object(Call& call, const WriteOptions& options, Nex
           taken = std::get<store::Conflict>(std::move(*result));
           break;
         }
-        lease.keep();
         set_revision(arena, storage.codec(), *body, std::get<store::Committed>(*result).revision, written);
+        if (is_service(stored_version)) co_await settle_ip_objects(call, lease.keep(), stored);
         co_return written;
       }
     }

@@ -334,13 +334,37 @@ void validate_volume_spec(const Value& spec, const Path& at, FieldErrors& errors
   }
 }
 
+// Sources that honour mount options of the older kind.
+constexpr std::string_view kMountable[] = {"gcePersistentDisk",
+                                           "awsElasticBlockStore",
+                                           "glusterfs",
+                                           "nfs",
+                                           "rbd",
+                                           "quobyte",
+                                           "iscsi",
+                                           "cinder",
+                                           "cephfs",
+                                           "azureFile",
+                                           "vsphereVolume",
+                                           "azureDisk",
+                                           "photonPersistentDisk"};
+
 void validate_volume(Context&, const Value& object, FieldErrors& errors) {
-  validate_volume_spec(sub(object, "spec"), Path("spec"), errors);
+  const Value& spec = sub(object, "spec");
+  validate_volume_spec(spec, Path("spec"), errors);
+  const bool mountable = std::any_of(std::begin(kMountable), std::end(kMountable),
+                                     [&](std::string_view source) { return is_set(spec, source); });
+  constexpr std::string_view kMountOptions = "volume.beta.kubernetes.io/mount-options";
+  if (!mountable && sub(object, "metadata", "annotations").has(kMountOptions)) {
+    errors.forbidden(Path("metadata").child("annotations").child(kMountOptions),
+                     "may not specify mount options for this volume type");
+  }
 }
 
 void validate_volume_update(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
-  validate_volume(context, next, errors);
   const Value &spec = sub(next, "spec"), &before = sub(old, "spec");
+  validate_volume(context, next, errors);
+  validate_volume_spec(spec, Path("spec"), errors);  // Upstream looks twice, and says everything twice.
   MapBuilder now(context.arena), was(context.arena);
   for (const std::string_view key : kSources) {
     Value source = sub(spec, key);

@@ -1,5 +1,7 @@
 // Endpoints and EndpointSlice.
 
+#include <algorithm>
+
 #include "kinds/all.h"
 #include "kinds/ip.h"
 
@@ -126,8 +128,10 @@ void validate_endpoint(const Value& endpoint, std::string_view type, const Path&
     for (size_t i = 0; i < items.size(); ++i) {
       const std::string_view name = items[i].text_at("name");
       const Path here = hints_at.item(hints, i);
-      for (const Value& other : items.first(i)) {
-        if (other.text_at("name") == name) errors.duplicate(here.child("name"), name);
+      const std::span<const Value> before = items.first(i);
+      if (std::any_of(before.begin(), before.end(),
+                      [&](const Value& other) { return other.text_at("name") == name; })) {
+        errors.duplicate(here.child("name"), name);
       }
       errors.invalid_each(here.child("name"), name,
                           hints == "forZones" ? label_value_errors(name) : dns_subdomain_errors(name));

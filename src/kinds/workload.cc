@@ -1,5 +1,7 @@
 #include "kinds/workload.h"
 
+#include <charconv>
+
 #include "codec/quantity.h"
 
 namespace holdfast::kinds {
@@ -20,12 +22,11 @@ int64_t int_or_percent(const Value& value) {
   if (!value.is_string()) return 0;
   std::string_view text = value.as_string();
   if (text.ends_with('%')) text.remove_suffix(1);
+  // Go's Atoi: all digits, with or without a sign, or nothing.
+  if (text.starts_with('+')) text.remove_prefix(1);
   int64_t number = 0;
-  for (const char c : text) {
-    if (c < '0' || c > '9' || number > INT32_MAX) return number;
-    number = number * 10 + (c - '0');
-  }
-  return number;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return end == text.data() + text.size() && error == std::errc() ? number : 0;
 }
 
 void validate_selector(const Value& spec, std::string_view kind, const Path& at, FieldErrors& errors, bool& valid) {

@@ -45,7 +45,34 @@ def options_of_lists_are_refused_in_order(server):
     check(code == 406 and b"(*core.ConfigMapList)" in body, f"{body}")
 
 
+def an_address_has_an_object_while_a_service_holds_it(server):
+    services, addresses = "/api/v1/namespaces/default/services", "/apis/networking.k8s.io/v1/ipaddresses"
+    body = {"metadata": {"name": "one"}, "spec": {"clusterIP": "10.0.0.77", "ports": [{"port": 80}]}}
+    assert send(server, "POST", services, body)[0] == 201
+    code, answer = send(server, "GET", f"{addresses}/10.0.0.77")
+    check(code == 200 and answer["spec"]["parentRef"] == {"resource": "services", "namespace": "default", "name": "one"}, f"{answer}")
+    check(answer["metadata"]["managedFields"][0]["manager"] == "kube-apiserver", f"{answer}")
+    send(server, "DELETE", f"{services}/one")
+    check(send(server, "GET", f"{addresses}/10.0.0.77")[0] == 404, "it goes with the service")
+    taken = {"metadata": {"name": "10.0.0.78"}, "spec": {"parentRef": {"resource": "x", "name": "y"}}}
+    assert send(server, "POST", addresses, taken)[0] == 201
+    body["spec"]["clusterIP"] = "10.0.0.78"
+    code, answer = send(server, "POST", services, body)
+    check(code == 422 and "already allocated" in answer["message"], f"an address that somebody took by hand: {answer}")
+
+
+def deleting_a_job_warns_about_its_pods(server):
+    jobs = "/apis/batch/v1/namespaces/default/jobs"
+    pod = {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "i"}]}}
+    assert send(server, "POST", jobs, {"metadata": {"name": "j"}, "spec": {"template": pod}})[0] == 201
+    _, headers, _ = server.request("DELETE", f"{jobs}/j?dryRun=All")
+    check("child pods are preserved" in (headers.get("Warning") or ""), "a deletion that does not say what to do")
+    _, headers, _ = server.request("DELETE", f"{jobs}/j?propagationPolicy=Background")
+    check(headers.get("Warning") is None, "one that does")
+
+
 if __name__ == "__main__":
     with Server(sys.argv[1]) as server:
-        run_parts(server, [a_patch_cannot_make_an_object_another_kind, options_of_lists_are_refused_in_order])
+        run_parts(server, [a_patch_cannot_make_an_object_another_kind, options_of_lists_are_refused_in_order,
+                           an_address_has_an_object_while_a_service_holds_it, deleting_a_job_warns_about_its_pods])
     finish()

@@ -88,6 +88,7 @@ def text(value):
     value = RANDOM.sub(r'\1<random>', value)
     value = re.sub(r'(resourceVersion|ResourceVersion)(\W+)\d+', r'\1\2<rv>', value)
     value = re.sub(r'in scheme (\\*")[^"\\]*', r'in scheme \1', value)
+    value = re.sub(r'(Too large resource version: \d+, current: )\d+', r'\1<rv>', value)
     value = re.sub(r'in record \(\d+\)', 'in record (<rv>)', value)
     return ADDRESS.sub('<ip>', value)
 
@@ -131,14 +132,17 @@ def comparable(answer):
         head, mark, lines = body['message'].partition('errors:\n')
         body['message'] = pieces(head) + sorted(lines.split('\n')) if mark else pieces(body['message'])
         details = body.get('details')
-        if isinstance(details, dict) and isinstance(details.get('causes'), list):
+        if isinstance(details, dict) and len(details.get('causes') or []) > 1:
             details['causes'] = sorted(details['causes'], key=json.dumps)
+            body['message'] = ''  # It says the same again.
     if isinstance(body, dict) and isinstance(body.get('yaml'), dict):
         body = body['yaml']
-    if isinstance(body, dict) and body.get('kind') == 'Table':
-        for column in body.get('columnDefinitions') or []:
+    for table in [body] + [e.get('object') for e in body if isinstance(e, dict)] if isinstance(body, list) else [body]:
+        if not isinstance(table, dict) or table.get('kind') != 'Table':
+            continue
+        for column in table.get('columnDefinitions') or []:
             column['description'] = ''  # Differs and is written down in docs/differences.md.
-        for row in body.get('rows') or []:
+        for row in table.get('rows') or []:
             row['cells'] = [re.sub(r'^\d+(s|m|m\d+s)$', '<age>', c) if isinstance(c, str) else c for c in row['cells']]
     return {'code': answer['code'], 'type': answer['type'], 'warnings': [text(w) for w in answer['warnings']],
             'body': body}
@@ -165,11 +169,18 @@ def differences(ours, theirs, path=''):
         yield path, ours, theirs
 
 
-def uids(answer):
-    """The uid of each object of an answer, by where it stands."""
+def chosen(answer):
+    """The uid, address and ports that a server gave each object of an answer, in order."""
     body = answer['body']
     objects = [body] + list(body.get('items') or []) if isinstance(body, dict) else []
-    return [(o.get('metadata') or {}).get('uid') for o in objects if isinstance(o, dict) and isinstance(o.get('metadata') or {}, dict)]
+    for o in objects:
+        meta, spec = (o.get('metadata') or {}, o.get('spec') or {}) if isinstance(o, dict) else ({}, {})
+        if isinstance(meta, dict) and meta.get('uid'):
+            yield meta['uid']
+            if isinstance(spec, dict) and o.get('kind') == 'Service':
+                yield spec.get('clusterIP', '') if '.' in spec.get('clusterIP', '') else ''
+                for port in [spec.get('healthCheckNodePort')] + [p.get('nodePort') for p in spec.get('ports') or []]:
+                    yield 'Port": %d' % port if port else ''
 
 
 def with_live(request, answer, remembered, known):
@@ -244,7 +255,7 @@ def main():
                 (request['body'].get('metadata') or {}).pop('resourceVersion', None)  # kube-apiserver writes to them, too.
             pair = [request if p is None else with_live(request, p, r, k) for p, r, k in zip(previous, remembered, (known, {}))]
             answers = both(servers, pair)
-            known.update({t: o for t, o in zip(uids(answers[1]), uids(answers[0])) if t and o})
+            known.update({t: o for t, o in zip(chosen(answers[1]), chosen(answers[0])) if t and o})
             requests_sent += 1
             sent.append(request)
             if request['method'] == 'GET' or previous[0] is None:

@@ -481,7 +481,9 @@ def story_collection(w, name):
     page = yield {'method': 'GET', 'path': kind.path(w.ns) + '?limit=1', 'headers': rng.choice([{}, TABLE, PARTIAL_LIST])}
     if isinstance(page['body'], dict) and (page['body'].get('metadata') or {}).get('continue'):
         for options in rng.sample(['', '&resourceVersion=5', '&resourceVersionMatch=Exact', '&labelSelector=n', '&fieldSelector=metadata.name%3Dx', '&resourceVersion=0'], 2):
-            yield {'method': 'GET', 'path': kind.path(w.ns) + '?limit=1&continue=<continue>' + options}
+            page = yield {'method': 'GET', 'path': kind.path(w.ns) + '?limit=1&continue=<continue>' + options}
+            if not isinstance(page['body'], dict) or not (page['body'].get('metadata') or {}).get('continue'):
+                break
     if 'deletecollection' in kind.verbs:
         yield {'method': 'DELETE', 'path': kind.path(w.ns) + '?' + '&'.join([selectors(w, name)] + rng.choice([[], [], ['dryRun=All'], ['propagationPolicy=Orphan'], ['gracePeriodSeconds=0'], ['limit=1'], ['resourceVersion=0']]))}
         yield {'method': 'GET', 'path': kind.path(w.ns)}
