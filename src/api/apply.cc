@@ -137,6 +137,7 @@ Result<Value> with_converted_numbers(Arena& arena, const types::Type& type, cons
 }
 
 std::string as_single_value(std::string message) {
+  if (message.starts_with("illegal base64 data")) return "error decoding from json: " + message;
   constexpr std::string_view kField = " into Go struct field ";
   const size_t at = message.find(kField);
   if (!message.starts_with("json: cannot unmarshal ") || at == std::string::npos) return message;

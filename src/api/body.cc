@@ -93,11 +93,7 @@ std::string kind_that_is_no_text(const Value& tree) {
 // apiVersion and kind, completed from the URL where they are missing.
 Result<Found> find_kind(const Value& tree, const Expected& expected, std::string_view bytes) {
   if (!tree.is_map() && !tree.is_null()) {
-    return unrecognized(expected,
-                        std::string(kPrefix) + std::string(json_kind(tree)) +
-                            " into Go value of type struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; "
-                            "Kind string \"json:\\\"kind,omitempty\\\"\" }",
-                        bytes);
+    return unrecognized(expected, why_no_object(tree), bytes);
   }
   if (const std::string wrong = kind_that_is_no_text(tree); !wrong.empty()) return unrecognized(expected, wrong, bytes);
   const std::string_view api_version = tree.text_at("apiVersion");
@@ -261,6 +257,12 @@ Result<Value> finish_custom_body(Call& call, const Value& tree, Format format, c
 }
 
 }  // namespace
+
+std::string why_no_object(const Value& tree) {
+  return std::string(kPrefix) + std::string(json_kind(tree)) +
+         " into Go value of type struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string "
+         "\"json:\\\"kind,omitempty\\\"\" }";
+}
 
 std::string why_no_kind(const Value& tree) {
   if (std::string wrong = kind_that_is_no_text(tree); !wrong.empty()) return wrong;

@@ -23,6 +23,8 @@ Expected expected_of(const Call& call);  // Of the subresource, if the call has 
 // Why a document that a patch made cannot be read as what is expected, by its kind and apiVersion, in the words of
 // Kubernetes' decoder. Empty: it can (a missing kind is taken from the URL, a missing apiVersion is not looked at).
 std::string why_another_kind(const Value& tree, const Expected& expected);
+// What Go says of a document that is no object at all.
+std::string why_no_object(const Value& tree);
 // The same for custom resources, which must name their kind; which one is the validation's to tell.
 std::string why_no_kind(const Value& tree);
 

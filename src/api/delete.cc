@@ -1,6 +1,7 @@
 // DELETE of one object and of collections.
 #include <algorithm>
 
+#include "api/body.h"
 #include "api/conversions.h"
 #include "api/deletes.h"
 #include "api/ip_objects.h"
@@ -10,6 +11,7 @@
 #include "api/state.h"
 #include "api/status.h"
 #include "base/api_error.h"
+#include "base/text.h"
 #include "codec/codec.h"
 #include "codec/typed.h"
 #include "crd/crd.h"
@@ -340,6 +342,25 @@ void respond_deleted(Call& call, const Deleted& deleted, const DeleteOptions& op
 
 }  // namespace
 
+namespace {
+
+// DeleteOptions are known in every version, and nothing else is.
+std::string why_no_delete_options(const Value& tree) {
+  constexpr Expected kExpected{"", "v1", "DeleteOptions"};
+  if (!tree.is_map() && !tree.is_null()) return why_no_object(tree);
+  if (tree.text_at("kind") == "Status") return "converting (v1.Status) to (v1.DeleteOptions): unknown conversion";
+  if (const std::string_view kind = tree.text_at("kind"); kind.empty() || kind == "DeleteOptions") {
+    std::string why = why_another_kind(tree, kExpected);
+    return why.starts_with("no kind") ? std::string() : why;
+  }
+  std::string why = why_another_kind(tree, kExpected);
+  if (!why.starts_with("converting")) return why;
+  return "no kind " + go_quote(tree.text_at("kind")) + " is registered for version " +
+         go_quote(tree.text_at("apiVersion")) + " in scheme \"pkg/api/legacyscheme/scheme.go:30\"";
+}
+
+}  // namespace
+
 Result<DeleteOptions> read_delete_options(Call& call, std::string_view bytes) {
   if (bytes.empty()) {
     Result<DeleteOptions> options = parse_delete_options(call.query);
@@ -371,10 +392,7 @@ Result<DeleteOptions> read_delete_options(Call& call, std::string_view bytes) {
     }
   }
   if (!tree) return tree.take_error();
-  const std::string_view kind = tree->text_at("kind");
-  if (!kind.empty() && kind != "DeleteOptions") {
-    return bad_request("decoded object cannot be converted to DeleteOptions");
-  }
+  if (const std::string why = why_no_delete_options(*tree); !why.empty()) return bad_request(why);
   Result<Value> typed = codec::to_typed(call.arena, type, tree->is_null() ? Value::empty_map() : *tree);
   if (!typed) return typed.take_error();
   DeleteOptions options;

@@ -109,7 +109,9 @@ Result<Unit> append_json(const View& view, const ObjectSource& source, bool as_i
   const Form form = view.accepted.form;
   codec::Shape shape;
   if (!view.drop.empty()) shape.drop = &view.drop;
-  shape.metadata_only = form != Form::Object && view.accepted.meta_version == "v1";
+  // Where annotations are left out of metadata, it takes a tree.
+  shape.metadata_only = form != Form::Object && view.accepted.meta_version == "v1" &&
+                        !(view.served->resource->group == "apps" && view.served->resource->kind == "DaemonSet");
   if (is_stored_version(view) && !view.served->custom && form != Form::Table &&
       (form == Form::Object || shape.metadata_only)) {
     const auto transcode = [&](std::string_view body) -> Result<Unit> {

@@ -116,8 +116,15 @@ Task<Result<NextObject>> patch_scale_live(Call& call, const WriteOptions& option
   const ScaleLive& before = *known;
   Result<Value> patched = apply_patch(call.arena, patch, before.scale, scale_type());
   if (!patched) co_return patched.take_error();
-  Result<Value> scale =
-      typed_from_patch(call, patch, *patched, [&] { return *patched; }, scale_type(), options.field_validation);
+  const auto shown = [&] {
+    if (patch.sees_ownership) return *patched;
+    Result<Value> again = apply_patch(
+        call.arena, patch, with_visible_ownership(call.arena, before.scale, before.managed, false), scale_type());
+    return again ? *again : *patched;
+  };
+  Result<Value> scale = typed_from_patch(call, patch, *patched, shown, scale_type(), options.field_validation);
+  if (!scale) co_return scale.take_error();
+  scale = with_request_namespace(call, *scale);
   if (!scale) co_return scale.take_error();
   Result<Unit> named = check_name(call, *scale);
   if (!named) co_return named.take_error();

@@ -89,17 +89,17 @@ bool ServicePools::is_taken(const std::string& ip) const {
   return snapshot && snapshot->find(ip_objects_->short_key("", ip));
 }
 
-std::string ServicePools::why_not_ip(std::string_view ip) const {
+std::string ServicePools::why_not_ip(std::string_view ip, bool dry_run) const {
   const uint32_t address = address_of(ip);
   if (address <= base_ || address - base_ >= count_ - 1) {
     return "provided IP is not in the valid range. The range of valid IPs is " + cidr_;
   }
-  if (is_taken(std::string(ip))) return "provided IP is already allocated";
+  if (!dry_run && is_taken(std::string(ip))) return "provided IP is already allocated";
   return {};
 }
 
 Result<ServiceLease> ServicePools::take(kinds::Context& context, Draft::Node service,
-                                        const kinds::ServiceClaims& claims) {
+                                        const kinds::ServiceClaims& claims, bool dry_run) {
   ServiceLease lease;
   std::vector<std::string> ips;
   std::vector<int32_t> ports;
@@ -110,7 +110,7 @@ Result<ServiceLease> ServicePools::take(kinds::Context& context, Draft::Node ser
     for (size_t i = 0; i < claims.ips.size() && !refused; ++i) {
       std::string ip(claims.ips[i].wanted);
       if (!ip.empty()) {
-        if (const std::string why = why_not_ip(ip); !why.empty()) {
+        if (const std::string why = why_not_ip(ip, dry_run); !why.empty()) {
           refused = kinds::ip_refused(service.value(), claims, i, why);
         }
       } else {
@@ -128,7 +128,7 @@ Result<ServiceLease> ServicePools::take(kinds::Context& context, Draft::Node ser
         if (ip.empty()) refused = kinds::ip_refused(service.value(), claims, i, "range is full");
       }
       if (refused) break;
-      ips_.insert(ip);
+      if (ips_.insert(ip).second) lease.ips_.push_back(ip);  // A dry run may find it taken.
       ips.push_back(std::move(ip));
     }
     for (size_t i = 0; i < claims.ports.size() && !refused; ++i) {
@@ -155,7 +155,6 @@ Result<ServiceLease> ServicePools::take(kinds::Context& context, Draft::Node ser
       ports.push_back(port);
     }
     lease.pools_ = this;
-    lease.ips_ = ips;
     lease.ports_ = ports;
     for (const std::string_view ip : claims.released_ips) lease.released_ips_.emplace_back(ip);
     lease.released_ports_ = claims.released_ports;
@@ -165,16 +164,17 @@ Result<ServiceLease> ServicePools::take(kinds::Context& context, Draft::Node ser
   return lease;
 }
 
-Result<ServiceLease> ServicePools::lease_create(kinds::Context& context, Draft::Node service) {
+Result<ServiceLease> ServicePools::lease_create(kinds::Context& context, Draft::Node service, bool dry_run) {
   Result<kinds::ServiceClaims> claims = kinds::claims_of_create(context, service);
   if (!claims) return claims.take_error();
-  return take(context, service, *claims);
+  return take(context, service, *claims, dry_run);
 }
 
-Result<ServiceLease> ServicePools::lease_update(kinds::Context& context, Draft::Node service, const Value& old) {
+Result<ServiceLease> ServicePools::lease_update(kinds::Context& context, Draft::Node service, const Value& old,
+                                                bool dry_run) {
   Result<kinds::ServiceClaims> claims = kinds::claims_of_update(context, service, old);
   if (!claims) return claims.take_error();
-  return take(context, service, *claims);
+  return take(context, service, *claims, dry_run);
 }
 
 std::vector<std::string> ServicePools::release(const Value& service) {

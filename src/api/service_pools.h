@@ -57,18 +57,20 @@ class ServicePools {
 
   std::span<const std::string_view> families() const { return families_; }
 
-  // Completes the service and fills in what it gets. Before prepare.
-  Result<ServiceLease> lease_create(kinds::Context& context, Draft::Node service);
-  Result<ServiceLease> lease_update(kinds::Context& context, Draft::Node service, const Value& old);
+  // Completes the service and fills in what it gets. Before prepare. A dry run does not ask whether an address is free,
+  // as upstream's does not.
+  Result<ServiceLease> lease_create(kinds::Context& context, Draft::Node service, bool dry_run);
+  Result<ServiceLease> lease_update(kinds::Context& context, Draft::Node service, const Value& old, bool dry_run);
   // A service was deleted. Gives its addresses.
   std::vector<std::string> release(const Value& service);
 
  private:
   friend class ServiceLease;
-  Result<ServiceLease> take(kinds::Context& context, Draft::Node service, const kinds::ServiceClaims& claims);
+  Result<ServiceLease> take(kinds::Context& context, Draft::Node service, const kinds::ServiceClaims& claims,
+                            bool dry_run);
   void load();  // Under the lock.
   bool is_taken(const std::string& ip) const;
-  std::string why_not_ip(std::string_view ip) const;
+  std::string why_not_ip(std::string_view ip, bool dry_run) const;
 
   const std::string cidr_;
   uint32_t base_ = 0, count_ = 0;  // Of addresses, network and broadcast included.

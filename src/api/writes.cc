@@ -185,8 +185,9 @@ Task<Result<UpdateAttempt>> update_once(Call& call, const WriteRequest& request,
   draft.root().child("metadata").remove("managedFields");
   draft.root().child("metadata").set("resourceVersion", Value::string(arena, std::to_string(live.revision.value)));
   ServiceLease lease;
-  if (is_service(stored_version)) {
-    Result<ServiceLease> taken = call.api.services->lease_update(context, draft.root(), live.stored);
+  if (is_service(stored_version) && request.endpoint == kinds::Endpoint::Main) {
+    Result<ServiceLease> taken =
+        call.api.services->lease_update(context, draft.root(), live.stored, request.options.dry_run);
     if (!taken) co_return taken.take_error();
     lease = std::move(*taken);
   }
@@ -596,7 +597,7 @@ Task<Result<Written>> create_object(Call& call, const WriteOptions& options, Nex
     }
     ServiceLease lease;
     if (is_service(stored_version)) {
-      Result<ServiceLease> taken = call.api.services->lease_create(context, draft.root());
+      Result<ServiceLease> taken = call.api.services->lease_create(context, draft.root(), options.dry_run);
       if (!taken) co_return taken.take_error();
       lease = std::move(*taken);
     }

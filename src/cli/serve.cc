@@ -266,7 +266,19 @@ Command add_serve(CLI::App& app) {
       option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     }
   }
-  return [flags] { return serve(*flags); };
+  return [flags, c] {
+    for (const CLI::Option* option : c->get_options()) {
+      const std::string name = option->get_single_name();
+      if (name == "help") continue;
+      std::string value = option->get_default_str();
+      if (option->count() > 0) {
+        value.clear();
+        for (const std::string& given : option->results()) value += (value.empty() ? "" : ",") + given;
+      }
+      flags->options.flags.emplace_back(name, std::move(value));
+    }
+    return serve(*flags);
+  };
 }
 
 Command add_kubeconfig(CLI::App& app) {

@@ -1,5 +1,7 @@
 // ConfigMap and Secret.
 
+#include <optional>
+
 #include "base/base64.h"
 #include "codec/json.h"
 #include "kinds/all.h"
@@ -137,6 +139,96 @@ void validate_secret_update(Context& context, const Value& next, const Value& ol
   validate_secret(context, next, errors);
 }
 
+// --- What a TLS secret holds, as far as its PEM blocks tell ---
+
+struct PemBlock {
+  std::string_view type;
+  std::string der;
+};
+
+// The next block whose lines are base64; what is no block is passed over.
+std::optional<PemBlock> next_block(std::string_view& text) {
+  constexpr std::string_view kBegin = "-----BEGIN ", kEnd = "-----END ", kDashes = "-----";
+  while (true) {
+    const size_t begin = text.find(kBegin);
+    if (begin == std::string_view::npos) return std::nullopt;
+    text.remove_prefix(begin + kBegin.size());
+    const size_t dashes = text.find(kDashes);
+    if (dashes == std::string_view::npos) return std::nullopt;
+    const std::string_view type = text.substr(0, dashes);
+    const std::string_view inside = text.substr(dashes + kDashes.size());
+    const size_t end = inside.find(std::string(kEnd) + std::string(type) + std::string(kDashes));
+    if (type.find('\n') != std::string_view::npos || end == std::string_view::npos) continue;
+    std::string lines;
+    for (const char c : inside.substr(0, end)) {
+      if (c != '\n' && c != '\r' && c != ' ' && c != '\t') lines += c;
+    }
+    std::optional<std::string> der = base64_decode(lines);
+    if (!der) continue;
+    text = inside.substr(end + kEnd.size() + type.size() + kDashes.size());
+    return PemBlock{type, std::move(*der)};
+  }
+}
+
+std::string bracketed(const std::vector<std::string_view>& types) {
+  std::string out;
+  for (const std::string_view type : types) out += (out.empty() ? "" : " ") + std::string(type);
+  return "[" + out + "]";
+}
+
+// Go's tls.X509KeyPair, up to the certificate's first byte: whether the key belongs to it is not looked at.
+std::string why_no_key_pair(std::string_view certificates, std::string_view keys) {
+  std::vector<std::string_view> skipped;
+  std::optional<PemBlock> certificate;
+  while (!certificate) {
+    std::optional<PemBlock> block = next_block(certificates);
+    if (!block) break;
+    if (block->type == "CERTIFICATE") {
+      certificate = std::move(block);
+    } else {
+      skipped.push_back(block->type);
+    }
+  }
+  if (!certificate) {
+    if (skipped.empty()) return "tls: failed to find any PEM data in certificate input";
+    if (skipped.size() == 1 && skipped[0].ends_with("PRIVATE KEY")) {
+      return "tls: failed to find certificate PEM data in certificate input, but did find a private key; PEM inputs "
+             "may have been switched";
+    }
+    return "tls: failed to find \"CERTIFICATE\" PEM block in certificate input after skipping PEM blocks of the "
+           "following types: " +
+           bracketed(skipped);
+  }
+  skipped.clear();
+  while (true) {
+    const std::optional<PemBlock> block = next_block(keys);
+    if (block && (block->type == "PRIVATE KEY" || block->type.ends_with(" PRIVATE KEY"))) break;
+    if (block) {
+      skipped.push_back(block->type);
+      continue;
+    }
+    if (skipped.empty()) return "tls: failed to find any PEM data in key input";
+    if (skipped.size() == 1 && skipped[0] == "CERTIFICATE") {
+      return "tls: found a certificate rather than a key in the PEM for the private key";
+    }
+    return "tls: failed to find PEM block with type ending in \"PRIVATE KEY\" in key input after skipping PEM blocks "
+           "of "
+           "the following types: " +
+           bracketed(skipped);
+  }
+  constexpr char kSequence = 0x30;
+  if (certificate->der.empty() || certificate->der.front() != kSequence) return "x509: malformed certificate";
+  return {};
+}
+
+void warn_secret(Context&, const Value& secret, const Value*, std::vector<std::string>& texts) {
+  if (secret.text_at("type") != "kubernetes.io/tls") return;
+  const std::optional<std::string> certificates = base64_decode(secret.text_at("data", "tls.crt"));
+  const std::optional<std::string> keys = base64_decode(secret.text_at("data", "tls.key"));
+  if (!certificates || !keys) return;
+  if (std::string why = why_no_key_pair(*certificates, *keys); !why.empty()) texts.push_back(std::move(why));
+}
+
 }  // namespace
 
 const Hooks kConfigMapHooks = {
@@ -144,6 +236,7 @@ const Hooks kConfigMapHooks = {
 const Hooks kSecretHooks = {.update_checks = {.whole = 1},
                             .defaults = default_secret,
                             .validate = validate_secret,
-                            .validate_update = validate_secret_update};
+                            .validate_update = validate_secret_update,
+                            .warn = warn_secret};
 
 }  // namespace holdfast::kinds

@@ -1,6 +1,9 @@
 // resource.k8s.io: claims for devices and what drivers publish.
 
+#include <algorithm>
+
 #include "kinds/all.h"
+#include "kinds/pod.h"
 
 namespace holdfast::kinds {
 namespace {
@@ -36,6 +39,94 @@ void default_slice(Arena& arena, const types::Resource&, Draft::Node object) {
   }
 }
 
+using Items = std::span<const Value>;
+
+std::string_view text_of(const Value& value) { return value.is_string() ? value.as_string() : std::string_view{}; }
+
+std::string lower_case(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+  return out;
+}
+
+// Each item, or the refusal of a list that is too long as a whole.
+template <class Check>
+void validate_list(Items items, int64_t most, const Path& at, FieldErrors& errors, Check check) {
+  if (static_cast<int64_t>(items.size()) > most) return errors.too_many(at, static_cast<int64_t>(items.size()), most);
+  for (size_t i = 0; i < items.size(); ++i) check(items[i], at.index(i));
+}
+
+void refuse_duplicates(Items items, std::string_view key, const Path& at, FieldErrors& errors) {
+  const auto name_of = [&](const Value& item) { return key.empty() ? text_of(item) : item.text_at(key); };
+  for (size_t i = 1; i < items.size(); ++i) {
+    for (const Value& other : items.first(i)) {
+      if (name_of(other) != name_of(items[i])) continue;
+      errors.duplicate(at.index(i), name_of(items[i]));
+      break;
+    }
+  }
+}
+
+// Drivers are compared without regard to case.
+void validate_driver_name(std::string_view driver, const Path& at, FieldErrors& errors) {
+  if (driver.empty()) return errors.required(at);
+  if (driver.size() > 63) errors.too_long(at, 63);
+  errors.invalid_each(at, driver, dns_subdomain_errors(lower_case(driver)));
+}
+
+void validate_identifier(std::string_view id, const Path& at, FieldErrors& errors) {
+  if (id.size() > 32) errors.too_long(at, 32);
+  errors.invalid_each(at, id, c_identifier_errors(id));
+}
+
+// "model" or "example.com/model".
+void validate_attribute_name(std::string_view name, const Path& at, FieldErrors& errors) {
+  const size_t slash = name.find('/');
+  if (slash == std::string_view::npos) return validate_identifier(name, at, errors);
+  const std::string_view domain = name.substr(0, slash), rest = name.substr(slash + 1);
+  if (rest.find('/') != std::string_view::npos) return;  // Upstream has nothing to say about more than one.
+  if (domain.empty()) {
+    errors.invalid(at, "", "the domain must not be empty");
+  } else {
+    validate_driver_name(domain, at, errors);
+  }
+  if (rest.empty()) {
+    errors.invalid(at, "", "the name must not be empty");
+  } else {
+    validate_identifier(rest, at, errors);
+  }
+}
+
+void validate_full_attribute_name(std::string_view name, const Path& at, FieldErrors& errors) {
+  validate_attribute_name(name, at, errors);
+  if (name.find('/') == std::string_view::npos) {
+    errors.invalid(at, name, "a fully qualified name must be a domain and a name separated by a slash");
+  }
+}
+
+void validate_selectors(const Value& holder, const Path& at, FieldErrors& errors) {
+  validate_list(holder.items_at("selectors"), 32, at.child("selectors"), errors,
+                [&](const Value& item, const Path& here) {
+                  if (!is_set(item, "cel")) errors.required(here.child("cel"));
+                });
+}
+
+void validate_toleration(const Value& toleration, const Path& at, FieldErrors& errors) {
+  const std::string_view key = toleration.text_at("key"), op = toleration.text_at("operator");
+  const std::string_view value = toleration.text_at("value"), effect = toleration.text_at("effect");
+  if (!key.empty()) errors.invalid_each(at.child("key"), key, qualified_name_errors(key));
+  if (op == "Exists") {
+    if (!value.empty()) errors.invalid(at.child("value"), value, "must be empty for operator `Exists`");
+  } else if (op == "Equal") {
+    errors.invalid_each(at.child("value"), value, label_value_errors(value));
+  } else if (op.empty()) {
+    errors.required(at.child("operator"));
+  } else {
+    errors.not_supported(at.child("operator"), op, {"Equal", "Exists"});
+  }
+  if (!effect.empty()) validate_enum(toleration, "effect", {"NoExecute", "NoSchedule", "None"}, at, errors);
+}
+
 void validate_request(const Value& request, const Path& at, FieldErrors& errors) {
   const std::string_view mode = request.text_at("allocationMode"), name = request.text_at("deviceClassName");
   if (name.empty()) {
@@ -43,6 +134,7 @@ void validate_request(const Value& request, const Path& at, FieldErrors& errors)
   } else {
     errors.invalid_each(at.child("deviceClassName"), name, dns_subdomain_errors(name));
   }
+  validate_selectors(request, at, errors);
   const int64_t count = request.int_at_or(0, "count");
   if (mode == "ExactCount") {
     if (count <= 0) errors.invalid(at.child("count"), count, kNotPositive);
@@ -51,65 +143,117 @@ void validate_request(const Value& request, const Path& at, FieldErrors& errors)
   } else {
     errors.not_supported(at.child("allocationMode"), mode, {"All", "ExactCount"});
   }
-}
-
-void validate_driver(const Value& holder, const Path& at, FieldErrors& errors) {
-  const std::string_view driver = holder.text_at("driver");
-  if (driver.empty()) return errors.required(at.child("driver"));
-  if (driver.size() > 63) errors.too_long(at.child("driver"), 63);
-  errors.invalid_each(at.child("driver"), driver, dns_subdomain_errors(driver));
+  const Items tolerations = request.items_at("tolerations");
+  for (size_t i = 0; i < tolerations.size(); ++i)
+    validate_toleration(tolerations[i], at.item("tolerations", i), errors);
 }
 
 void validate_configuration(const Value& config, const Path& at, FieldErrors& errors) {
   if (!is_set(config, "opaque")) return errors.required(at.child("opaque"));
-  validate_driver(sub(config, "opaque"), at.child("opaque"), errors);
+  const Value& opaque = sub(config, "opaque");
+  const Path here = at.child("opaque");
+  validate_driver_name(opaque.text_at("driver"), here.child("driver"), errors);
+  const Value& parameters = sub(opaque, "parameters");
+  if (parameters.is_null()) {
+    errors.required(here.child("parameters"));
+  } else if (!parameters.is_map() && !(parameters.is_raw() && parameters.raw_json().starts_with('{'))) {
+    errors.invalid(here.child("parameters"), "<value omitted>", "must be a valid JSON object");
+  }
 }
 
 void validate_device_class(Context&, const Value& object, FieldErrors& errors) {
   const Path at("spec");
-  const std::span<const Value> selectors = object.items_at("spec", "selectors");
-  for (size_t i = 0; i < selectors.size(); ++i) {
-    if (!is_set(selectors[i], "cel")) errors.required(at.item("selectors", i).child("cel"));
+  const Value& spec = sub(object, "spec");
+  validate_selectors(spec, at, errors);
+  validate_list(spec.items_at("config"), 32, at.child("config"), errors,
+                [&](const Value& item, const Path& here) { validate_configuration(item, here, errors); });
+  if (is_set(spec, "extendedResourceName") && !is_extended_resource(spec.text_at("extendedResourceName"))) {
+    errors.invalid(at.child("extendedResourceName"), spec.text_at("extendedResourceName"),
+                   "must be a valid extended resource name");
   }
-  const std::span<const Value> configs = object.items_at("spec", "config");
-  for (size_t i = 0; i < configs.size(); ++i) validate_configuration(configs[i], at.item("config", i), errors);
 }
 
-void validate_claim_spec(const Value& spec, const Path& at, FieldErrors& errors) {
-  const std::span<const Value> requests = spec.items_at("devices", "requests");
-  const Path devices = at.child("devices");
-  if (requests.size() > 32) errors.too_many(devices.child("requests"), static_cast<int64_t>(requests.size()), 32);
-  for (size_t i = 0; i < requests.size(); ++i) {
-    const Path here = devices.item("requests", i);
-    const std::string_view name = requests[i].text_at("name");
-    errors.invalid_each(here.child("name"), name, dns_label_errors(name));
-    if (!name.empty()) {
-      for (const Value& other : requests.first(i)) {
-        if (other.text_at("name") == name) errors.duplicate(here, name);
-      }
-    }
-    const bool exactly = is_set(requests[i], "exactly"), first = !is_empty(requests[i], "firstAvailable");
-    if (exactly == first) {
-      if (exactly) {
-        errors.invalid(here, Shown::nothing(),
-                       "exactly one of `exactly` or `firstAvailable` is required, but multiple fields are set");
-      } else {
-        errors.required(here, "exactly one of `exactly` or `firstAvailable` is required");
-      }
-    }
-    if (exactly) validate_request(sub(requests[i], "exactly"), here.child("exactly"), errors);
-    const std::span<const Value> alternatives = requests[i].items_at("firstAvailable");
-    for (size_t j = 0; j < alternatives.size(); ++j) {
-      const Path alternative = here.item("firstAvailable", j);
-      const std::string_view own = alternatives[j].text_at("name");
-      errors.invalid_each(alternative.child("name"), own, dns_label_errors(own));
-      validate_request(alternatives[j], alternative, errors);
+// "request" or "request/alternative".
+bool names_request(std::string_view name, Items requests) {
+  const size_t slash = name.find('/');
+  for (const Value& request : requests) {
+    if (request.text_at("name") == name) return true;
+    if (slash == std::string_view::npos || request.text_at("name") != name.substr(0, slash)) continue;
+    for (const Value& alternative : request.items_at("firstAvailable")) {
+      if (alternative.text_at("name") == name.substr(slash + 1)) return true;
     }
   }
+  return false;
+}
+
+void validate_request_references(const Value& holder, Items requests, const Path& at, FieldErrors& errors) {
+  constexpr std::string_view kNoRequest =
+      "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'";
+  const Items names = holder.items_at("requests");
+  const Path list = at.child("requests");
+  validate_list(names, 32, list, errors, [&](const Value& item, const Path& here) {
+    const std::string_view name = text_of(item);
+    if (std::count(name.begin(), name.end(), '/') > 1) return errors.invalid(here, name, kNoRequest);
+    const size_t slash = name.find('/');
+    const std::string_view first = name.substr(0, slash);
+    errors.invalid_each(here, first, dns_label_errors(first));
+    if (slash != std::string_view::npos) {
+      errors.invalid_each(here, name.substr(slash + 1), dns_label_errors(name.substr(slash + 1)));
+    }
+    if (!names_request(name, requests)) errors.invalid(here, name, kNoRequest);
+  });
+  if (names.size() <= 32) refuse_duplicates(names, {}, list, errors);
+}
+
+void validate_device_request(const Value& request, const Path& at, FieldErrors& errors) {
+  const std::string_view name = request.text_at("name");
+  errors.invalid_each(at.child("name"), name, dns_label_errors(name));
+  const bool exactly = is_set(request, "exactly"), first = !is_empty(request, "firstAvailable");
+  if (!exactly && !first) return errors.required(at, "exactly one of `exactly` or `firstAvailable` is required");
+  if (exactly && first) {
+    return errors.invalid(at, Shown::nothing(),
+                          "exactly one of `exactly` or `firstAvailable` is required, but multiple fields are set");
+  }
+  if (exactly) return validate_request(sub(request, "exactly"), at.child("exactly"), errors);
+  const Items alternatives = request.items_at("firstAvailable");
+  const Path list = at.child("firstAvailable");
+  validate_list(alternatives, 8, list, errors, [&](const Value& alternative, const Path& here) {
+    const std::string_view own = alternative.text_at("name");
+    errors.invalid_each(here.child("name"), own, dns_label_errors(own));
+    validate_request(alternative, here, errors);
+  });
+  if (alternatives.size() <= 8) refuse_duplicates(alternatives, "name", list, errors);
+}
+
+void validate_device_claim(const Value& spec, const Path& at, FieldErrors& errors) {
+  const Value& claim = sub(spec, "devices");
+  const Items requests = claim.items_at("requests");
+  const Path devices = at.child("devices"), list = devices.child("requests");
+  validate_list(requests, 32, list, errors,
+                [&](const Value& request, const Path& here) { validate_device_request(request, here, errors); });
+  if (requests.size() <= 32) refuse_duplicates(requests, "name", list, errors);
+  const auto constraint = [&](const Value& item, const Path& here) {
+    validate_request_references(item, requests, here, errors);
+    if (is_set(item, "matchAttribute")) {
+      validate_full_attribute_name(item.text_at("matchAttribute"), here.child("matchAttribute"), errors);
+    } else if (is_set(item, "distinctAttribute")) {
+      validate_full_attribute_name(item.text_at("distinctAttribute"), here.child("distinctAttribute"), errors);
+    } else {
+      errors.required(here,
+                      "exactly one of \"matchAttribute\" or \"distinctAttribute\" is required, but multiple fields are "
+                      "set");
+    }
+  };
+  validate_list(claim.items_at("constraints"), 32, devices.child("constraints"), errors, constraint);
+  validate_list(claim.items_at("config"), 32, devices.child("config"), errors,
+                [&](const Value& item, const Path& here) {
+                  validate_request_references(item, requests, here, errors);
+                  validate_configuration(item, here, errors);
+                });
 }
 
 void validate_claim(Context&, const Value& object, FieldErrors& errors) {
-  validate_claim_spec(sub(object, "spec"), Path("spec"), errors);
+  validate_device_claim(sub(object, "spec"), Path("spec"), errors);
 }
 
 void validate_claim_update(Context&, const Value& next, const Value& old, FieldErrors& errors) {
@@ -152,7 +296,7 @@ void validate_claim_template(Context&, const Value& object, FieldErrors& errors)
       errors.forbidden(at.child("metadata").child(member.key), "cannot be set");
     }
   }
-  validate_claim_spec(sub(object, "spec", "spec"), at.child("spec"), errors);
+  validate_device_claim(sub(object, "spec", "spec"), at.child("spec"), errors);
 }
 void validate_claim_template_update(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
   validate_claim_template(context, next, errors);
@@ -162,54 +306,231 @@ void validate_claim_template_update(Context& context, const Value& next, const V
   }
 }
 
-void validate_slice(Context&, const Value& object, FieldErrors& errors) {
+// semver.org, 2.0.0.
+bool is_version(std::string_view text) {
+  const auto digits = [](std::string_view part) {
+    return !part.empty() && part.find_first_not_of("0123456789") == std::string_view::npos;
+  };
+  const auto number = [&](std::string_view part) { return digits(part) && (part.size() == 1 || part.front() != '0'); };
+  constexpr std::string_view kWord = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-";
+  const auto words = [&](std::string_view parts, bool release) {
+    while (true) {
+      const size_t dot = parts.find('.');
+      const std::string_view part = parts.substr(0, dot);
+      if (part.empty() || part.find_first_not_of(kWord) != std::string_view::npos) return false;
+      if (release && digits(part) && !number(part)) return false;
+      if (dot == std::string_view::npos) return true;
+      parts.remove_prefix(dot + 1);
+    }
+  };
+  if (const size_t plus = text.find('+'); plus != std::string_view::npos) {
+    if (!words(text.substr(plus + 1), false)) return false;
+    text = text.substr(0, plus);
+  }
+  if (const size_t dash = text.find('-'); dash != std::string_view::npos) {
+    if (!words(text.substr(dash + 1), true)) return false;
+    text = text.substr(0, dash);
+  }
+  const size_t first = text.find('.'), second = text.find('.', first + 1);
+  if (first == std::string_view::npos || second == std::string_view::npos) return false;
+  return number(text.substr(0, first)) && number(text.substr(first + 1, second - first - 1)) &&
+         number(text.substr(second + 1));
+}
+
+void validate_attribute(const Value& attribute, const Path& at, FieldErrors& errors) {
+  size_t values = 0;
+  for (const std::string_view key : {"bool", "int", "string", "version"}) values += is_set(attribute, key);
+  if (is_set(attribute, "string") && attribute.text_at("string").size() > 64) errors.too_long(at.child("string"), 64);
+  if (is_set(attribute, "version")) {
+    const std::string_view version = attribute.text_at("version");
+    if (!is_version(version)) {
+      errors.invalid(at.child("version"), version, "must be a string compatible with semver.org spec 2.0.0");
+    }
+    if (version.size() > 64) errors.too_long(at.child("version"), 64);
+  }
+  if (values == 0) errors.invalid(at, "", "exactly one value must be specified");
+  if (values > 1) {
+    errors.invalid(at, shown_internal(type_named("resource/v1.DeviceAttribute"), &attribute),
+                   "exactly one value must be specified");
+  }
+}
+
+void validate_taint(const Value& taint, const Path& at, FieldErrors& errors) {
+  const std::string_view key = taint.text_at("key"), value = taint.text_at("value");
+  errors.invalid_each(at.child("key"), key, qualified_name_errors(key));
+  if (!value.empty()) errors.invalid_each(at.child("value"), value, label_value_errors(value));
+  if (taint.text_at("effect").empty()) {
+    errors.required(at.child("effect"));
+  } else {
+    validate_enum(taint, "effect", {"NoExecute", "NoSchedule", "None"}, at, errors);
+  }
+}
+
+// The texts of what is set, as upstream lists them: {`nodeName`, `allNodes`}.
+std::string set_fields(const std::vector<std::string_view>& names) {
+  std::string out;
+  for (const std::string_view name : names) out += (out.empty() ? "`" : ", `") + std::string(name) + "`";
+  return "{" + out + "}";
+}
+
+void validate_only_true(const Value& holder, std::string_view key, std::vector<std::string_view>& set, const Path& at,
+                        FieldErrors& errors) {
+  if (!is_set(holder, key)) return;
+  if (is_true(holder, key)) return set.push_back(key);
+  errors.invalid(at.child(key), sub(holder, key), "must be either unset or set to true");
+}
+
+void validate_device_place(const Value& device, bool by_device, const Path& at, FieldErrors& errors) {
+  if (!by_device) {
+    if (is_set(device, "nodeName") || is_set(device, "nodeSelector") || is_set(device, "allNodes")) {
+      errors.invalid(at, Shown::nothing(),
+                     "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set to "
+                     "true in the ResourceSlice spec");
+    }
+    return;
+  }
+  constexpr std::string_view kOne =
+      "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` is set to "
+      "true in the ResourceSlice spec";
+  std::vector<std::string_view> set;
+  if (is_set(device, "nodeName")) {
+    const std::string_view node = device.text_at("nodeName");
+    if (node.empty()) {
+      errors.invalid(at.child("nodeName"), node, "must not be empty");
+    } else {
+      set.push_back("nodeName");
+      errors.invalid_each(at.child("nodeName"), node, dns_subdomain_errors(node));
+    }
+  }
+  if (is_set(device, "nodeSelector")) {
+    set.push_back("nodeSelector");
+    validate_node_selector(sub(device, "nodeSelector"), at.child("nodeSelector"), errors);
+  }
+  validate_only_true(device, "allNodes", set, at, errors);
+  if (set.empty()) errors.required(at, kOne);
+  if (set.size() > 1) errors.invalid(at, set_fields(set), kOne);
+}
+
+void validate_device(const Value& device, bool by_device, const Path& at, FieldErrors& errors) {
+  const std::string_view name = device.text_at("name");
+  errors.invalid_each(at.child("name"), name, dns_label_errors(name));
+  const std::span<const Member> attributes = device.members_at("attributes"), capacity = device.members_at("capacity");
+  if (const size_t count = attributes.size() + capacity.size(); count > 32) {
+    errors.invalid(at, static_cast<int64_t>(count), "the total number of attributes and capacities must not exceed 32");
+  }
+  for (const Member& attribute : attributes) {
+    const Path list = at.child("attributes"), here = list.key(attribute.key);
+    validate_attribute_name(attribute.key, here, errors);
+    validate_attribute(attribute.value, here, errors);
+  }
+  for (const Member& amount : capacity) {
+    const Path list = at.child("capacity");
+    validate_attribute_name(amount.key, list.key(amount.key), errors);
+  }
+  validate_list(device.items_at("taints"), 16, at.child("taints"), errors,
+                [&](const Value& taint, const Path& here) { validate_taint(taint, here, errors); });
+  validate_device_place(device, by_device, at, errors);
+}
+
+void validate_pool(const Value& pool, const Path& at, FieldErrors& errors) {
+  const std::string_view name = pool.text_at("name");
+  if (name.empty()) {
+    errors.required(at.child("name"));
+  } else {
+    if (name.size() > 253) errors.too_long(at.child("name"), 253);
+    for (size_t from = 0; from <= name.size();) {
+      const size_t slash = std::min(name.find('/', from), name.size());
+      const std::string_view part = name.substr(from, slash - from);
+      errors.invalid_each(at.child("name"), part, dns_subdomain_errors(part));
+      from = slash + 1;
+    }
+  }
+  if (const int64_t count = pool.int_at_or(0, "resourceSliceCount"); count <= 0) {
+    errors.invalid(at.child("resourceSliceCount"), count, kNotPositive);
+  }
+  if (const int64_t number = pool.int_at_or(0, "generation"); number < 0) {
+    errors.invalid(at.child("generation"), number, kNegative);
+  }
+}
+
+void validate_slice_spec(const Value& spec, const Value* before, FieldErrors& errors) {
   const Path at("spec");
-  const Value& spec = sub(object, "spec");
-  const std::string_view pool = spec.text_at("pool", "name");
-  validate_driver(spec, at, errors);
-  if (pool.empty()) errors.required(at.child("pool.name"));
-  if (spec.int_at_or(0, "pool", "resourceSliceCount") <= 0) {
-    errors.invalid(at.child("pool.resourceSliceCount"), spec.int_at_or(0, "pool", "resourceSliceCount"), kNotPositive);
+  validate_driver_name(spec.text_at("driver"), at.child("driver"), errors);
+  validate_pool(sub(spec, "pool"), at.child("pool"), errors);
+  if (before != nullptr) {
+    if (spec.text_at("pool", "name") != before->text_at("pool", "name")) {
+      errors.invalid(at.child("pool.name"), spec.text_at("pool", "name"), kImmutable);
+    }
+    if (spec.text_at("driver") != before->text_at("driver")) {
+      errors.invalid(at.child("driver"), spec.text_at("driver"), kImmutable);
+    }
+    if (!equal(sub(spec, "nodeName"), sub(*before, "nodeName"))) {
+      errors.invalid(at.child("nodeName"), spec.find("nodeName"), kImmutable);
+    }
   }
-  if (spec.int_at_or(0, "pool", "generation") < 0) {
-    errors.invalid(at.child("pool.generation"), spec.int_at_or(0, "pool", "generation"), kNegative);
+  constexpr std::string_view kOne =
+      "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required";
+  std::vector<std::string_view> set;
+  if (is_set(spec, "nodeName")) {
+    const std::string_view node = spec.text_at("nodeName");
+    if (node.empty()) {
+      errors.invalid(at.child("nodeName"), node, "must be either unset or set to a non-empty string");
+    } else {
+      set.push_back("nodeName");
+      errors.invalid_each(at.child("nodeName"), node, dns_subdomain_errors(node));
+    }
   }
-  size_t places = 0;
-  for (const std::string_view key : {"nodeName", "nodeSelector"}) places += is_set(spec, key);
-  places += is_true(spec, "allNodes");
-  places += is_true(spec, "perDeviceNodeSelection");
-  if (places == 0) {
-    errors.required(at, "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required");
-  } else if (places > 1) {
-    errors.invalid(at, Shown::nothing(),
-                   "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required");
+  if (is_set(spec, "nodeSelector")) {
+    set.push_back("nodeSelector");
+    const Value& selector = sub(spec, "nodeSelector");
+    validate_node_selector(selector, at.child("nodeSelector"), errors);
+    if (selector.items_at("nodeSelectorTerms").size() != 1) {
+      errors.invalid(at.child("nodeSelector.nodeSelectorTerms"),
+                     shown_internal(type_named("core/v1.NodeSelector"), selector, "nodeSelectorTerms"),
+                     "must have exactly one node selector term");
+    }
   }
-  const std::span<const Value> devices = spec.items_at("devices");
-  if (devices.size() > 128) errors.too_many(at.child("devices"), static_cast<int64_t>(devices.size()), 128);
-  for (size_t i = 0; i < devices.size(); ++i) {
-    const Path here = at.item("devices", i);
-    const std::string_view name = devices[i].text_at("name");
-    errors.invalid_each(here.child("name"), name, dns_label_errors(name));
-    for (const Value& other : devices.first(i)) {
-      if (other.text_at("name") == name) {
-        errors.duplicate(here, name);
-        break;
+  validate_only_true(spec, "allNodes", set, at, errors);
+  validate_only_true(spec, "perDeviceNodeSelection", set, at, errors);
+  if (set.empty()) errors.required(at, kOne);
+  if (set.size() > 1) {
+    errors.invalid(at, set_fields(set), std::string(kOne) + ", but multiple fields are set");
+  }
+  const Items devices = spec.items_at("devices");
+  if (!spec.items_at("sharedCounters").empty() && !devices.empty()) {
+    errors.invalid(at, "", "only one of `sharedCounters` or `devices` is allowed");
+  }
+  const bool advanced = std::any_of(devices.begin(), devices.end(), [](const Value& device) {
+    return !is_empty(device, "taints") || !is_empty(device, "consumesCounters");
+  });
+  const int64_t most = advanced ? 64 : 128;
+  const Path list = at.child("devices");
+  const bool by_device = is_true(spec, "perDeviceNodeSelection");
+  validate_list(devices, most, list, errors,
+                [&](const Value& device, const Path& here) { validate_device(device, by_device, here, errors); });
+  if (static_cast<int64_t>(devices.size()) <= most) refuse_duplicates(devices, "name", list, errors);
+}
+
+void validate_slice(Context&, const Value& object, FieldErrors& errors) {
+  validate_slice_spec(sub(object, "spec"), nullptr, errors);
+}
+
+void validate_slice_update(Context&, const Value& next, const Value& old, FieldErrors& errors) {
+  validate_slice_spec(sub(next, "spec"), &sub(old, "spec"), errors);
+}
+
+// Attributes with several values wait for a feature gate (DRAListTypeAttributes).
+void drop_list_attributes(Draft::Node object) {
+  for (Draft::Node device : object.child("spec").list("devices")) {
+    for (const Member& attribute : device.value().members_at("attributes")) {
+      for (const std::string_view key : {"bools", "ints", "strings", "versions"}) {
+        if (attribute.value.has(key)) device.child("attributes").child(attribute.key).remove(key);
       }
     }
   }
 }
-
-void validate_slice_update(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
-  validate_slice(context, next, errors);
-  const Path at("spec");
-  const Value &spec = sub(next, "spec"), &before = sub(old, "spec");
-  if (spec.text_at("pool", "name") != before.text_at("pool", "name")) {
-    errors.invalid(at.child("pool.name"), spec.text_at("pool", "name"), kImmutable);
-  }
-  for (const std::string_view key : {"driver", "nodeName"}) {
-    if (!equal(sub(spec, key), sub(before, key))) errors.invalid(at.child(key), spec.find(key), kImmutable);
-  }
-}
+void create_slice(Context&, Draft::Node object) { drop_list_attributes(object); }
+void update_slice(Context&, Draft::Node next, const Value&) { drop_list_attributes(next); }
 
 }  // namespace
 
@@ -228,6 +549,8 @@ const Hooks kResourceClaimTemplateHooks = {.update_checks = {.whole = 1},
                                            .validate_update = validate_claim_template_update};
 const Hooks kResourceSliceHooks = {.generation = Generation::Spec,
                                    .defaults = default_slice,
+                                   .create = create_slice,
+                                   .update = update_slice,
                                    .validate = validate_slice,
                                    .validate_update = validate_slice_update};
 

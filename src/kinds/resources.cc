@@ -42,10 +42,6 @@ bool has_slash(std::string_view name) { return name.find('/') != std::string_vie
 bool is_native(std::string_view name) {
   return !has_slash(name) || name.find("kubernetes.io/") != std::string_view::npos;
 }
-bool is_extended(std::string_view name) {
-  return !is_native(name) && !name.starts_with("requests.") &&
-         qualified_name_errors("requests." + std::string(name)).empty();
-}
 bool may_overcommit(std::string_view name) { return is_native(name) && !is_huge_pages(name); }
 
 bool is_quota_resource(std::string_view name) {
@@ -67,7 +63,7 @@ void validate_container_resource_name(std::string_view name, const Path& at, Fie
     if (!contains(kCompute, name) && !is_huge_pages(name)) {
       errors.invalid(at, name, "must be a standard resource for containers");
     }
-  } else if (!is_native(name) && !is_extended(name)) {
+  } else if (!is_native(name) && !is_extended_resource(name)) {
     errors.invalid(at, name, "doesn't follow extended resource name standard");
   }
 }
@@ -377,7 +373,7 @@ void validate_resource_name(std::string_view name, const Path& at, FieldErrors& 
 void validate_resource_quantity(std::string_view name, const Value& quantity, const Path& at, FieldErrors& errors) {
   const Quantity amount = quantity_of(&quantity);
   if (amount.sign() < 0) errors.invalid(at, quantity, kNegative);
-  if ((contains(kIntegers, name) || is_extended(name)) && amount.milli_value() % 1000 != 0) {
+  if ((contains(kIntegers, name) || is_extended_resource(name)) && amount.milli_value() % 1000 != 0) {
     errors.invalid(at, quantity, "must be an integer");
   }
 }

@@ -34,8 +34,6 @@ void default_service(Arena&, const types::Resource&, Draft::Node object) {
   if (is_externally_accessible(object.value())) spec.set_if_zero("externalTrafficPolicy", Value::string("Cluster"));
   if (type == "NodePort" || type == "LoadBalancer" || type == "ClusterIP") {
     spec.set_default("internalTrafficPolicy", Value::string("Cluster"));
-  } else if (type == "ExternalName") {
-    spec.remove("internalTrafficPolicy");
   }
   if (type != "LoadBalancer") return;
   spec.set_default("allocateLoadBalancerNodePorts", Value::boolean(true));
@@ -49,11 +47,16 @@ bool same_texts(std::span<const Value> a, std::span<const Value> b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Value& x, const Value& y) { return equal(x, y); });
 }
 
+void create_service(Context&, Draft::Node object) {
+  if (service_type(object.value()) == "ExternalName") object.child("spec").remove("internalTrafficPolicy");
+}
+
 // What no longer applies to a service of its new type goes, unless the client changed it.
 void update_service(Context& context, Draft::Node next, const Value& old) {
   const std::string_view type = service_type(next.value()), old_type = service_type(old);
   const Value& before = sub(old, "spec");
   Draft::Node spec = next.child("spec");
+  if (type == "ExternalName") spec.remove("internalTrafficPolicy");
   if (old_type != "ExternalName" && type == "ExternalName") {
     if (spec.value().text_at("clusterIP") == before.text_at("clusterIP") &&
         same_texts(spec.value().items_at("clusterIPs"), before.items_at("clusterIPs"))) {
@@ -502,6 +505,7 @@ void validate_cluster_ips(const Value& service, FieldErrors& errors) {
 
 const Hooks kServiceHooks = {.name = name_is_dns_label,
                              .defaults = default_service,
+                             .create = create_service,
                              .update = update_service,
                              .validate = validate_service,
                              .validate_update = validate_service_update,

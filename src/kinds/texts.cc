@@ -268,6 +268,11 @@ Messages c_identifier_errors(std::string_view text) {
       "[A-Za-z_][A-Za-z0-9_]*", {"my_name", "MY_NAME", "MyName"})};
 }
 
+bool is_extended_resource(std::string_view name) {
+  return name.find('/') != std::string_view::npos && name.find("kubernetes.io/") == std::string_view::npos &&
+         !name.starts_with("requests.") && qualified_name_errors("requests." + std::string(name)).empty();
+}
+
 void validate_domain_prefixed_path(std::string_view text, const Path& at, FieldErrors& errors) {
   if (text.empty()) return errors.required(at);
   const size_t slash = text.find('/');

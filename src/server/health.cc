@@ -110,6 +110,24 @@ std::optional<Health::Answer> Health::answer(std::string_view path, std::string_
   return Answer{200, lines + std::string(endpoint) + " check passed\n"};
 }
 
+std::string Health::metrics() const {
+  std::string out =
+      "# HELP kubernetes_healthcheck [STABLE] This metric records the result of a single healthcheck.\n"
+      "# TYPE kubernetes_healthcheck gauge\n";
+  std::vector<std::string> lines;
+  for (const std::string_view endpoint : kEndpoints) {
+    for (const Check& check : checks_) {
+      if (endpoint == "readyz" ? !check.ready : !check.live) continue;
+      const bool well = !check.probe || !check.probe();
+      lines.push_back("kubernetes_healthcheck{name=\"" + check.name + "\",type=\"" + std::string(endpoint) + "\"} " +
+                      (well ? "1" : "0") + "\n");
+    }
+  }
+  std::sort(lines.begin(), lines.end());
+  for (const std::string& line : lines) out += line;
+  return out;
+}
+
 std::vector<std::string> Health::paths() const {
   std::vector<std::string> all;
   for (std::string_view endpoint : kEndpoints) {

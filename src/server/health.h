@@ -28,6 +28,7 @@ class Health {
   // `path` is /healthz, /livez or /readyz, or one of them and a check's name; nothing when there is no such check.
   std::optional<Answer> answer(std::string_view path, std::string_view query) const;
   std::vector<std::string> paths() const;  // All that answer() knows.
+  std::string metrics() const;             // Each check as a gauge, in the text format of Prometheus.
 
  private:
   struct Check {

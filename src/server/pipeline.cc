@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "flow/flow.h"
 #include "server/impersonation.h"
+#include "server/pages.h"
 #include "server/version.h"
 
 namespace holdfast::server {
@@ -320,6 +321,14 @@ Task<void> Pipeline::route(net::Request& request, net::Response& response, Accou
     response.add_header("content-type", "text/plain; version=0.0.4; charset=utf-8");
     response.allow_gzip();
     (void)response.send(200, net::Body(parts_.metrics->render()));
+  } else if (path == "/metrics/slis") {
+    co_await parts_.refresh_health(response.loop());
+    response.add_header("content-type", "text/plain; version=0.0.4; charset=utf-8");
+    (void)response.send(200, net::Body(parts_.health->metrics()));
+  } else if (path == "/statusz") {
+    send_text(response, 200, statusz_page(parts_.started, system_clock().now()));
+  } else if (path == "/flagz") {
+    send_text(response, 200, flagz_page(parts_.flags));
   } else if (parts_.openid && (path == "/.well-known/openid-configuration" || path == "/openid/v1/jwks")) {
     send_openid(request, response);
   } else if (path == "/" || path == "/index.html") {
@@ -334,8 +343,9 @@ void Pipeline::send_index(net::Response& response) const {
   if (parts_.api_paths) {
     for (std::string& path : parts_.api_paths()) paths.push_back(std::move(path));
   }
-  for (const char* path : {"/.well-known/openid-configuration", "/api", "/apis", "/apis/", "/metrics", "/openapi/v2",
-                           "/openapi/v3", "/openapi/v3/", "/openid/v1/jwks", "/version"}) {
+  for (const char* path :
+       {"/.well-known/openid-configuration", "/api", "/apis", "/apis/", "/flagz", "/metrics", "/metrics/slis",
+        "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/openid/v1/jwks", "/statusz", "/version"}) {
     paths.emplace_back(path);
   }
   std::sort(paths.begin(), paths.end());

@@ -39,6 +39,8 @@ class Pipeline {
     std::function<std::vector<std::string>()> api_paths;
     // Read when somebody asks: keys may be replaced, and hardly anybody asks.
     std::function<Result<OpenId>()> openid;
+    UnixTime started{};
+    std::span<const std::pair<std::string, std::string>> flags = {};  // Outlives the pipeline.
   };
   explicit Pipeline(Parts parts);
 

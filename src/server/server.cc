@@ -543,7 +543,9 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
         Result<tokens::Verifier> verifier = s.token_verifier();
         if (!verifier) return verifier.take_error();
         return Pipeline::OpenId{verifier->configuration_json(s.url() + "/openid/v1/jwks"), verifier->key_set_json()};
-      }});
+      },
+      .started = system_clock().now(),
+      .flags = o.flags});
 
   Result<std::string> client_ca = s.client_ca();
   if (!client_ca) return client_ca.take_error();

@@ -18,6 +18,8 @@ namespace holdfast::server {
 
 // What users can choose. Names and meanings are kube-apiserver's where it has the same.
 struct Options {
+  // The command line as it was understood, for /flagz: names without dashes, and values.
+  std::vector<std::pair<std::string, std::string>> flags;
   // Where the embedded store, keys and the kubeconfig lie. Needed unless etcd_servers and cert_dir are given.
   std::string data_dir;
   bool unsafe_no_fsync = false;           // Of the embedded store: acknowledge what is not on disk yet.

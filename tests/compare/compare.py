@@ -37,7 +37,7 @@ class Server:
         headers.update(request.get('headers', {}))
         body = request.get('body')
         if body is not None and not isinstance(body, str):
-            body = json.dumps(body)
+            body = json.dumps(body, ensure_ascii=False)
         for attempt in (0, 1):
             try:
                 connection = self.connection()
@@ -114,7 +114,7 @@ def normal(value, key=''):
         if key in ('resourceVersion', 'continue') and value:
             return '<' + key + '>'
         return text(value)
-    if key == 'nodePort' and value:
+    if key in ('nodePort', 'healthCheckNodePort') and value:
         return '<port>'
     if key == 'remainingItemCount':
         return '<count>'
@@ -263,6 +263,9 @@ def main():
             if request.get('remember'):
                 remembered = [(a['body'].get('metadata') or {}).get('resourceVersion', '') for a in answers]
             answer = answers[1]
+            if request.get('wait'):
+                time.sleep(0.2)
+                continue
             ours, theirs = comparable(answers[0]), comparable(answers[1])
             found = list(differences(ours, theirs))
             if found and request['method'] == 'GET' and 'watch=' not in request['path']:

@@ -166,6 +166,11 @@ class Writer:
         self.kind, self.rng, self.ns, self.number = kind, rng, ns, number
         self.grower = Grower(rng, kind.schemas)
 
+    def of(self, kind, schema):
+        """The same for another kind, whose schema is given."""
+        kind.schema, kind.schemas = schema, self.kind.schemas
+        return Writer(kind, self.rng, self.ns, self.number)
+
     def named(self, sample, name):
         out = copy.deepcopy(sample)
         out.setdefault('metadata', {})['name'] = name

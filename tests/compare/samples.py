@@ -200,7 +200,7 @@ _ALL = {
     ('discovery.k8s.io/v1', 'EndpointSlice'): [{'addressType': 'IPv4', 'endpoints': [{'addresses': ['192.0.2.1'], 'conditions': {'ready': True, 'serving': True, 'terminating': False}, 'hostname': 'h', 'nodeName': 'n', 'zone': 'z',
                                                                                      'targetRef': {'kind': 'Pod', 'name': 'p', 'namespace': 'n'}, 'hints': {'forZones': [{'name': 'z'}]}, 'deprecatedTopology': {'a': 'b'}}],
                                                 'ports': [{'name': 'a', 'port': 80, 'protocol': 'TCP', 'appProtocol': 'http'}, {'name': 'b', 'port': 81}]}],
-    ('admissionregistration.k8s.io/v1', 'ValidatingWebhookConfiguration'): [{'webhooks': [WEBHOOK, {**WEBHOOK, 'name': 'b.example.com', 'clientConfig': {'url': 'https://example.com/x', 'caBundle': ''}}]}],
+    ('admissionregistration.k8s.io/v1', 'ValidatingWebhookConfiguration'): [{'webhooks': [WEBHOOK, {**WEBHOOK, 'name': 'b.example.com', 'clientConfig': {'url': 'https://example.com/x'}}]}],
     ('admissionregistration.k8s.io/v1', 'MutatingWebhookConfiguration'): [{'webhooks': [{**WEBHOOK, 'reinvocationPolicy': 'IfNeeded', 'matchPolicy': 'Exact'}, {**WEBHOOK, 'name': 'b.example.com'}]}],
     ('admissionregistration.k8s.io/v1', 'ValidatingAdmissionPolicy'): [{'spec': {
         'paramKind': {'apiVersion': 'v1', 'kind': 'ConfigMap'}, 'matchConstraints': {'resourceRules': [{**RULE, 'resourceNames': ['never']}], 'namespaceSelector': {'matchLabels': {'never': 'there'}}},

@@ -473,7 +473,7 @@ def story_collection(w, name):
         if rng.random() < 0.3:
             options.append(rng.choice(['resourceVersion=0', 'resourceVersion=<live>&resourceVersionMatch=Exact', 'resourceVersion=<live>&resourceVersionMatch=NotOlderThan', 'resourceVersion=<live>',
                                        'resourceVersionMatch=Exact', 'resourceVersion=0&resourceVersionMatch=Exact', 'resourceVersion=0&resourceVersionMatch=NotOlderThan', 'resourceVersion=1&resourceVersionMatch=Nope',
-                                       'resourceVersion=x', 'resourceVersion=1&resourceVersionMatch=Exact', 'sendInitialEvents=true', 'sendInitialEvents=false', 'includeObject=None', 'timeoutSeconds=5',
+                                       'resourceVersion=x', 'sendInitialEvents=true', 'sendInitialEvents=false', 'timeoutSeconds=5',
                                        'allowWatchBookmarks=true', 'resourceVersion=99999999999']))
         if accept is TABLE and rng.random() < 0.5:
             options.append('includeObject=' + rng.choice(['None', 'Object', 'Metadata', 'Nope']))
@@ -560,7 +560,7 @@ def raw_json(rng, value, where, depth=0):
                 k, v = members.pop(rng.randrange(len(members)))
                 members.append((rng.choice([k.upper(), k.capitalize(), k + ' ']), v))
             else:
-                members.insert(rng.randint(0, len(members)), (rng.choice(['unknown', 'x.y', 'a b', 'Name', '', 'ü', '"q"']), rng.choice(['1', 'null', '{}', '[1]', '"x"', '{"a":1,"a":2}'])))
+                members.insert(rng.randint(0, len(members)), (rng.choice(['unknown', 'x.y', 'a b', 'Name', '', 'ü']), rng.choice(['1', 'null', '{}', '[1]', '"x"', '{"a":1,"a":2}'])))
         return '{' + ','.join(json.dumps(k) + ':' + v for k, v in members) + '}'
     if isinstance(value, list):
         return '[' + ','.join(raw_json(rng, v, where, depth + 1) for v in value) + ']'
@@ -684,6 +684,46 @@ def story_scale(w, name):
                           {'method': 'PATCH', 'path': path, 'headers': PATCH, 'body': [{'op': rng.choice(['replace', 'test', 'remove', 'add']), 'path': rng.choice(['/spec/replicas', '/status/replicas', '/metadata/labels', '/spec']), 'value': rng.choice([3, 'x', {}])}]},
                           {'method': 'PATCH', 'path': path + '?fieldManager=scaler' + rng.choice(['', '&force=true']), 'headers': APPLY, 'body': body}, {'method': 'GET', 'path': path, 'headers': TABLE}])
         yield {'method': 'GET', 'path': w.kind.path(w.ns, name)}
+
+
+def story_custom(w, name):
+    """Objects of a custom kind whose schema has something of everything."""
+    if w.kind.name != 'CustomResourceDefinition':
+        return
+    rng, definition = w.rng, w.named(w.kind.samples[-1], name)
+    definition['spec']['scope'] = 'Cluster'
+    group = definition['spec']['group']
+    answer = yield {'method': 'POST', 'path': w.kind.path(w.ns), 'headers': JSON, 'body': definition}
+    if answer['code'] != 201:
+        return
+    for _ in range(20):  # Until it is served.
+        answer = yield {'method': 'GET', 'path': '/apis/%s/v1' % group, 'wait': True}
+        if answer['code'] == 200:
+            break
+    widget = {'apiVersion': group + '/v1', 'kind': 'Widget', 'metadata': {'name': 'w', 'labels': {'a': 'b'}},
+              'spec': {'size': 3, 'color': 'blue', 'replicas': 2, 'items': [{'name': 'a', 'value': 1}, {'name': 'b', 'value': 'x'}], 'tags': ['x', 'y'],
+                       'any': {'k': [1, {'z': None}]}, 'more': {'k': 'v'}, 'maybe': None}}
+    one = w.of(type(w.kind)(group, 'v1', {'kind': 'Widget', 'name': 'widgets', 'namespaced': False, 'verbs': w.kind.verbs}, ['status', 'scale']),
+               {'type': 'object', 'properties': {**definition['spec']['versions'][0]['schema']['openAPIV3Schema']['properties'], 'metadata': {'type': 'object'}}})
+    path = one.kind.path(w.ns)
+    for _ in range(8):
+        body = one.changed(widget) if rng.random() < 0.85 else copy.deepcopy(widget)
+        move = rng.random()
+        if move < 0.35:
+            yield {'method': 'POST', 'path': path + query(rng), 'headers': JSON, 'body': body}
+        elif move < 0.5:
+            yield {'method': 'PUT', 'path': path + '/w' + query(rng), 'headers': JSON, 'body': body}
+        elif move < 0.65:
+            yield {'method': 'PATCH', 'path': path + '/w' + rng.choice(['', '/status']) + query(rng), 'headers': MERGE, 'body': {k: v for k, v in body.items() if k not in ('apiVersion', 'kind', 'metadata')}}
+        elif move < 0.9:
+            yield {'method': 'PATCH', 'path': path + '/w' + rng.choice(['', '', '/status']) + '?fieldManager=' + rng.choice(['alice', 'bob']) + rng.choice(['', '&force=true']), 'headers': APPLY, 'body': body}
+        else:
+            yield {'method': 'PATCH', 'path': path + '/w', 'headers': PATCH, 'body': json_patch(rng, one, widget)}
+        yield {'method': 'GET', 'path': path + '/w', 'headers': rng.choice([{}, TABLE, PARTIAL])}
+    yield {'method': 'GET', 'path': path + '?' + rng.choice(['fieldSelector=spec.color%3Dblue', 'fieldSelector=spec.size%3D3', 'labelSelector=a']), 'headers': rng.choice([{}, TABLE])}
+    yield {'method': 'GET', 'path': path + '/w/scale'}
+    yield {'method': 'GET', 'path': '/apis/%s/v1beta1/widgets/w' % group}
+    yield {'method': 'DELETE', 'path': path + '/w'}
 
 
 STORIES = {name[len('story_'):]: story for name, story in sorted(globals().items()) if name.startswith('story_')}
