@@ -85,6 +85,8 @@ Result<Value> with_converted_numbers(Arena& arena, const types::Type& type, cons
     case types::Shape::String:
       if (value.is_string()) return value;
       return no(value.is_int() ? "cannot convert int64 to string" : "unrecognized type: string");
+    case types::Shape::Bytes:
+      return value.is_string() || value.is_list() ? Result<Value>(value) : no_such("slice from");
     case types::Shape::List: {
       if (!value.is_list()) return no_such("slice from");
       if (type.element == nullptr) return value;
@@ -192,6 +194,7 @@ Result<Value> typed_from_config(Call& call, const Value& object, const Value& co
                    " to proper version: unable to convert unstructured object to " + std::string(resource.group) + "/" +
                    std::string(resource.version) + ", Kind=" + std::string(resource.kind) + ": " + std::string(why));
   };
+  call.document = object;
   Result<Value> numbers = with_converted_numbers(call.arena, type, object);
   if (!numbers) return refused(numbers.error().message);
   Result<Value> typed = codec::to_typed(call.arena, type, *numbers, {.gates = &call.api.options.gates});

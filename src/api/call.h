@@ -39,6 +39,7 @@ struct Call {
   Recording* recording = nullptr;  // Null: nobody wants to know.
   Arena arena;
   std::shared_ptr<void> quota_hold;  // See QuotaLedger; gone when the request is answered.
+  Value document;                    // What was written, before it became an object of its type. Null: unknown.
   std::string reason;                // Of an error without one: that of a webhook that refused, in its words.
   std::vector<std::shared_ptr<const void>> held;  // What must stay as long as the request: converted objects.
 

@@ -127,13 +127,15 @@ Result<Unit> check_preconditions(Call& call, const LiveObject& live, std::string
                                  const DeleteOptions& options) {
   const std::string uid(live.entry->uid());
   const std::string revision = std::to_string(live.revision.value);
-  const bool is_namespace = call.served->rules->deletion == kinds::Deletion::Namespace;
+  // Namespaces and definitions look by themselves, before the store does.
+  const bool is_namespace =
+      call.served->rules->deletion == kinds::Deletion::Namespace || is_definition(*call.served->resource);
   if (options.uid && *options.uid != uid) {
     if (is_namespace) {
       return conflict(call.group_resource(), name,
                       "Precondition failed: UID in precondition: " + *options.uid + ", UID in object meta: " + uid);
     }
-    return conflict({call.served->resource->group, call.served->resource->kind}, name,
+    return conflict({call.served->stored->group, call.served->stored->kind}, name,
                     "the UID in the precondition (" + *options.uid + ") does not match the UID in record (" + uid +
                         "). The object might have been deleted and then recreated");
   }
@@ -143,7 +145,7 @@ Result<Unit> check_preconditions(Call& call, const LiveObject& live, std::string
                       "Precondition failed: ResourceVersion in precondition: " + *options.resource_version +
                           ", ResourceVersion in object meta: " + revision);
     }
-    return conflict({call.served->resource->group, call.served->resource->kind}, name,
+    return conflict({call.served->stored->group, call.served->stored->kind}, name,
                     "the ResourceVersion in the precondition (" + *options.resource_version +
                         ") does not match the ResourceVersion in record (" + revision +
                         "). The object might have been modified");

@@ -223,6 +223,7 @@ Result<Value> typed_from_patch(Call& call, const DecodedPatch& patch, const Valu
   Arena& arena = call.arena;
   const Gates* gates = &call.api.options.gates;
   const Expected expected = expected_of(call);
+  call.document = patched;
   const bool strategic = patch.type == PatchType::Strategic;
   // What the error shows as the value: the patched document, or for a strategic patch the patch itself.
   const auto refused = [&](const std::string& why) {

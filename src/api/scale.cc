@@ -161,6 +161,8 @@ Task<Result<NextObject>> apply_scale_live(Call& call, const WriteOptions& option
   }
   Result<Value> scale = typed_from_config(call, applied->object, config.value, scale_type());
   if (!scale) co_return scale.take_error();
+  scale = with_request_namespace(call, *scale);
+  if (!scale) co_return scale.take_error();
   Result<Unit> named = check_name(call, *scale);
   if (!named) co_return named.take_error();
   co_return co_await finish_scale(call, options, *live, before, *scale, applied->managed);

@@ -55,6 +55,47 @@ Result<std::string> body_before_defaults(Call& call, const Value& prepared) {
   return call.storage().codec().body_of(call.arena, prepared);
 }
 
+// The member of a document that a field of an error names: spec.containers[0].resources.
+const Value* at_field(const Value& document, std::string_view field) {
+  const Value* here = &document;
+  while (!field.empty() && here != nullptr) {
+    if (field.front() == '.') field.remove_prefix(1);
+    if (field.starts_with('[')) {
+      const size_t end = field.find(']');
+      if (end == std::string_view::npos) return nullptr;
+      const std::string_view step = field.substr(1, end - 1);
+      field.remove_prefix(end + 1);
+      if (here->is_list()) {
+        const Result<uint64_t> index = go_parse_uint(step);
+        here = index && *index < here->items().size() ? &here->items()[*index] : nullptr;
+      } else {
+        here = here->is_map() ? here->find(step) : nullptr;
+      }
+      continue;
+    }
+    const size_t end = std::min(field.find_first_of(".["), field.size());
+    here = here->is_map() ? here->find(field.substr(0, end)) : nullptr;
+    field.remove_prefix(end);
+  }
+  return here;
+}
+
+// Containers that were written and are empty are {} and [] to Go; objects of a type do not keep them. Refusals show it.
+Error with_empty_containers(const Call& call, Error error) {
+  for (Cause& cause : error.causes) {
+    const size_t at = cause.message.find(" value: null");
+    if (at == std::string::npos || at > std::string_view("Unsupported").size()) continue;
+    const Value* found = at_field(call.document, cause.field);
+    if (found == nullptr || !(found->is_map() || found->is_list()) || found->count() > 0) continue;
+    const std::string before = cause.field + ": " + cause.message;
+    cause.message.replace(at + std::string_view(" value: ").size(), 4, found->is_map() ? "{}" : "[]");
+    if (const size_t said = error.message.find(before); said != std::string::npos) {
+      error.message.replace(said, before.size(), cause.field + ": " + cause.message);
+    }
+  }
+  return error;
+}
+
 // A Service was stored: the objects of the addresses it took and let go follow.
 Task<void> settle_ip_objects(Call& call, ServiceLease::Kept kept, Value service) {
   co_await make_ip_objects(call, std::move(kept.taken), service);
@@ -194,7 +235,7 @@ Task<Result<UpdateAttempt>> update_once(Call& call, const WriteRequest& request,
   if (!request.as_is) {
     call.served->object_rules->prepare_for_update(context, request.endpoint, draft.root(), old);
     Result<Unit> valid = call.served->object_rules->validate_update(context, request.endpoint, draft.value(), old);
-    if (!valid) co_return valid.take_error();
+    if (!valid) co_return with_empty_containers(call, valid.take_error());
   }
   Result<std::string> at_rest = body_before_defaults(call, draft.value());
   if (!at_rest) co_return at_rest.take_error();
@@ -603,7 +644,7 @@ Task<Result<Written>> create_object(Call& call, const WriteOptions& options, Nex
     }
     call.served->object_rules->prepare_for_create(context, draft.root());
     Result<Unit> valid = call.served->object_rules->validate_create(context, draft.value());
-    if (!valid) co_return valid.take_error();
+    if (!valid) co_return with_empty_containers(call, valid.take_error());
     Result<std::string> at_rest = body_before_defaults(call, draft.value());
     if (!at_rest) co_return at_rest.take_error();
     if (!custom) kinds::set_defaults(arena, stored_version, draft.root());

@@ -225,6 +225,47 @@ void validate_deprecation(const Value& version, const Path& at, FieldErrors& err
   if (text.empty()) errors.invalid(here, text, "must not be an empty string");
 }
 
+// Versions as the structs inside kube-apiserver print them. What all of them share lies elsewhere there; versions that
+// differ in their schemas are shown as they were written.
+kinds::Shown shown_versions(std::span<const Value> versions, const Value* written) {
+  if (written == nullptr) return kinds::Shown(written);
+  constexpr std::string_view kParts[] = {"schema", "subresources", "additionalPrinterColumns", "selectableFields"};
+  for (const std::string_view part : kParts) {
+    const bool there = std::any_of(versions.begin(), versions.end(), [&](const Value& v) { return v.has(part); });
+    if (there && !is_shared(versions, part)) return kinds::Shown(written);
+  }
+  std::string out;
+  const auto flag = [](const Value& version, std::string_view key) { return flag_at(version, key) ? "true" : "false"; };
+  for (const Value& version : versions) {
+    const Value* warning = version.find("deprecationWarning");
+    out += (out.empty() ? "{\"Name\":" : ",{\"Name\":") + codec::encode_json_string(version.text_at("name")) +
+           ",\"Served\":" + flag(version, "served") + ",\"Storage\":" + flag(version, "storage") +
+           ",\"Deprecated\":" + flag(version, "deprecated") + ",\"DeprecationWarning\":" +
+           (warning == nullptr || !warning->is_string() ? "null" : codec::encode_json_string(warning->as_string())) +
+           ",\"Schema\":null,\"Subresources\":null,\"AdditionalPrinterColumns\":null,\"SelectableFields\":null}";
+  }
+  return kinds::Shown::verbatim("[" + out + "]");
+}
+
+// Whether a schema has a default anywhere.
+bool has_default(const Value& schema) {
+  if (!schema.is_map()) return false;
+  if (schema.has("default")) return true;
+  for (const std::string_view key : {"items", "additionalProperties", "not"}) {
+    if (const Value* inner = schema.find(key); inner != nullptr && has_default(*inner)) return true;
+  }
+  for (const std::string_view key : {"allOf", "anyOf", "oneOf"}) {
+    const auto inner = schema.items_at(key);
+    if (std::any_of(inner.begin(), inner.end(), has_default)) return true;
+  }
+  for (const std::string_view key : {"properties", "patternProperties"}) {
+    for (const Member& property : schema.members_at(key)) {
+      if (has_default(property.value)) return true;
+    }
+  }
+  return false;
+}
+
 bool status_enabled(const Value& version) { return version.get("subresources", "status") != nullptr; }
 
 void validate_spec(const Value& spec, const Path& at, FieldErrors& errors) {
@@ -249,6 +290,13 @@ void validate_spec(const Value& spec, const Path& at, FieldErrors& errors) {
       const Path version = at.item("versions", i);
       errors.required(version.child("schema.openAPIV3Schema"));
     }
+  }
+  const bool preserves = flag_at(spec, "preserveUnknownFields");
+  if (preserves && std::any_of(versions.begin(), versions.end(), [](const Value& version) {
+        const Value* schema = version.get("schema", "openAPIV3Schema");
+        return schema != nullptr && has_default(*schema);
+      })) {
+    errors.invalid(at.child("preserveUnknownFields"), true, "must be false in order to use defaults in the schema");
   }
   size_t storage = 0;
   std::set<std::string_view> version_names;
@@ -278,9 +326,18 @@ void validate_spec(const Value& spec, const Path& at, FieldErrors& errors) {
     }
   }
   const Value* written = spec.find("versions");
-  if (!unique) errors.invalid(at.child("versions"), written, "must contain unique version names");
-  if (storage != 1)
-    errors.invalid(at.child("versions"), written, "must have exactly one version marked as storage version");
+  if (!unique)
+    errors.invalid(at.child("versions"), shown_versions(versions, written), "must contain unique version names");
+  if (storage != 1) {
+    errors.invalid(at.child("versions"), shown_versions(versions, written),
+                   "must have exactly one version marked as storage version");
+  }
+  // Inside, the first version is also the definition's own.
+  if (const std::string_view first = versions.empty() ? std::string_view{} : versions[0].text_at("name");
+      !first.empty()) {
+    if (const auto why = kinds::dns1035_label_errors(first); !why.empty())
+      errors.invalid(at.child("version"), first, joined(why, ","));
+  }
 
   const Value empty = Value::empty_map();
   const Value* names = spec.find("names");
@@ -301,12 +358,28 @@ void validate_spec(const Value& spec, const Path& at, FieldErrors& errors) {
       for (size_t c = 0; c < columns.size(); ++c)
         validate_column(columns[c], at.item("additionalPrinterColumns", c), errors);
     }
-    if (shared_selectable) {
+    if (const auto fields = versions[0].items_at("selectableFields");
+        shared_selectable && !fields.empty() && !(shared_schema && versions[0].has("schema"))) {
+      errors.invalid(at.child("selectableFields"), "", "may only be set when validations.schema is included");
+    } else if (shared_selectable) {
       validate_selectable(versions[0].items_at("selectableFields"), versions[0].get("schema", "openAPIV3Schema"),
                           at.child("selectableFields"), errors);
     }
   }
+  const std::string_view strategy = spec.text_at("conversion", "strategy");
+  if (preserves && spec.has("conversion") && strategy != "None") {
+    const Path conversion = at.child("conversion");
+    errors.invalid(conversion.child("strategy"), strategy, "must be None if spec.preserveUnknownFields is true");
+  }
   validate_conversion(spec.find("conversion"), at.child("conversion"), errors);
+}
+
+// The name that a definition must have; rules of names know nothing but the name.
+thread_local std::string_view wanted_name;
+std::vector<std::string> name_of_definition(std::string_view name, bool prefix) {
+  std::vector<std::string> why = kinds::name_is_dns_subdomain(name, prefix);
+  if (name != wanted_name) why.emplace_back("must be spec.names.plural+\".\"+spec.group");
+  return why;
 }
 
 void validate_stored_versions(const Value& definition, FieldErrors& errors) {
@@ -405,6 +478,20 @@ std::string lower(std::string_view text) {
   return result;
 }
 
+namespace {
+
+// As upstream does for every kind, and then once more for definitions.
+void validate_new_metadata(const Value* metadata, const Value* before, FieldErrors& errors) {
+  const Value empty = Value::empty_map();
+  const Value &next = metadata == nullptr ? empty : *metadata, &old = before == nullptr ? empty : *before;
+  const Path at("metadata");
+  kinds::validate_metadata(next, false, kinds::name_is_path_segment, at, errors);
+  kinds::validate_metadata_update(next, old, at, errors);
+  kinds::validate_metadata_update(next, old, at, errors);
+}
+
+}  // namespace
+
 Result<Unit> validate_definition(const Value& as_sent, const Value* old) {
   FieldErrors errors;
   Arena arena;
@@ -414,16 +501,13 @@ Result<Unit> validate_definition(const Value& as_sent, const Value* old) {
   const Value* spec = definition.find("spec");
   const Path metadata_at("metadata"), spec_at("spec");
   if (old == nullptr) {
-    kinds::validate_metadata(metadata == nullptr ? empty : *metadata, false, kinds::name_is_dns_subdomain, metadata_at,
-                             errors);
     const std::string wanted = std::string(definition.text_at("spec", "names", "plural")) + "." +
                                std::string(definition.text_at("spec", "group"));
-    const std::string_view name = definition.text_at("metadata", "name");
-    if (name != wanted) errors.invalid(metadata_at.child("name"), name, "must be spec.names.plural+\".\"+spec.group");
+    wanted_name = wanted;
+    kinds::validate_metadata(metadata == nullptr ? empty : *metadata, false, name_of_definition, metadata_at, errors);
+    wanted_name = {};
   } else {
-    const Value* before = old->find("metadata");
-    kinds::validate_metadata_update(metadata == nullptr ? empty : *metadata, before == nullptr ? empty : *before,
-                                    metadata_at, errors);
+    validate_new_metadata(metadata, old->find("metadata"), errors);
   }
   validate_spec(spec == nullptr ? empty : *spec, spec_at, errors);
   if (old != nullptr) {
@@ -459,10 +543,7 @@ Result<Unit> validate_definition(const Value& as_sent, const Value* old) {
 
 Result<Unit> validate_definition_status(const Value& next, const Value& old) {
   FieldErrors errors;
-  const Value empty = Value::empty_map();
-  const Value *metadata = next.find("metadata"), *before = old.find("metadata");
-  kinds::validate_metadata_update(metadata == nullptr ? empty : *metadata, before == nullptr ? empty : *before,
-                                  Path("metadata"), errors);
+  validate_new_metadata(next.find("metadata"), old.find("metadata"), errors);
   validate_status_names(next, errors);
   if (!errors.empty()) return invalid(next, errors);
   return Unit{};

@@ -293,7 +293,8 @@ void validate_claim_template(Context&, const Value& object, FieldErrors& errors)
   if (metadata.is_map()) {
     for (const Member& member : metadata.members()) {
       if (member.key == "annotations" || member.key == "labels" || is_empty(&member.value)) continue;
-      errors.forbidden(at.child("metadata").child(member.key), "cannot be set");
+      // Go's UID with its first letter made small.
+      errors.forbidden(at.child("metadata").child(member.key == "uid" ? "uID" : member.key), "cannot be set");
     }
   }
   validate_device_claim(sub(object, "spec", "spec"), at.child("spec"), errors);
@@ -449,7 +450,7 @@ void validate_pool(const Value& pool, const Path& at, FieldErrors& errors) {
     errors.invalid(at.child("resourceSliceCount"), count, kNotPositive);
   }
   if (const int64_t number = pool.int_at_or(0, "generation"); number < 0) {
-    errors.invalid(at.child("generation"), number, kNegative);
+    errors.invalid(at.child("generation"), number, "must be greater than or equal to zero");
   }
 }
 

@@ -156,9 +156,11 @@ void validate_client_config(const Value& config, const Path& at, FieldErrors& er
       const size_t colon = text.find("://");
       const std::string scheme(colon == std::string_view::npos ? std::string_view() : text.substr(0, colon));
       errors.invalid(here, Shown("" + scheme), "'https' is the only allowed URL scheme" + std::string(kForm));
-    } else if (text.size() == 8 || text[8] == '/') {
-      errors.invalid(here, "", "host must be specified" + std::string(kForm));
     }
+    const size_t slashes = text.find("//");
+    const bool has_host = slashes != std::string_view::npos && slashes + 2 < text.size() && text[slashes + 2] != '/' &&
+                          (slashes == 0 || text[slashes - 1] == ':');
+    if (!has_host) errors.invalid(here, "", "host must be specified" + std::string(kForm));
     return;
   }
   const Value& reference = sub(config, "service");

@@ -198,10 +198,6 @@ constexpr std::string_view kPodStatus[] = {"spec", "metadata.deletionTimestamp",
 constexpr std::string_view kRequestMain[] = {"spec", "status"};
 constexpr std::string_view kRequestStatus[] = {"spec", "status.conditions"};
 constexpr std::string_view kRequestApproval[] = {"spec", "status.certificate"};
-constexpr std::string_view kEphemeral[] = {"spec.ephemeralContainers"};
-constexpr std::string_view kResize[] = {"spec.containers[].name",          "spec.containers[].resources",
-                                        "spec.containers[].resizePolicy",  "spec.initContainers[].name",
-                                        "spec.initContainers[].resources", "spec.initContainers[].resizePolicy"};
 
 }  // namespace
 
@@ -236,9 +232,8 @@ ResetFields reset_fields(const types::Resource& resource, Endpoint endpoint) {
     case Endpoint::Approval:
       return {.reset = kRequestApproval};
     case Endpoint::EphemeralContainers:
-      return {.keep_only = kEphemeral};
     case Endpoint::Resize:
-      return {.keep_only = kResize};
+      return {};  // Upstream has filters for these, which nothing asks.
   }
   return {};
 }

@@ -233,7 +233,7 @@ void validate_traffic(const Value& service, const Path& at, FieldErrors& errors)
   }
 }
 
-void validate_spec(const Value& service, bool create, FieldErrors& errors) {
+void validate_spec(const Value& service, FieldErrors& errors) {
   const Path at("spec");
   const Value& spec = sub(service, "spec");
   const std::string_view type = service_type(service);
@@ -282,11 +282,11 @@ void validate_spec(const Value& service, bool create, FieldErrors& errors) {
   }
   validate_port_uniqueness(service, at, errors);
   validate_load_balancer(service, at, errors);
-  if (create) validate_balancer_class(service, at, errors);
+  validate_balancer_class(service, at, errors);
   validate_traffic(service, at, errors);
 }
 
-void validate_service(Context&, const Value& service, FieldErrors& errors) { validate_spec(service, true, errors); }
+void validate_service(Context&, const Value& service, FieldErrors& errors) { validate_spec(service, errors); }
 
 void validate_ip_change(const Value& next, const Value& old, FieldErrors& errors) {
   if (service_type(next) == "ExternalName" || service_type(old) == "ExternalName") return;
@@ -346,7 +346,7 @@ void validate_service_update(Context&, const Value& next, const Value& old, Fiel
       spec.int_at_or(0, "healthCheckNodePort") != before.int_at_or(0, "healthCheckNodePort")) {
     errors.forbidden(at.child("healthCheckNodePort"), kImmutable);
   }
-  validate_spec(next, false, errors);
+  validate_spec(next, errors);
 }
 
 void validate_service_status(Context&, const Value& next, const Value&, FieldErrors& errors) {

@@ -516,7 +516,7 @@ def story_watch(w, name):
         yield {'method': 'GET', 'path': kind.path(w.ns) + '?watch=1&timeoutSeconds=1&resourceVersion=<remembered>&' + selectors(w, name), 'headers': accept}
     yield {'method': 'GET', 'path': kind.path(w.ns) + '?watch=true&timeoutSeconds=1&' + rng.choice([
         'resourceVersion=0', '', 'sendInitialEvents=true', 'sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true', 'resourceVersionMatch=Exact', 'limit=1', 'continue=x',
-        'sendInitialEvents=false&resourceVersionMatch=NotOlderThan&resourceVersion=<remembered>', 'resourceVersion=-1', 'labelSelector=x%20y', 'fieldSelector=nope%3D1', 'resourceVersion=1'])}
+        'sendInitialEvents=false&resourceVersionMatch=NotOlderThan&resourceVersion=<remembered>', 'resourceVersion=-1', 'labelSelector=x%20y', 'fieldSelector=nope%3D1'])}
 
 
 # ------------------------------------------------------------------ how requests are written
