@@ -31,10 +31,10 @@ Result<Value> decode_config(Call& call, PatchType type, std::string_view bytes, 
 
 // "(ns/name; apps/v1, Kind=Deployment)", as errors about a converted object show it.
 std::string shown_object(const Call& call, const Value& object) {
-  const types::Resource& resource = *call.served->resource;
+  const Expected kind = expected_of(call);
   return "(" + std::string(object.text_at("metadata", "namespace")) + "/" +
-         std::string(object.text_at("metadata", "name")) + "; " + std::string(resource.group) + "/" +
-         std::string(resource.version) + ", Kind=" + std::string(resource.kind) + ")";
+         std::string(object.text_at("metadata", "name")) + "; " + std::string(kind.group) + "/" +
+         std::string(kind.version) + ", Kind=" + std::string(kind.kind) + ")";
 }
 
 std::string_view int_name(types::Shape shape) { return shape == types::Shape::Int32 ? "int32" : "int64"; }
@@ -189,10 +189,10 @@ Result<Unit> report_config_findings(Call& call, const DecodedConfig& config, Fie
 
 Result<Value> typed_from_config(Call& call, const Value& object, const Value& config, const types::Type& type) {
   const auto refused = [&](std::string_view why) {
-    const types::Resource& resource = *call.served->resource;
+    const Expected kind = expected_of(call);
     return untyped("failed to convert new object " + shown_object(call, config) +
-                   " to proper version: unable to convert unstructured object to " + std::string(resource.group) + "/" +
-                   std::string(resource.version) + ", Kind=" + std::string(resource.kind) + ": " + std::string(why));
+                   " to proper version: unable to convert unstructured object to " + std::string(kind.group) + "/" +
+                   std::string(kind.version) + ", Kind=" + std::string(kind.kind) + ": " + std::string(why));
   };
   call.document = object;
   Result<Value> numbers = with_converted_numbers(call.arena, type, object);

@@ -27,7 +27,7 @@ bool reads_like_the_store(const Call& call) {
   return call.served->stored->group.empty() && call.served->stored->kind == "Event";
 }
 
-Task<Result<Chosen>> choose_snapshot(Call& call, const ListOptions& options) {
+Task<Result<Chosen>> choose_snapshot(Call& call, const ListOptions& options, bool one_name) {
   cache::Cache& cache = call.storage().cache();
   Result<std::optional<Revision>> revision = parse_revision(options.resource_version);
   if (!revision) co_return bad_request("invalid resource version: " + revision.error().message);
@@ -44,8 +44,8 @@ Task<Result<Chosen>> choose_snapshot(Call& call, const ListOptions& options) {
   }
   const bool exact =
       options.resource_version_match == "Exact" || (options.resource_version_match.empty() && options.limit > 0);
-  // An exact revision is the store's to find: it does not wait for one of the future.
-  if (exact || reads_like_the_store(call)) {
+  // The exact revision of one object is the store's to find: it does not wait for one of the future.
+  if ((exact && one_name) || reads_like_the_store(call)) {
     Result<Revision> current = co_await cache.store_revision(call.executor());
     if (!current) co_return current.take_error();
     if (asked > *current) co_return too_large_resource_version(asked.value, current->value, 0);
@@ -217,7 +217,7 @@ Task<Result<Listed>> list_entries(Call& call, ListOptions options, cache::Select
     page_revision =
         std::to_string(token->revision < 0 ? snapshot.revision().value : static_cast<uint64_t>(token->revision));
   } else {
-    Result<Chosen> chosen = co_await choose_snapshot(call, options);
+    Result<Chosen> chosen = co_await choose_snapshot(call, options, name_demanded(request.selector.fields).has_value());
     if (!chosen) co_return chosen.take_error();
     snapshot = std::move(chosen->snapshot);
     honours_limit = chosen->honours_limit;

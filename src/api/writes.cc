@@ -600,6 +600,10 @@ Task<Result<Written>> write_object(Call& call, WriteRequest request, Transform t
     Result<NextObject> next = co_await transform(live);
     if (!next) co_return next.take_error();
     if (live == nullptr) {
+      if (const std::string_view text = next->object.text_at("metadata", "resourceVersion"); !text.empty()) {
+        if (const Result<uint64_t> revision = go_parse_uint(text); !revision)
+          co_return untyped(revision.error().message);
+      }
       next->object = without_path(call.arena, next->object,
                                   std::array{std::string_view("metadata"), std::string_view("resourceVersion")});
       Result<Written> created = co_await create_object(call, request.options, std::move(*next));

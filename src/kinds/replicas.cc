@@ -191,6 +191,11 @@ void validate_replication_controller(Context& context, const Value& object, Fiel
   validate_lasting_template(context, pod_template, "ReplicationController", here, errors);
 }
 
+// Upstream's declared rules have none for generateName.
+Messages name_of_replication_controller(std::string_view name, bool prefix) {
+  return prefix ? Messages{} : name_is_dns_subdomain(name, false);
+}
+
 }  // namespace
 
 const Hooks kDeploymentHooks = {.generation = Generation::SpecOrAnnotations,
@@ -212,7 +217,8 @@ const Hooks kReplicaSetHooks = {.generation = Generation::Spec,
                                 .validate_status = validate_replica_status,
                                 .warn = warn_workload};
 
-const Hooks kReplicationControllerHooks = {.generation = Generation::Spec,
+const Hooks kReplicationControllerHooks = {.name = name_of_replication_controller,
+                                           .generation = Generation::Spec,
                                            .defaults = default_replication_controller,
                                            .create = drop_for_create,
                                            .update = drop_for_update,

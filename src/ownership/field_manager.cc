@@ -57,6 +57,7 @@ bool reads_as_owners(const Value& managed_fields) {
     for (const std::string_view key : kTexts) {
       const Value* text = entry.find(key);
       if (text != nullptr && !text->is_string() && !text->is_null()) return false;
+      if (key == "time" && text != nullptr && text->is_string() && !parse_rfc3339(text->as_string())) return false;
     }
   }
   return true;
