@@ -339,6 +339,47 @@ class TenantTest(Closed):
             else:
                 self.assertIn(answer.code, (400, 410), answer.text)
 
+    def test_a_watch_of_ones_own_shows_nothing_else(self):
+        table = "application/json;as=Table;v=v1;g=meta.k8s.io"
+        for accept, query in (("application/json", ""), (table, "&includeObject=Object"), ("application/json", "&fieldSelector=metadata.name=w"),
+                              ("application/json", "&fieldSelector=metadata.namespace!=mine"),
+                              ("application/json", "&fieldSelector=metadata.namespace=theirs")):
+            with self.subTest(accept + query):
+                connection = users.connect()
+                connection.request("GET", "/api/v1/namespaces/mine/configmaps?watch=1&timeoutSeconds=2&resourceVersion=0" + query,
+                                   headers={"Authorization": "Bearer tenant-token", "Accept": accept})
+                answer = connection.getresponse()
+                self.assertEqual(answer.status, 200)
+                for namespace in ("theirs", "mine"):
+                    users.made(f"/api/v1/namespaces/{namespace}/configmaps", {"metadata": {"name": "w"}, "data": {"of": "it-is-of-" + namespace}})
+                seen = answer.read().decode()
+                connection.close()
+                for namespace in ("theirs", "mine"):
+                    users.admin("DELETE", f"/api/v1/namespaces/{namespace}/configmaps/w")
+                self.assertNotIn("it-is-of-theirs", seen)
+                self.assertEqual("it-is-of-mine" in seen, "metadata.namespace" not in query, seen)
+
+    def test_custom_resources(self):
+        users.made("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {
+            "metadata": {"name": "safes.example.com"},
+            "spec": {"group": "example.com", "scope": "Namespaced", "names": {"plural": "safes", "kind": "Safe"},
+                     "versions": [{"name": "v1", "served": True, "storage": True, "subresources": {"status": {}},
+                                   "additionalPrinterColumns": [{"name": "Code", "type": "string", "jsonPath": ".code"}],
+                                   "selectableFields": [{"jsonPath": ".code"}],
+                                   "schema": {"openAPIV3Schema": {"type": "object", "properties": {"code": {"type": "string"}}}}}]}})
+        for namespace in ("mine", "theirs"):
+            users.made(f"/apis/example.com/v1/namespaces/{namespace}/safes",
+                       {"apiVersion": "example.com/v1", "kind": "Safe", "metadata": {"name": "s"}, "code": SECRET})
+        self.assertIn(SECRET, tenant("GET", "/apis/example.com/v1/namespaces/mine/safes/s").text)
+        for path in ("/apis/example.com/v1/safes", "/apis/example.com/v1/namespaces/theirs/safes", "/apis/example.com/v1/namespaces/theirs/safes/s",
+                     "/apis/example.com/v1/namespaces/theirs/safes/s/status", "/apis/example.com/v1/safes?watch=1&timeoutSeconds=1",
+                     "/apis/example.com/v1/safes?fieldSelector=code=x", "/apis/example.com/v1/watch/namespaces/theirs/safes?timeoutSeconds=1"):
+            for accept in ("application/json", "application/json;as=Table;v=v1;g=meta.k8s.io", "application/cbor"):
+                with self.subTest(path + " as " + accept):
+                    answer = tenant("GET", path, headers={"Accept": accept})
+                    self.assertEqual(answer.code, 403, answer.text)
+                    self.assertNotIn(SECRET, answer.text)
+
     def test_writing(self):
         theirs = "/api/v1/namespaces/theirs"
         for method, path, body in (("POST", theirs + "/configmaps", {"metadata": {"name": "x"}}), ("PUT", theirs + "/secrets/s", {}),
@@ -431,6 +472,36 @@ class WireTest(Closed):
         finally:
             for stream in slow:
                 stream.close()
+
+    def test_who_trickles_and_who_does_not_read_keeps_nobody_waiting(self):
+        context = ssl.create_default_context(cafile=str(users.pki / "ca.crt"))
+        slow = []
+        try:
+            for i in range(30):
+                stream = context.wrap_socket(socket.create_connection((users.host, users.port), timeout=10), server_hostname="127.0.0.1")
+                # A document of megabytes that is never read, or headers that never end.
+                asked = "GET /openapi/v2 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer plain-token\r\n"
+                stream.sendall((asked + ("\r\n" if i % 2 else "X-Slow: ")).encode())
+                slow.append(stream)
+            begin = time.monotonic()
+            for _ in range(5):
+                for stream in slow[::2]:
+                    stream.sendall(b"z")
+                self.assertEqual(users.admin("GET", "/api/v1/namespaces/mine/secrets/s").code, 200)
+            self.assertLess(time.monotonic() - begin, 20)
+        finally:
+            for stream in slow:
+                stream.close()
+
+    def test_odd_request_lines_are_refused(self):
+        token = "Authorization: Bearer tenant-token\r\n"
+        for line in ("GET /api/v1/namespaces/theirs/secrets/s", "GET  /api/v1/namespaces/theirs/secrets/s HTTP/1.1", "GET /api\x00 HTTP/1.1",
+                     "GET http://127.0.0.1/api/v1/namespaces/theirs/secrets/s HTTP/1.1", "GET /api/v1/namespaces/theirs/secrets/s HTTP/9.9",
+                     "GET /api/v1/namespaces/theirs/secrets/s HTTP/1.1\rX: y", "CONNECT theirs:443 HTTP/1.1"):
+            with self.subTest(line):
+                said = self.raw(line + "\r\nHost: x\r\n" + token + "Connection: close\r\n\r\n")
+                self.assertNotIn(SECRET, said)
+                self.assertRegex(said, r"^(HTTP/1\.[01] [45]\d\d |$)")
 
 
 if __name__ == "__main__":
