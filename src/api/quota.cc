@@ -25,6 +25,25 @@ struct Turn {
   ~Turn() { ledger.done(ns); }
 };
 
+// What a request has charged so far, by quota. A write that loses against another one is tried again, and charged
+// again: for the difference alone.
+struct Charges {
+  std::shared_ptr<void> hold;
+  std::map<std::string, quota::Usage> by_key;
+};
+
+// The quota as it was before this request's earlier charge.
+Value without_charge(Arena& arena, const Value& counted, const quota::Usage& charged) {
+  quota::Usage used = quota::usage_in(*counted.find("status"), "used");
+  for (const auto& [name, amount] : charged) {
+    const auto found = used.find(name);
+    // Counted again meanwhile, perhaps: nothing goes below zero.
+    if (found != used.end()) found->second = found->second > amount ? found->second - amount : codec::Quantity();
+  }
+  const std::string_view at[] = {"status", "used"};
+  return with_path(arena, counted, at, quota::to_value(arena, used));
+}
+
 std::string_view name_for_refusal(const Call& call, const Value& object) {
   std::string_view name = object.text_at("metadata", "name");
   if (name.empty()) name = call.info.name;
@@ -105,11 +124,19 @@ Task<Result<Unit>> charge_quotas(Call& call, AdmissionOperation operation, const
   if (keys.empty()) co_return Unit{};
 
   QuotaLedger& ledger = *call.api.quota_ledger;
-  if (!dry_run) call.quota_hold = ledger.hold(call.ns());
+  if (!dry_run && call.quota_hold == nullptr) {
+    call.quota_hold = std::make_shared<Charges>(Charges{ledger.hold(call.ns()), {}});
+  }
+  Charges* const charges = static_cast<Charges*>(call.quota_hold.get());  // Null: a dry run.
   co_await ledger.turn(std::string(call.ns()), call.executor());
   const Turn turn{ledger, std::string(call.ns())};
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
-    std::vector<std::pair<std::string, Value>> changed;  // Key, and the quota with its new usage.
+    struct Change {
+      std::string key;
+      Value counted;         // The quota with its new usage ...
+      quota::Usage charged;  // ... and how much of that is this request's.
+    };
+    std::vector<Change> changed;
     for (const std::string& key : keys) {
       Result<cache::Cache::Latest> latest = co_await storage.cache().latest(key, call.executor());
       if (!latest) co_return latest.take_error();
@@ -117,19 +144,36 @@ Task<Result<Unit>> charge_quotas(Call& call, AdmissionOperation operation, const
       const store::Blob body = latest->entry->body();
       Result<Value> found = storage.codec().tree(call.arena, call.arena.copy(*body));
       if (!found) co_return found.take_error();
-      quota::Verdict verdict = quota::check(resource, what, object, old, *found, call.view.now);
+      const auto earlier = charges == nullptr ? decltype(charges->by_key.find(key)){} : charges->by_key.find(key);
+      const bool again = charges != nullptr && earlier != charges->by_key.end() && found->has("status");
+      const Value before = again ? without_charge(call.arena, *found, earlier->second) : *found;
+      quota::Verdict verdict = quota::check(resource, what, object, old, before, call.view.now);
       if (!verdict.refusal.empty()) {
         co_return forbidden(call.group_resource(), name_for_refusal(call, object), verdict.refusal);
       }
-      if (!verdict.changes) continue;
+      if (!verdict.changes && !again) continue;
+      quota::Usage charged;
+      if (verdict.changes) {
+        const quota::Usage used = quota::usage_in(*before.find("status"), "used");
+        for (const auto& [name, amount] : verdict.used) {
+          const auto was = used.find(name);
+          const codec::Quantity more = was == used.end() ? amount : amount - was->second;
+          if (!more.is_zero()) charged[name] = more;
+        }
+      }
+      if (again && charged == earlier->second) continue;
       const std::string_view at[] = {"status", "used"};
-      changed.emplace_back(key, with_path(call.arena, *found, at, quota::to_value(call.arena, verdict.used)));
+      const Value counted =
+          verdict.changes ? with_path(call.arena, *found, at, quota::to_value(call.arena, verdict.used)) : before;
+      changed.push_back({key, counted, std::move(charged)});
     }
     if (dry_run) co_return Unit{};
     keys.clear();
-    for (const auto& [key, counted] : changed) {
-      const int status = co_await store_usage(call, counted);
+    for (Change& change : changed) {
+      const std::string& key = change.key;
+      const int status = co_await store_usage(call, change.counted);
       if (status == 409) keys.push_back(key);
+      if (status < 300) charges->by_key[key] = std::move(change.charged);
       if (status >= 300 && status != 409 && status != 404) {
         co_return internal_error("the usage of quota " + key + " could not be stored");
       }
