@@ -1,9 +1,12 @@
 #include "api/flow_control.h"
 
+#include <algorithm>
+#include <charconv>
 #include <chrono>
 
 #include "api/storage.h"
 #include "base/hash.h"
+#include "net/net.h"
 
 namespace holdfast::api {
 namespace {
@@ -12,6 +15,19 @@ constexpr std::string_view kGroup = "flowcontrol.apiserver.k8s.io";
 // The objects are few and change hardly ever.
 constexpr std::chrono::milliseconds kLookInterval{100};
 
+// One seat is so much memory at once; what is sent from the cache goes piece by piece and never takes more than
+// kMostStreamed of it.
+constexpr int64_t kBytesPerSeat = 100'000, kMostStreamed = 1'000'000, kMostSeats = 100;
+
+// The mean size of a few objects.
+int64_t mean_bytes(const cache::Snapshot& objects) {
+  constexpr uint64_t kSample = 16;
+  int64_t bytes = 0;
+  const std::vector<cache::EntryRef> sample = objects.list({.scope = "", .limit = kSample}).entries;
+  for (const cache::EntryRef& entry : sample) bytes += entry->body_bytes();
+  return sample.empty() ? 0 : bytes / static_cast<int64_t>(sample.size());
+}
+
 int64_t now_nanos() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
 
 }  // namespace
@@ -19,6 +35,41 @@ int64_t now_nanos() { return std::chrono::steady_clock::now().time_since_epoch()
 std::shared_ptr<const flow::Schemas> FlowControl::schemas() {
   if (now_nanos() >= next_look_.load(std::memory_order_relaxed)) refresh();
   return schemas_.load();
+}
+
+int64_t FlowControl::seats_of(const RequestInfo& info, std::string_view name, std::string_view query,
+                              std::string_view level) {
+  const Registry* registry = registry_.load();
+  if (!info.is_resource || info.verb != Verb::List || registry == nullptr) return 1;
+  const Registry::SnapshotRef served = registry->snapshot();
+  const Served* resource = served->find(info.group, info.version, info.resource);
+  // Of other servers nothing is known, and they do the work.
+  if (resource == nullptr || resource->storage == nullptr) return 1;
+  Result<cache::Snapshot> objects = resource->storage->cache().snapshot();
+  if (!objects) return 1;
+  int64_t limit = 0;
+  bool selects = false, exact = false, continues = false, revision = false;
+  for (const auto& [key, value] : net::parse_query(query)) {
+    if (key == "limit") std::from_chars(value.data(), value.data() + value.size(), limit);
+    if (key == "labelSelector" || key == "fieldSelector") selects = selects || !value.empty();
+    if (key == "continue") continues = !value.empty();
+    if (key == "resourceVersionMatch") exact = value == "Exact";
+    if (key == "resourceVersion") revision = !value.empty() && value != "0";
+  }
+  const bool from_cache = !exact && !continues && !(limit > 0 && revision);
+  const int64_t count = static_cast<int64_t>(objects->count());
+  const int64_t limited = limit > 0 && limit < count ? limit : count;
+  int64_t read = limited;
+  if (!name.empty()) {
+    read = 1;
+  } else if (!from_cache && selects) {
+    read = std::max(limited, count / 2);
+  }
+  int64_t bytes = read * mean_bytes(*objects);
+  if (from_cache) bytes = std::min(bytes, kMostStreamed);
+  const int64_t widest = dispatcher_.widest(level);
+  const int64_t most = widest == 0 ? kMostSeats : std::min(widest, kMostSeats);
+  return std::clamp<int64_t>((bytes + kBytesPerSeat - 1) / kBytesPerSeat, 1, most);
 }
 
 void FlowControl::refresh() {

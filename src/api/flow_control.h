@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "api/registry.h"
+#include "api/request_info.h"
 #include "flow/flow.h"
 
 namespace holdfast::api {
@@ -23,6 +24,9 @@ class FlowControl {
   // Null: there are none yet. Flows live as long as what this returns.
   std::shared_ptr<const flow::Schemas> schemas();
   flow::Dispatcher& dispatcher() { return dispatcher_; }
+
+  // How many seats a request takes: lists by what they read (upstream's list_work_estimator), everything else one.
+  int64_t seats_of(const RequestInfo& info, std::string_view name, std::string_view query, std::string_view level);
 
  private:
   void refresh();

@@ -8,6 +8,7 @@ namespace holdfast::flow {
 // A request that waits for a seat. Ended once, by whoever takes it out of its queue: a seat, or the clock.
 struct Dispatcher::Waiter {
   std::function<void(bool)> done;
+  int64_t seats = 1;
   bool waiting = true;  // Guarded by the dispatcher's lock.
 };
 
@@ -16,6 +17,7 @@ struct Dispatcher::LevelState {
   Level level;
   int64_t nominal = 0;  // Seats of its own.
   int64_t most = 0;     // With those that others lend.
+  int64_t widest = 0;   // That one request may take; 0: as many as it needs.
   int64_t running = 0;
   int64_t waiting = 0;
   struct Queue {
@@ -57,9 +59,12 @@ struct Dispatcher::State {
   std::map<std::string, std::unique_ptr<LevelState>, std::less<>> levels;
   int64_t running_total = 0;  // Exempt ones do not count.
 
-  // A seat is free: of the level's own, or one that nobody else needs now.
-  bool has_seat(const LevelState& level) const {
-    return level.running < level.nominal || (level.running < level.most && running_total < options.seats);
+  // So many seats are free: of the level's own, or ones that nobody else needs now. Who wants more than there are is
+  // served when nobody else is.
+  bool has_seats(const LevelState& level, int64_t seats) const {
+    const int64_t taken = level.running + seats;
+    return taken <= level.nominal || (taken <= level.most && running_total + seats <= options.seats) ||
+           (level.running == 0 && level.most > 0);
   }
   const LevelState::Meters& meters_of(LevelState& level, std::string_view schema) {
     if (const auto known = level.meters.find(schema); known != level.meters.end()) return known->second;
@@ -69,9 +74,9 @@ struct Dispatcher::State {
                                                          &dispatched.with({schema, level.level.name})})
         .first->second;
   }
-  void take(LevelState& level) {
-    ++level.running;
-    if (!level.level.exempt) ++running_total;
+  void take(LevelState& level, int64_t seats) {
+    level.running += seats;
+    if (!level.level.exempt) running_total += seats;
   }
 };
 
@@ -92,11 +97,25 @@ void Dispatcher::configure(const Schemas& schemas) {
                                  : static_cast<int64_t>(std::ceil(static_cast<double>(s.options.seats * level->shares) /
                                                                   static_cast<double>(shares)));
     known->most = level->borrowing < 0 ? s.options.seats : known->nominal + known->nominal * level->borrowing / 100;
+    // As upstream: a few of a level's seats, and never so many that a hand of queues could not be served.
+    constexpr double kWidestShare = 0.15;
+    known->widest =
+        level->queues && level->hand_size > 0
+            ? std::max<int64_t>(
+                  1, std::min(static_cast<int64_t>(std::ceil(static_cast<double>(known->nominal) * kWidestShare)),
+                              known->nominal / level->hand_size))
+            : 0;
     s.seats.with({level->name}).set(known->nominal);
   }
 }
 
-Task<Dispatcher::Entry> Dispatcher::enter(Flow flow, Executor& executor, RunAfter after) {
+int64_t Dispatcher::widest(std::string_view level) const {
+  const std::lock_guard lock(state_->mutex);
+  const auto found = state_->levels.find(level);
+  return found == state_->levels.end() ? 0 : found->second->widest;
+}
+
+Task<Dispatcher::Entry> Dispatcher::enter(Flow flow, int64_t seats, Executor& executor, RunAfter after) {
   State& s = *state_;
   const std::string level_name = flow.level->name;
   LevelState* level = nullptr;
@@ -105,6 +124,7 @@ Task<Dispatcher::Entry> Dispatcher::enter(Flow flow, Executor& executor, RunAfte
     Entry entry;
     entry.seat.from_ = this;
     entry.seat.level_ = level;
+    entry.seat.width_ = seats;
     entry.seat.running_ = meters->running;
     meters->running->add(1);
     meters->dispatched->add();
@@ -127,8 +147,8 @@ Task<Dispatcher::Entry> Dispatcher::enter(Flow flow, Executor& executor, RunAfte
     meters = &s.meters_of(*level, flow.schema);
     const Level& config = level->level;
     const std::string key = std::string(flow.schema) + "/" + flow.distinguisher;
-    if (config.exempt || (level->waiting == 0 && s.has_seat(*level))) {
-      s.take(*level);
+    if (config.exempt || (level->waiting == 0 && s.has_seats(*level, seats))) {
+      s.take(*level, seats);
     } else if (!config.queues) {
       problem = "concurrency-limit";
     } else {
@@ -140,6 +160,7 @@ Task<Dispatcher::Entry> Dispatcher::enter(Flow flow, Executor& executor, RunAfte
         problem = "queue-full";
       } else {
         waiter = std::make_shared<Waiter>();
+        waiter->seats = seats;
         if (queue.waiters.empty()) level->turns.push_back(key);
         queue.waiters.push_back(waiter);
         ++level->waiting;
@@ -175,23 +196,25 @@ Task<Dispatcher::Entry> Dispatcher::enter(Flow flow, Executor& executor, RunAfte
 }
 
 // Gives the seat to who is next: one request of each flow in turn.
-void Dispatcher::leave(LevelState& level) {
+void Dispatcher::leave(LevelState& level, int64_t seats) {
   State& s = *state_;
   std::vector<std::function<void(bool)>> seated;
   {
     const std::lock_guard lock(s.mutex);
-    --level.running;
-    if (!level.level.exempt) --s.running_total;
-    while (!level.turns.empty() && s.has_seat(level)) {
-      const std::string key = std::move(level.turns.front());
-      level.turns.pop_front();
+    s.take(level, -seats);
+    while (!level.turns.empty()) {
+      const std::string key = level.turns.front();
       LevelState::Queue& queue = level.queues[key];
+      // Those whose time ran out are still in line.
+      while (!queue.waiters.empty() && !queue.waiters.front()->waiting) queue.waiters.pop_front();
       std::shared_ptr<Waiter> next;
-      while (!queue.waiters.empty() && !next) {
-        // Those whose time ran out are still in line.
-        if (queue.waiters.front()->waiting) next = queue.waiters.front();
+      if (!queue.waiters.empty()) {
+        // Nobody goes before who is next, however little they need: a wide request would wait for ever.
+        if (!s.has_seats(level, queue.waiters.front()->seats)) break;
+        next = std::move(queue.waiters.front());
         queue.waiters.pop_front();
       }
+      level.turns.pop_front();
       if (queue.waiters.empty()) {
         level.queues.erase(key);
       } else {
@@ -200,7 +223,7 @@ void Dispatcher::leave(LevelState& level) {
       if (!next) continue;
       next->waiting = false;
       --level.waiting;
-      s.take(level);
+      s.take(level, next->seats);
       if (next->done) seated.push_back(std::move(next->done));
     }
   }
@@ -210,7 +233,7 @@ void Dispatcher::leave(LevelState& level) {
 Dispatcher::Seat::~Seat() {
   if (from_ == nullptr) return;
   running_->add(-1);
-  from_->leave(*static_cast<LevelState*>(level_));
+  from_->leave(*static_cast<LevelState*>(level_), width_);
 }
 
 }  // namespace holdfast::flow

@@ -89,15 +89,19 @@ class Dispatcher {
   // Sets how many seats each level has.
   void configure(const Schemas& schemas);
 
-  // Held while a request is served.
+  // Held while a request is served. A request that is more work than others takes several.
   class Seat {
    public:
     Seat() = default;
     Seat(Seat&& other) noexcept
-        : from_(std::exchange(other.from_, nullptr)), level_(other.level_), running_(other.running_) {}
+        : from_(std::exchange(other.from_, nullptr)),
+          level_(other.level_),
+          width_(other.width_),
+          running_(other.running_) {}
     Seat& operator=(Seat&& other) noexcept {
       std::swap(from_, other.from_);
       std::swap(level_, other.level_);
+      std::swap(width_, other.width_);
       std::swap(running_, other.running_);
       return *this;
     }
@@ -107,6 +111,7 @@ class Dispatcher {
     friend class Dispatcher;
     Dispatcher* from_ = nullptr;
     void* level_ = nullptr;
+    int64_t width_ = 1;
     Gauge* running_ = nullptr;
   };
 
@@ -117,13 +122,15 @@ class Dispatcher {
     Seat seat;
     std::string refused;  // Not empty: no seat.
   };
-  Task<Entry> enter(Flow flow, Executor& executor, RunAfter after);
+  Task<Entry> enter(Flow flow, int64_t seats, Executor& executor, RunAfter after);
+  // The most that one request may take of a level. 0: the level does not say.
+  int64_t widest(std::string_view level) const;
 
  private:
   struct State;
   struct Waiter;
   struct LevelState;
-  void leave(LevelState& level);
+  void leave(LevelState& level, int64_t seats);
 
   const std::unique_ptr<State> state_;
 };

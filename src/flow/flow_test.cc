@@ -73,25 +73,25 @@ struct Bench {
   std::vector<std::string> log;
   std::map<std::string, Dispatcher::Seat> seats;
 
-  explicit Bench(std::string_view response, int64_t length = 2) {
+  explicit Bench(std::string_view response, int64_t length = 2, int64_t total = 1) {
     schemas = Schemas::build({trees.schema("all", 100, "work", trees.group("*"), "ByUser")},
                              {trees.level("work", 1, response, 2, length)});
-    dispatcher = std::make_unique<Dispatcher>(DispatcherOptions{.seats = 1}, metrics);
+    dispatcher = std::make_unique<Dispatcher>(DispatcherOptions{.seats = total}, metrics);
     dispatcher->configure(*schemas);
   }
-  Task<void> ask(std::string user, std::string name) {
+  Task<void> ask(std::string user, std::string name, int64_t width) {
     const auth::UserInfo info{.name = std::move(user), .groups = {"g"}};
     auth::Attributes attributes;
     attributes.user = &info;
     attributes.is_resource = true;
     Dispatcher::Entry entry = co_await dispatcher->enter(
-        *schemas->classify(attributes), loop,
+        *schemas->classify(attributes), width, loop,
         [this](std::chrono::milliseconds, std::function<void()> work) { timers.push_back(std::move(work)); });
     log.push_back(name + (entry.refused.empty() ? "" : ": " + entry.refused));
     if (entry.refused.empty()) seats[name] = std::move(entry.seat);
   }
-  void start(std::string user, std::string name) {
-    spawn(ask(std::move(user), std::move(name)), [](std::exception_ptr) {});
+  void start(std::string user, std::string name, int64_t width = 1) {
+    spawn(ask(std::move(user), std::move(name), width), [](std::exception_ptr) {});
   }
   void end(const std::string& name) {
     seats.erase(name);
@@ -150,6 +150,22 @@ TEST(FlowTest, WhatFindsNoRoomIsRefusedWithTheReason) {
   rejecting.start("ann", "a1");
   rejecting.start("bob", "b1");
   EXPECT_EQ(rejecting.log, (std::vector<std::string>{"a1", "b1: concurrency-limit"}));
+}
+
+TEST(FlowTest, AWideRequestWaitsForAllItsSeatsAndNobodyPassesIt) {
+  Bench bench("Queue", 4, 10);
+  bench.start("ann", "narrow", 1);
+  bench.start("ann", "wide", 10);
+  bench.start("bob", "late", 1);
+  EXPECT_EQ(bench.log, (std::vector<std::string>{"narrow"}));
+  bench.end("narrow");
+  EXPECT_EQ(bench.log, (std::vector<std::string>{"narrow", "wide"}));
+  bench.end("wide");
+  EXPECT_EQ(bench.log, (std::vector<std::string>{"narrow", "wide", "late"}));
+  // Wider than the level: served when nobody else is.
+  bench.start("bob", "wider", 50);
+  bench.end("late");
+  EXPECT_EQ(bench.log.back(), "wider");
 }
 
 }  // namespace

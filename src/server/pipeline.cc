@@ -288,8 +288,9 @@ Task<bool> Pipeline::take_seat(net::Request& request, net::Response& response, c
   response.add_header("x-kubernetes-pf-prioritylevel-uid", flow->level->uid);
   if (account.lasting) co_return true;
   net::EventLoop& loop = request.loop();
+  const int64_t seats = parts_.flow->seats_of(account.info, account.name, request.query, flow->level->name);
   flow::Dispatcher::Entry entry = co_await parts_.flow->dispatcher().enter(
-      std::move(*flow), loop,
+      std::move(*flow), seats, loop,
       [&loop](std::chrono::milliseconds delay, std::function<void()> work) { loop.run_after(delay, std::move(work)); });
   if (entry.refused.empty()) {
     account.seat = std::move(entry.seat);
