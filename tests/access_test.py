@@ -114,6 +114,65 @@ class AuditTest(unittest.TestCase):
         self.assertEqual(event["impersonatedUser"], {"username": "jane", "groups": ["ops", "system:authenticated"]})
         self.assertEqual(event["authenticationMetadata"], {"impersonationConstraint": "impersonate:user-info"})
 
+    def annotations(self, name, method, path, body=None, content_type="application/json"):
+        answer = users.admin(method, path, body, headers={"Audit-ID": name, "Content-Type": content_type})
+        found = events(name, 2)[-1]["annotations"]
+        self.assertEqual((found.pop("authorization.k8s.io/decision"), found.pop("authorization.k8s.io/reason")), ("allow", ""))
+        return answer, found
+
+    def test_pod_security_says_what_it_enforced_and_what_it_would_have(self):
+        pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+        prefix = "pod-security.kubernetes.io/"
+        users.made("/api/v1/namespaces", {"metadata": {"name": "plain"}})
+        users.made("/api/v1/namespaces", {"metadata": {"name": "strict", "labels": {
+            prefix + "enforce": "baseline", prefix + "audit": "restricted", prefix + "audit-version": "v1.30"}}})
+        merge = "application/merge-patch+json"
+        # Wait for the account that pods run as.
+        for namespace in ("plain", "strict"):
+            users.when(lambda: users.admin("GET", f"/api/v1/namespaces/{namespace}/serviceaccounts/default").code == 200)
+        answer, found = self.annotations("ps1", "POST", "/api/v1/namespaces/plain/pods", pod)
+        self.assertEqual((answer.code, found), (201, {prefix + "enforce-policy": "privileged:latest"}), answer.text)
+        _, found = self.annotations("ps2", "PATCH", "/api/v1/namespaces/plain/pods/p", {"metadata": {"labels": {"a": "b"}}}, merge)
+        self.assertEqual(found, {prefix + "enforce-policy": "privileged:latest"})
+        answer, found = self.annotations("ps3", "POST", "/api/v1/namespaces/strict/pods", pod)
+        self.assertEqual((answer.code, sorted(found)), (201, [prefix + "audit-violations", prefix + "enforce-policy"]), answer.text)
+        self.assertEqual(found[prefix + "enforce-policy"], "baseline:latest")
+        self.assertTrue(found[prefix + "audit-violations"].startswith('would violate PodSecurity "restricted:v1.30": allowPrivilegeEscalation != false'))
+        _, found = self.annotations("ps4", "PATCH", "/api/v1/namespaces/strict/pods/p", {"metadata": {"labels": {"a": "b"}}}, merge)
+        self.assertEqual(found, {})
+        bad = {"metadata": {"name": "b"}, "spec": {"hostNetwork": True, "containers": [{"name": "c", "image": "i"}]}}
+        answer, found = self.annotations("ps5", "POST", "/api/v1/namespaces/strict/pods", bad)
+        self.assertEqual((answer.code, sorted(found)), (403, [prefix + "audit-violations", prefix + "enforce-policy"]))
+        deployment = {"metadata": {"name": "d"}, "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": {
+            "metadata": {"labels": {"a": "b"}}, "spec": pod["spec"]}}}
+        self.assertEqual(sorted(self.annotations("ps6", "POST", "/apis/apps/v1/namespaces/strict/deployments", deployment)[1]), [prefix + "audit-violations"])
+        self.assertEqual(self.annotations("ps7", "POST", "/apis/apps/v1/namespaces/plain/deployments", deployment)[1], {})
+
+    def test_old_apis_tokens_and_webhooks_that_failed_are_told(self):
+        self.assertEqual(self.annotations("old", "GET", "/api/v1/namespaces/default/endpoints")[1], {"k8s.io/deprecated": "true"})
+        users.made("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "told"}})
+        _, found = self.annotations("token", "POST", "/api/v1/namespaces/default/serviceaccounts/told/token", {"spec": {}})
+        self.assertRegex(found["authentication.kubernetes.io/issued-credential-id"], "^JTI=[0-9a-f-]{36}$")
+        hook = {"metadata": {"name": "h"}, "webhooks": [{
+            "name": "x.example.com", "admissionReviewVersions": ["v1"], "sideEffects": "None", "failurePolicy": "Ignore", "timeoutSeconds": 1,
+            "rules": [{"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["limitranges"]}],
+            "clientConfig": {"url": "https://127.0.0.1:1/x"}}]}
+        for kind in ("mutating", "validating"):
+            users.made(f"/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations", hook)
+        expected = {"failed-open.mutation.webhook.admission.k8s.io/round_0_index_0": "x.example.com",
+                    "failed-open.validating.webhook.admission.k8s.io/round_0_index_0": "x.example.com",
+                    "mutation.webhook.admission.k8s.io/round_0_index_0": '{"configuration":"h","webhook":"x.example.com","mutated":false}'}
+        made = []
+
+        def told():
+            name = f"l{len(made)}"
+            made.append(self.annotations("hook" + name, "POST", "/api/v1/namespaces/default/limitranges", {"metadata": {"name": name}})[1])
+            return made[-1] == expected
+
+        users.when(told)
+        for kind in ("mutating", "validating"):
+            users.admin("DELETE", f"/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations/h")
+
 
 class ImpersonationTest(unittest.TestCase):
     def me(self, headers, token=access_helper.ADMIN):

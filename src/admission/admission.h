@@ -54,6 +54,8 @@ struct Attributes {
   Arena& arena;
   const Lookup& lookup;
   std::vector<std::string>& warnings;  // Texts of Warning headers; added to.
+  // Of the audit event; added to.
+  std::vector<std::pair<std::string, std::string>> annotations = {};
 };
 
 struct Plugin;  // One plugin's functions; private to the room.

@@ -22,7 +22,7 @@ namespace {
 constexpr std::string_view kPrefix = "pod-security.kubernetes.io/";
 
 struct Policy {
-  LevelVersion enforce, warn;
+  LevelVersion enforce, audit, warn;
   std::vector<Cause> errors;
 };
 
@@ -69,6 +69,7 @@ Policy policy_of(const Value& space) {
       parsed.minor = minor.value_or(-1);
     }
     if (mode == "enforce") policy.enforce = parsed;
+    if (mode == "audit") policy.audit = parsed;
     if (mode == "warn") {
       policy.warn = parsed;
       warn_set = level_set;
@@ -94,6 +95,15 @@ std::string reasons(const std::vector<Violation>& found) {
   std::string text;
   for (const Violation& one : found) text += (text.empty() ? "" : ", ") + one.reason;
   return text;
+}
+
+// As Go prints several errors.
+std::string aggregate(const std::vector<Cause>& errors) {
+  std::string text;
+  for (const Cause& error : errors) {
+    text += (text.empty() ? "" : ", ") + error.field + ": " + error.message;
+  }
+  return errors.size() > 1 ? "[" + text + "]" : text;
 }
 
 // --- Pods and what makes them ---
@@ -135,8 +145,9 @@ bool makes_pods(const types::Resource& resource) {
          is_core(resource, "podtemplates");
 }
 
+// `enforced`: it is a pod. `significant`: it is not an update of one that changes nothing of interest.
 Result<Unit> check_pod(Attributes& attributes, const Value& metadata_holder, const Value& spec, bool enforced,
-                       const Value& object) {
+                       bool significant, const Value& object) {
   const std::optional<Value> space = attributes.lookup.get(attributes.arena, "", "namespaces", "", attributes.ns);
   if (!space) {
     if (!enforced) return Unit{};
@@ -144,7 +155,22 @@ Result<Unit> check_pod(Attributes& attributes, const Value& metadata_holder, con
   }
   const Policy policy = policy_of(*space);
   const Value* metadata = metadata_holder.find("metadata");
+  const auto annotate = [&attributes](std::string_view key, std::string value) {
+    attributes.annotations.emplace_back(std::string(kPrefix) + std::string(key), std::move(value));
+  };
+  const bool asks_for_nothing =
+      policy.errors.empty() && policy.warn.level == Level::Privileged && policy.audit.level == Level::Privileged;
+  if (enforced && asks_for_nothing && policy.enforce.level == Level::Privileged) {
+    annotate("enforce-policy", LevelVersion{}.text());
+    return Unit{};
+  }
+  if (!significant || (!enforced && asks_for_nothing)) return Unit{};
+  if (!policy.errors.empty()) annotate("error", "Failed to parse policy: " + aggregate(policy.errors));
+  if (const std::vector<Violation> found = violations(policy.audit, metadata, spec); !found.empty()) {
+    annotate("audit-violations", "would violate PodSecurity " + go_quote(policy.audit.text()) + ": " + details(found));
+  }
   if (enforced) {
+    annotate("enforce-policy", policy.enforce.text());
     const std::vector<Violation> found = violations(policy.enforce, metadata, spec);
     if (!found.empty()) {
       return refuse(attributes, object,
@@ -218,12 +244,11 @@ Result<Unit> check(Attributes& attributes, const Value& object) {
     const Value* spec = object.find("spec");
     if (spec == nullptr) return Unit{};
     const bool update = attributes.operation == Operation::Update && attributes.old != nullptr;
-    if (update && !is_significant(object, *attributes.old)) return Unit{};
-    return check_pod(attributes, object, *spec, true, object);
+    return check_pod(attributes, object, *spec, true, !update || is_significant(object, *attributes.old), object);
   }
   const Value* found = pod_template(attributes.resource, object);
   if (found == nullptr || found->find("spec") == nullptr) return Unit{};
-  return check_pod(attributes, *found, *found->find("spec"), false, object);
+  return check_pod(attributes, *found, *found->find("spec"), false, true, object);
 }
 
 }  // namespace

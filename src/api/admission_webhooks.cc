@@ -6,6 +6,7 @@
 #include "api/conversions.h"
 #include "api/custom.h"
 #include "api/patches.h"
+#include "api/recording.h"
 #include "api/state.h"
 #include "api/writes.h"
 #include "base/api_error.h"
@@ -172,6 +173,7 @@ Task<Outcome> ask(Call& call, webhook::Caller& caller, const webhook::Hook& hook
     co_return outcome;
   }
   for (const std::string& warning : answer->warnings) call.warnings.add(warning);
+  for (const auto& [key, value] : answer->audit_annotations) record_annotation(call, hook.name + "/" + key, value);
   if (!answer->allowed) {
     webhook::Refusal refusal = webhook::denied_by(hook.name, answer->status);
     outcome.refusal = std::move(refusal.error);
@@ -203,6 +205,41 @@ std::optional<Error> verdict(Call& call, const webhook::Hook& hook, Outcome& out
   if (hook.ignores_failure) return std::nullopt;
   return std::move(outcome.failure);
 }
+
+// What the audit log says of a call to a mutating webhook: whether it changed the object, and how. A round is once
+// through all webhooks, an index a webhook's place among all of them.
+struct Note {
+  Call& call;
+  const webhook::Hook& hook;
+  std::string place;
+
+  Note(Call& about, const webhook::Hook& asked, bool again, size_t index)
+      : call(about),
+        hook(asked),
+        place("webhook.admission.k8s.io/round_" + std::to_string(again ? 1 : 0) + "_index_" + std::to_string(index)) {}
+
+  void mutated(bool changed) const {
+    if (call.recording == nullptr) return;
+    MapBuilder value(call.arena);
+    value.add("configuration", Value::string(hook.configuration));
+    value.add("webhook", Value::string(hook.name));
+    value.add("mutated", Value::boolean(changed));
+    record_annotation(call, "mutation." + place, codec::encode_json(value.build()));
+  }
+  // Bodies are for who records them.
+  void patch(std::string_view json) const {
+    if (call.recording == nullptr || !call.recording->wants_request) return;
+    Result<Value> tree = codec::decode_json(call.arena, call.arena.copy(json));
+    if (!tree) return;
+    MapBuilder value(call.arena);
+    value.add("configuration", Value::string(hook.configuration));
+    value.add("webhook", Value::string(hook.name));
+    value.add("patch", *tree);
+    value.add("patchType", Value::string("JSONPatch"));
+    record_annotation(call, "patch." + place, codec::encode_json(value.build()));
+  }
+  void failed_open() const { record_annotation(call, "failed-open.mutation." + place, hook.name); }
+};
 
 // The labels that namespace selectors look at. Looked up once a write, and only when a selector asks.
 class NamespaceLabels {
@@ -337,10 +374,13 @@ Task<Result<Value>> AdmissionWebhooks::mutate(Call& call, const AdmissionRequest
   if (reinvocation.again && !equal(reinvocation.last_output, request.object)) reinvocation.note_change();
   NamespaceLabels labels(call, request, ns);
   Versioned versioned{call.served, request.object, request.old};
-  for (const webhook::Hook& hook : set->hooks) {
+  for (size_t index = 0; index < set->hooks.size(); ++index) {
+    const webhook::Hook& hook = set->hooks[index];
     const Served* wanted = concerned(call, hook, request, versioned.object, versioned.old, labels);
     if (wanted == nullptr) continue;
     if (reinvocation.again && !reinvocation.eligible.contains(hook.id)) continue;
+    const Note note(call, hook, reinvocation.again, index);
+    bool changed = false;
     Result<Unit> shown = co_await show_as(call, versioned, *wanted);
     if (!shown) co_return shown.take_error();
     Outcome outcome = co_await ask(call, caller_, hook, request, versioned, true);
@@ -348,6 +388,8 @@ Task<Result<Value>> AdmissionWebhooks::mutate(Call& call, const AdmissionRequest
       Result<Patched> patched = apply_answer(call, versioned, hook.name, outcome.answer->patch);
       if (patched) {
         versioned.object = patched->object;
+        changed = patched->changed;
+        note.patch(outcome.answer->patch);
         if (patched->changed) {
           reinvocation.note_change();
           reinvocation.wanted = true;
@@ -356,6 +398,8 @@ Task<Result<Value>> AdmissionWebhooks::mutate(Call& call, const AdmissionRequest
         outcome.refusal = patched.take_error();
       }
     }
+    note.mutated(changed);
+    if (outcome.failure && !outcome.refusal && hook.ignores_failure) note.failed_open();
     if (hook.reinvokes) reinvocation.invoked.insert(hook.id);
     if (std::optional<Error> error = verdict(call, hook, outcome)) co_return std::move(*error);
   }
@@ -388,7 +432,12 @@ Task<Result<Unit>> AdmissionWebhooks::validate(Call& call, const AdmissionReques
       });
     }
   });
-  for (Asked& one : asked) {
+  for (size_t i = 0; i < asked.size(); ++i) {
+    Asked& one = asked[i];
+    if (one.outcome.failure && !one.outcome.refusal && one.hook->ignores_failure) {
+      record_annotation(call, "failed-open.validating.webhook.admission.k8s.io/round_0_index_" + std::to_string(i),
+                        one.hook->name);
+    }
     if (std::optional<Error> error = verdict(call, *one.hook, one.outcome)) co_return std::move(*error);
   }
   co_return Unit{};

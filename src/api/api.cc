@@ -6,6 +6,7 @@
 #include "admission/admission.h"
 #include "api/call.h"
 #include "api/managers.h"
+#include "api/recording.h"
 #include "api/state.h"
 #include "api/status.h"
 #include "api/subresources.h"
@@ -346,6 +347,7 @@ Task<void> Api::handle(net::Request& request, net::Response& response, auth::Use
   }
   if (const std::string_view warning = call.served->object_rules->deprecation_warning(); !warning.empty()) {
     call.warnings.add(warning);
+    record_annotation(call, "k8s.io/deprecated", "true");
   }
   co_await dispatch(call);
 }

@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -89,6 +90,8 @@ struct Recording {
   std::string request, response;                // JSON; a patch as it was sent.
   std::string status;                           // JSON of the Status that was the answer.
   std::string chunks;                           // Of a list that is still being sent.
+  // Annotations of the event, by key: what plugins and webhooks have to say. The first value of a key counts.
+  std::map<std::string, std::string, std::less<>> annotations;
 };
 
 // Whether an object is still the same, and still there.

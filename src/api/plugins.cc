@@ -1,5 +1,6 @@
 #include "api/plugins.h"
 
+#include "api/recording.h"
 #include "api/state.h"
 
 namespace holdfast::api {
@@ -104,6 +105,7 @@ Result<Unit> run_plugins(Call& call, admission::Operation operation, std::string
                                    .warnings = warnings};
   Result<Unit> result = run(chain, attributes);
   for (const std::string& warning : warnings) call.warnings.add(warning);
+  for (auto& [key, value] : attributes.annotations) record_annotation(call, std::move(key), std::move(value));
   return result;
 }
 

@@ -85,4 +85,8 @@ void record_error(Call& call, const Error& error) {
   record_status(call, status_of(arena, error));
 }
 
+void record_annotation(Call& call, std::string key, std::string value) {
+  if (call.recording != nullptr) call.recording->annotations.emplace(std::move(key), std::move(value));
+}
+
 }  // namespace holdfast::api

@@ -15,5 +15,7 @@ void record_chunk(Call& call, std::string_view bytes);
 void record_stream_end(Call& call);
 void record_status(Call& call, const Value& status);
 void record_error(Call& call, const Error& error);
+// An annotation of the audit event.
+void record_annotation(Call& call, std::string key, std::string value);
 
 }  // namespace holdfast::api

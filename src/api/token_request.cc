@@ -170,6 +170,7 @@ Task<void> serve_token_request(Call& call, const std::string& bytes, Format form
   claims.ns = call.ns();
   claims.service_account = named(request);
   claims.id = new_uid();
+  record_annotation(call, "authentication.kubernetes.io/issued-credential-id", "JTI=" + claims.id);
   claims.issued = claims.not_before = call.view.now.seconds;
   bool for_this_server = true;
   for (const Value& audience : request.items_at("spec", "audiences")) {

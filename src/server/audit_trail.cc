@@ -134,6 +134,8 @@ void AuditTrail::take_notes() {
   event_.response_status = recording_.status;
   event_.request_object = recording_.request;
   event_.response_object = recording_.response;
+  for (const auto& [key, value] : recording_.annotations) event_.annotations.emplace_back(key, value);
+  recording_.annotations.clear();
   if (wanted_.omits_managed_fields) {
     if (!event_.request_object.empty()) {
       event_.request_object = audit::without_managed_fields(std::move(event_.request_object));

@@ -129,6 +129,10 @@ Result<AdmissionAnswer> read_admission_answer(Arena& arena, std::string_view bod
   answer.allowed = allowed != nullptr && allowed->is_bool() && allowed->as_bool();
   if (mutating) answer.patch = std::move(*patch);
   if (const Value* status = response->find("status"); status != nullptr && status->is_map()) answer.status = *status;
+  for (const Member& annotation : response->members_at("auditAnnotations")) {
+    if (!annotation.value.is_string()) continue;
+    answer.audit_annotations.emplace_back(annotation.key, annotation.value.as_string());
+  }
   for (const Value& warning : response->items_at("warnings")) {
     if (warning.is_string()) answer.warnings.emplace_back(warning.as_string());
   }

@@ -152,6 +152,7 @@ struct AdmissionAnswer {
   std::string patch;  // JSON patch, decoded from base64; empty: none.
   Value status;       // Null: none.
   std::vector<std::string> warnings;
+  std::vector<std::pair<std::string, std::string>> audit_annotations;
 };
 // The message of an error is what follows `failed calling webhook "x": `.
 Result<AdmissionAnswer> read_admission_answer(Arena& arena, std::string_view body, std::string_view uid, bool mutating,
