@@ -222,7 +222,11 @@ void Aggregation::rebuild() {
     if (target == nullptr || !target->is_map()) continue;
     RemoteApi remote = remote_of(service);
     for (const RemoteApi& known : before == nullptr ? RemoteApis{} : *before) {
-      if (known.name == remote.name) remote.resources = known.resources;
+      if (known.name != remote.name) continue;
+      remote.resources = known.resources;
+      remote.openapi_v2 = known.openapi_v2;
+      remote.openapi_v3 = known.openapi_v3;
+      remote.v2_etag = known.v2_etag;
     }
     next->push_back(std::move(remote));
   }
@@ -235,10 +239,19 @@ void Aggregation::rebuild() {
   const std::lock_guard lock(mutex_);
   any_.store(!next->empty(), std::memory_order_release);
   remotes_ = std::move(next);
+  openapi_version_.fetch_add(1, std::memory_order_acq_rel);
 }
 
 Task<void> Aggregation::follow(net::EventLoop& loop) {
-  cache::Cache& services = api_.state().storage_of("apiregistration.k8s.io", "apiservices")->cache();
+  Storage& storage = *api_.state().storage_of("apiregistration.k8s.io", "apiservices");
+  cache::Cache& services = storage.cache();
+  const auto is_remote = [&storage](const cache::Entry& entry) {
+    Arena arena;
+    const store::Blob body = entry.body();
+    Result<Value> tree = storage.codec().tree(arena, *body);
+    const Value* target = tree ? tree->get("spec", "service") : nullptr;
+    return target != nullptr && target->is_map();
+  };
   while (!closing_.load(std::memory_order_acquire)) {
     cache::WatchRequest request;
     request.start = cache::WatchRequest::Start::Initial;
@@ -250,10 +263,24 @@ Task<void> Aggregation::follow(net::EventLoop& loop) {
     watcher_ = std::make_shared<cache::Watcher>(std::move(*watcher));
     const std::shared_ptr<cache::Watcher> mine = watcher_;
     std::vector<cache::Delivery> events;
+    bool remote_changed = true;  // Some may have gone unseen.
     while (!closing_.load(std::memory_order_acquire)) {
       co_await mine->next(loop, events);
       if (events.empty()) break;
-      if (mine->pending()) continue;
+      // Local ones, of which there may be thousands, are of no interest here.
+      const RemoteApisRef before = remotes();
+      for (const cache::Delivery& event : events) {
+        if (!event.object()) continue;
+        const std::string_view name = event.object()->name();
+        if (event.type == cache::EventType::Deleted || event.object()->label(kAutomanaged) == "true") {
+          api_.state().custom_services->look_at(name);
+        }
+        remote_changed = remote_changed || is_remote(*event.object()) ||
+                         (before != nullptr && std::any_of(before->begin(), before->end(),
+                                                           [&](const RemoteApi& one) { return one.name == name; }));
+      }
+      if (!remote_changed || mine->pending()) continue;
+      remote_changed = false;
       rebuild();
       changed_ = true;
     }
@@ -304,16 +331,7 @@ Task<void> Aggregation::check_all(net::EventLoop& loop) {
       std::string why;
       if (address) {
         const std::string url = "https://" + host_port(*address) + path;
-        net::ClientRequest probe;
-        probe.target = path;
-        probe.timeout = kProbeTimeout;
-        probe.headers = {{"Host", host_port(*address)}, {"Accept", "application/json"}};
-        static const auth::UserInfo kProber{
-            .name = "system:kube-aggregator", .uid = {}, .groups = {std::string(auth::kMastersGroup)}, .extra = {}};
-        add_user(probe.headers, kProber);
-        Result<net::ClientResponse> answer = co_await api_.state()
-                                                 .caller->client(loop, *address, trust_of(remote))
-                                                 ->fetch(std::move(probe), kMaxProbeBytes);
+        Result<net::ClientResponse> answer = co_await ask(loop, remote, *address, path, "");
         if (!answer) {
           why = "failing or missing response from " + url + ": Get " + go_quote(url) + ": " + answer.error().message;
         } else if (answer->status < 200 || answer->status >= 300) {
@@ -321,6 +339,7 @@ Task<void> Aggregation::check_all(net::EventLoop& loop) {
                 std::to_string(answer->status);
         } else {
           resources = std::make_shared<const std::string>(std::move(answer->body));
+          co_await read_openapi(loop, remote, *address);
         }
       } else {
         why = address.error().message;
@@ -339,6 +358,51 @@ Task<void> Aggregation::check_all(net::EventLoop& loop) {
     co_await write_condition(loop, remote.name, condition.status, condition.reason, condition.message);
   }
   next_check_ = std::chrono::steady_clock::now() + (unavailable ? kRecheckUnavailable : kRecheck);
+}
+
+Task<Result<net::ClientResponse>> Aggregation::ask(net::EventLoop& loop, const RemoteApi& remote,
+                                                   const webhook::Address& address, std::string path,
+                                                   std::string etag) {
+  net::ClientRequest probe;
+  probe.target = std::move(path);
+  probe.timeout = kProbeTimeout;
+  probe.headers = {{"Host", host_port(address)}, {"Accept", "application/json"}};
+  if (!etag.empty()) probe.headers.emplace_back("If-None-Match", std::move(etag));
+  static const auth::UserInfo kProber{
+      .name = "system:kube-aggregator", .uid = {}, .groups = {std::string(auth::kMastersGroup)}, .extra = {}};
+  add_user(probe.headers, kProber);
+  co_return co_await api_.state()
+      .caller->client(loop, address, trust_of(remote))
+      ->fetch(std::move(probe), kMaxProbeBytes);
+}
+
+Task<void> Aggregation::read_openapi(net::EventLoop& loop, RemoteApi remote, webhook::Address address) {
+  Result<net::ClientResponse> v3 = co_await ask(loop, remote, address, "/openapi/v3", "");
+  Result<net::ClientResponse> v2 = co_await ask(loop, remote, address, "/openapi/v2", remote.v2_etag);
+  std::shared_ptr<const std::string> index = remote.openapi_v3, document = remote.openapi_v2;
+  if (v3) index = v3->status == 200 ? std::make_shared<const std::string>(std::move(v3->body)) : nullptr;
+  std::string etag = remote.v2_etag;
+  if (v2 && v2->status != 304) {
+    document = v2->status == 200 ? std::make_shared<const std::string>(std::move(v2->body)) : nullptr;
+    etag.clear();
+    for (const auto& [name, value] : v2->headers) {
+      if (name == "etag") etag = value;
+    }
+  }
+  const auto same = [](const std::shared_ptr<const std::string>& a, const std::shared_ptr<const std::string>& b) {
+    return a == b || (a != nullptr && b != nullptr && *a == *b);
+  };
+  if (same(index, remote.openapi_v3) && same(document, remote.openapi_v2) && etag == remote.v2_etag) co_return;
+  const std::lock_guard lock(mutex_);
+  auto next = std::make_shared<RemoteApis>(*remotes_);
+  for (RemoteApi& known : *next) {
+    if (known.name != remote.name) continue;
+    known.openapi_v3 = index;
+    known.openapi_v2 = document;
+    known.v2_etag = etag;
+  }
+  remotes_ = std::move(next);
+  openapi_version_.fetch_add(1, std::memory_order_acq_rel);
 }
 
 Task<void> Aggregation::write_condition(net::EventLoop& loop, std::string name, std::string_view status,

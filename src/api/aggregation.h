@@ -28,7 +28,10 @@ struct RemoteApi {
   bool insecure = false;
   int64_t group_priority = 0, version_priority = 0;
   bool available = false;
-  std::shared_ptr<const std::string> resources;  // Its APIResourceList, as last seen; null: never.
+  // As last seen; null: never, or it has none.
+  std::shared_ptr<const std::string> resources;               // Its APIResourceList.
+  std::shared_ptr<const std::string> openapi_v2, openapi_v3;  // Its v2 document, and the index of its v3 ones.
+  std::string v2_etag;
 };
 using RemoteApis = std::vector<RemoteApi>;  // By group priority, group, version priority.
 using RemoteApisRef = std::shared_ptr<const RemoteApis>;
@@ -46,12 +49,18 @@ class Aggregation {
   bool any() const { return any_.load(std::memory_order_acquire); }
   // Null: there are none.
   RemoteApisRef remotes() const;
+  // Another number whenever what remotes() says of OpenAPI may have changed.
+  uint64_t openapi_version() const { return openapi_version_.load(std::memory_order_acquire); }
   // Whether a request for this path goes to another server; answers it then.
   Task<bool> proxied(Call& call);
 
  private:
   Task<void> follow(net::EventLoop& loop);
   Task<void> check_all(net::EventLoop& loop);
+  // Asks the server of `remote` for a document of its own.
+  Task<Result<net::ClientResponse>> ask(net::EventLoop& loop, const RemoteApi& remote, const webhook::Address& address,
+                                        std::string path, std::string etag);
+  Task<void> read_openapi(net::EventLoop& loop, RemoteApi remote, webhook::Address address);
   Task<void> write_condition(net::EventLoop& loop, std::string name, std::string_view status, std::string_view reason,
                              std::string message);
   void rebuild();
@@ -65,6 +74,7 @@ class Aggregation {
   bool checking_ = false, changed_ = false;
   std::chrono::steady_clock::time_point next_check_{};
   std::atomic<bool> closing_{false}, any_{false};
+  std::atomic<uint64_t> openapi_version_{0};
   int running_ = 0;  // Coroutines that have not ended; owned by the loop.
 
   mutable std::mutex mutex_;

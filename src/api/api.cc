@@ -239,6 +239,7 @@ Storage* Api::State::storage_of(std::string_view group, std::string_view plural)
 Api::Api(const Dependencies& dependencies, Options options)
     : state_(std::make_unique<State>(dependencies, std::move(options))) {
   add_memory_metrics(*state_);
+  state_->custom_services = std::make_unique<CustomServices>(*this, state_->deps.loops->at(0));
   state_->custom = std::make_unique<CustomResources>(*this);
   state_->self = this;
   state_->aggregation = std::make_unique<Aggregation>(*this, state_->options.proxy_identity);
@@ -268,6 +269,7 @@ Task<void> Api::close(Executor& executor) {
   co_await resume_on(state_->deps.loops->at(0));
   state_->deps.loops->at(0).cancel(state_->ticker);
   co_await state_->aggregation->close(executor);
+  co_await state_->custom_services->close();
   co_await state_->custom->close(executor);
   for (auto& [prefix, storage] : state_->storages) co_await storage->cache().close(executor);
 }

@@ -83,6 +83,14 @@ CustomServedRef CustomResources::served_of(const KindRef& kind) const {
   return all;
 }
 
+void CustomResources::declare_services(Known& known, std::vector<std::string> served) {
+  CustomServices& services = *api_.state().custom_services;
+  // New ones first: a version that stays is at no moment unwanted.
+  for (const std::string& version : served) services.add(known.group, version);
+  for (const std::string& version : known.served) services.remove(known.group, version);
+  known.served = std::move(served);
+}
+
 void CustomResources::serve(std::span<const Seen> seen) {
   std::vector<CustomServedRef> changed;
   const std::lock_guard lock(mutex_);
@@ -91,6 +99,7 @@ void CustomResources::serve(std::span<const Seen> seen) {
     if (found != kinds_.end() && found->second.revision >= one.revision) continue;
     if (one.definition.is_null()) {
       if (found == kinds_.end()) continue;
+      declare_services(found->second, {});
       names_[found->second.group].erase(one.name);
       if (names_[found->second.group].empty()) names_.erase(found->second.group);
       kinds_.erase(found);
@@ -102,6 +111,12 @@ void CustomResources::serve(std::span<const Seen> seen) {
     Known& known = kinds_[one.name];
     known.revision = one.revision;
     known.group = one.definition.text_at("spec", "group");
+    std::vector<std::string> served;
+    for (const Value& version : one.definition.items_at("spec", "versions")) {
+      const Value* flag = version.find("served");
+      if (flag != nullptr && flag->is_bool() && flag->as_bool()) served.emplace_back(version.text_at("name"));
+    }
+    if (served != known.served) declare_services(known, std::move(served));
     names_[known.group][one.name] = crd::taken_names(std::span(&one.definition, 1));
     if (!crd::has_condition(one.definition, "NamesAccepted", "True") &&
         !crd::has_condition(one.definition, "Established", "True") && known.kind == nullptr) {
@@ -211,7 +226,10 @@ Task<void> CustomResources::follow(net::EventLoop& loop) {
         seen.push_back({name, *tree, event.object()->revision()});
       }
       serve(seen);
-      if (listed) listed_.store(true, std::memory_order_release);
+      if (listed) {
+        listed_.store(true, std::memory_order_release);
+        api_.state().custom_services->start();
+      }
       for (std::string& name : unsettled) {
         running_.fetch_add(1);
         spawn(settle(std::move(name), loop), [this](std::exception_ptr) { running_.fetch_sub(1); });

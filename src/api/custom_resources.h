@@ -90,7 +90,10 @@ class CustomResources {
     KindRef kind;  // Null: not served yet.
     Revision revision;
     std::string group;
+    std::vector<std::string> served;  // Versions, as the definition asks for them.
   };
+  // Says which group versions a definition serves now. mutex_ is held.
+  void declare_services(Known& known, std::vector<std::string> served);
   using Names = std::map<std::string, crd::TakenNames, std::less<>>;  // By definition.
   mutable std::mutex mutex_;
   std::map<std::string, Known, std::less<>> kinds_;   // By name; guarded by mutex_, as what follows.

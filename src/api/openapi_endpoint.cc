@@ -4,7 +4,8 @@
 #include <ctime>
 
 #include "api/state.h"
-#include "openapi/openapi.h"
+#include "base/hash.h"
+#include "codec/codec.h"
 
 namespace holdfast::api {
 namespace {
@@ -20,10 +21,49 @@ std::vector<openapi::Served> served_of(const Registry::Snapshot& registry) {
   return all;
 }
 
-bool is_custom_path(std::string_view path) {
-  if (!path.starts_with("apis/")) return false;
+// The group of a custom resource's path, "apis/GROUP/VERSION"; empty: it is another path.
+std::string_view custom_group(std::string_view path) {
+  if (!path.starts_with("apis/")) return {};
   const std::string_view group = path.substr(5, path.find('/', 5) - 5);
-  return !Registry::Snapshot::is_builtin_group(group);
+  return Registry::Snapshot::is_builtin_group(group) ? std::string_view() : group;
+}
+
+// What the document of a custom group version is made of, in a number that is never 0.
+uint64_t fingerprint_of(std::span<const openapi::Served> of_group) {
+  uint64_t all = 1;
+  const auto add = [&all](std::string_view text) { all = hash_bytes(text, all); };
+  for (const openapi::Served& served : of_group) {
+    const types::Resource& resource = *served.resource;
+    for (const std::string_view text :
+         {resource.version, resource.plural, resource.singular, resource.kind, resource.list_kind}) {
+      add(text);
+    }
+    for (const std::string_view verb : resource.verbs) add(verb);
+    for (const types::Subresource& sub : resource.subresources) add(sub.name);
+    all = hash_combine(all, (resource.namespaced ? 2 : 1) + served.schema->fingerprint());
+  }
+  return all | 1;
+}
+
+std::vector<openapi::Served> of_group(std::span<const openapi::Served> all, std::string_view group) {
+  std::vector<openapi::Served> found;
+  for (const openapi::Served& served : all) {
+    if (served.custom && served.resource->group == group) found.push_back(served);
+  }
+  return found;
+}
+
+// Other servers' v2 documents; trees in `arena`.
+std::vector<openapi::Remote> documents_of(Arena& arena, const RemoteApis* remotes) {
+  std::vector<openapi::Remote> all;
+  if (remotes == nullptr) return all;
+  for (const RemoteApi& remote : *remotes) {
+    if (remote.openapi_v2 == nullptr) continue;
+    Result<Value> document = codec::decode_json(arena, arena.copy(*remote.openapi_v2));
+    if (!document || !document->is_map()) continue;
+    all.push_back({"/apis/" + remote.group + "/" + remote.version + "/", *document});
+  }
+  return all;
 }
 
 // Whether a clause of Accept takes one of these types; nothing asked takes anything.
@@ -65,13 +105,13 @@ void send_empty(Call& call, int code) { (void)call.response.send(code, net::Body
 
 void serve_v3(Call& call, std::string_view path) {
   OpenApiDocuments& documents = *call.api.openapi;
-  const uint64_t version = call.api.registry.version();
   if (path.empty()) {
-    return respond(call, 200, net::Body(documents.v3_index(*call.registry, version, call.api.options.gates)),
+    const RemoteApisRef remotes = call.api.aggregation->remotes();
+    return respond(call, 200, net::Body(documents.v3_index(*call.registry, call.api.options.gates, remotes.get())),
                    "text/plain; charset=utf-8");
   }
   if (!accepts(call, {"application/json"})) return send_empty(call, 406);
-  const OpenApiDocuments::DocumentRef document = documents.v3(*call.registry, version, call.api.options.gates, path);
+  const OpenApiDocuments::DocumentRef document = documents.v3(*call.registry, call.api.options.gates, path);
   if (document == nullptr) return send_empty(call, 404);
   const std::string etag = "\"" + document->hash + "\"";
   if (const std::string* asked = call.query.find("hash"); asked != nullptr) {
@@ -91,8 +131,10 @@ void serve_v3(Call& call, std::string_view path) {
 
 void serve_v2(Call& call) {
   OpenApiDocuments& documents = *call.api.openapi;
+  const RemoteApisRef remotes = call.api.aggregation->remotes();
   const OpenApiDocuments::DocumentRef document =
-      documents.v2(*call.registry, call.api.registry.version(), call.api.options.gates);
+      documents.v2(*call.registry, hash_combine(call.api.registry.version(), call.api.aggregation->openapi_version()),
+                   call.api.options.gates, remotes.get());
   const bool protobuf = prefers_v2_protobuf(call);
   if (!protobuf && !accepts(call, {"application/json"})) return send_empty(call, 406);
   const std::string etag = "\"" + document->hash + "\"";
@@ -100,7 +142,8 @@ void serve_v2(Call& call) {
   call.response.set_header("vary", "Accept-Encoding, Accept");
   if (call.request.headers.get("if-none-match") == etag) return send_empty(call, 304);
   if (protobuf) {
-    return respond(call, 200, net::Body(documents.v2_protobuf(*call.registry, call.api.options.gates)), kV2Protobuf);
+    return respond(call, 200, net::Body(documents.v2_protobuf(*call.registry, call.api.options.gates, remotes.get())),
+                   kV2Protobuf);
   }
   respond(call, 200, net::Body(document->json), "application/json");
 }
@@ -108,7 +151,6 @@ void serve_v2(Call& call) {
 }  // namespace
 
 void OpenApiDocuments::keep(std::string path, DocumentRef document, uint64_t version) {
-  if (version == 0) builtin_hashes_[path] = document->hash;
   kept_[std::move(path)] = {std::move(document), version, ++uses_};
   if (kept_.size() <= kKeptDocuments) return;
   const auto oldest = std::min_element(kept_.begin(), kept_.end(),
@@ -116,60 +158,95 @@ void OpenApiDocuments::keep(std::string path, DocumentRef document, uint64_t ver
   kept_.erase(oldest);
 }
 
-OpenApiDocuments::DocumentRef OpenApiDocuments::v3(const Registry::Snapshot& registry, uint64_t version,
-                                                   const Gates& gates, std::string_view path) {
-  const uint64_t wanted = is_custom_path(path) ? version : 0;
-  const std::lock_guard lock(mutex_);
-  if (const auto found = kept_.find(path); found != kept_.end() && found->second.version == wanted) {
-    found->second.used = ++uses_;
-    return found->second.document;
-  }
-  const std::vector<openapi::Served> served = served_of(registry);
+OpenApiDocuments::DocumentRef OpenApiDocuments::find(std::string_view path, uint64_t version) {
+  const auto found = kept_.find(path);
+  if (found == kept_.end() || found->second.version != version) return nullptr;
+  found->second.used = ++uses_;
+  return found->second.document;
+}
+
+OpenApiDocuments::DocumentRef OpenApiDocuments::make_v3(std::span<const openapi::Served> served, const Gates& gates,
+                                                        std::string_view path, uint64_t version) {
+  if (DocumentRef known = find(path, version)) return known;
   auto document = std::make_shared<Document>();
   document->json = openapi::v3_document({served, gates}, path);
   if (document->json.empty()) return nullptr;
   document->hash = openapi::document_hash(document->json);
-  keep(std::string(path), document, wanted);
+  hashes_[std::string(path)] = {version, document->hash};
+  keep(std::string(path), document, version);
   return document;
 }
 
-std::string OpenApiDocuments::v3_index(const Registry::Snapshot& registry, uint64_t version, const Gates& gates) {
-  const std::vector<openapi::Served> served = served_of(registry);
-  const std::vector<std::string> paths = openapi::v3_paths({served, gates});
-  std::vector<std::string> hashes;
-  for (const std::string& path : paths) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (const auto known = builtin_hashes_.find(path); known != builtin_hashes_.end() && !is_custom_path(path)) {
-        hashes.push_back(known->second);
-        continue;
-      }
-    }
-    const DocumentRef document = v3(registry, version, gates, path);
-    hashes.push_back(document == nullptr ? "" : document->hash);
+OpenApiDocuments::DocumentRef OpenApiDocuments::v3(const Registry::Snapshot& registry, const Gates& gates,
+                                                   std::string_view path) {
+  std::vector<openapi::Served> served = served_of(registry);
+  uint64_t version = 0;
+  if (const std::string_view group = custom_group(path); !group.empty()) {
+    served = of_group(served, group);
+    if (served.empty()) return nullptr;
+    version = fingerprint_of(served);
   }
-  return openapi::v3_index(paths, hashes);
+  const std::lock_guard lock(mutex_);
+  return make_v3(served, gates, path, version);
+}
+
+std::string OpenApiDocuments::v3_index(const Registry::Snapshot& registry, const Gates& gates,
+                                       const RemoteApis* remotes) {
+  const std::vector<openapi::Served> served = served_of(registry);
+  std::map<std::string_view, std::vector<openapi::Served>> custom;  // By group.
+  for (const openapi::Served& one : served) {
+    if (one.custom) custom[one.resource->group].push_back(one);
+  }
+  std::map<std::string, std::string> urls;  // By path.
+  for (const std::string& path : openapi::v3_paths({served, gates})) {
+    const auto group = custom.find(custom_group(path));
+    const std::span<const openapi::Served> from = group == custom.end() ? served : group->second;
+    const uint64_t version = group == custom.end() ? 0 : fingerprint_of(from);
+    const std::lock_guard lock(mutex_);
+    const auto known = hashes_.find(path);
+    std::string hash;
+    if (known != hashes_.end() && known->second.version == version) {
+      hash = known->second.hash;
+    } else if (const DocumentRef document = make_v3(from, gates, path, version)) {
+      hash = document->hash;
+    }
+    urls.emplace(path, "/openapi/v3/" + path + "?hash=" + hash);
+  }
+  Arena arena;
+  for (const RemoteApi& remote : remotes == nullptr ? RemoteApis{} : *remotes) {
+    if (remote.openapi_v3 == nullptr) continue;
+    const std::string path = "apis/" + remote.group + "/" + remote.version;
+    Result<Value> index = codec::decode_json(arena, arena.copy(*remote.openapi_v3));
+    if (!index) continue;
+    const std::string_view url = index->text_at("paths", path, "serverRelativeURL");
+    if (!url.empty()) urls.insert_or_assign(path, std::string(url));
+  }
+  const std::lock_guard lock(mutex_);
+  std::erase_if(hashes_, [&](const auto& known) { return !urls.contains(known.first); });
+  return openapi::v3_index(urls);
 }
 
 OpenApiDocuments::DocumentRef OpenApiDocuments::v2(const Registry::Snapshot& registry, uint64_t version,
-                                                   const Gates& gates) {
+                                                   const Gates& gates, const RemoteApis* remotes) {
   constexpr std::string_view kPath = "v2";
   const std::lock_guard lock(mutex_);
-  if (const auto found = kept_.find(kPath); found != kept_.end() && found->second.version == version) {
-    found->second.used = ++uses_;
-    return found->second.document;
-  }
+  if (DocumentRef known = find(kPath, version)) return known;
+  Arena arena;
   const std::vector<openapi::Served> served = served_of(registry);
+  const std::vector<openapi::Remote> others = documents_of(arena, remotes);
   auto document = std::make_shared<Document>();
-  document->json = openapi::v2_document({served, gates});
+  document->json = openapi::v2_document({served, gates, others});
   document->hash = openapi::document_hash(document->json);
   keep(std::string(kPath), document, version);
   return document;
 }
 
-std::string OpenApiDocuments::v2_protobuf(const Registry::Snapshot& registry, const Gates& gates) {
+std::string OpenApiDocuments::v2_protobuf(const Registry::Snapshot& registry, const Gates& gates,
+                                          const RemoteApis* remotes) {
+  Arena arena;
   const std::vector<openapi::Served> served = served_of(registry);
-  return openapi::v2_protobuf({served, gates});
+  const std::vector<openapi::Remote> others = documents_of(arena, remotes);
+  return openapi::v2_protobuf({served, gates, others});
 }
 
 Task<void> serve_openapi(Call& call) {

@@ -13,6 +13,7 @@
 #include "api/aggregation.h"
 #include "api/api.h"
 #include "api/custom_resources.h"
+#include "api/custom_services.h"
 #include "api/openapi_endpoint.h"
 #include "api/quota.h"
 #include "api/registry.h"
@@ -39,6 +40,7 @@ struct Api::State {
   std::unique_ptr<webhook::Caller> caller;          // Never null.
   std::unique_ptr<AdmissionWebhooks> webhooks;      // Never null.
   std::unique_ptr<Aggregation> aggregation;         // Never null once the Api is made.
+  std::unique_ptr<CustomServices> custom_services;  // The same.
   std::unique_ptr<CustomResources> custom;          // Never null once the Api is made.
   std::unique_ptr<OpenApiDocuments> openapi;        // Never null.
   std::unique_ptr<QuotaLedger> quota_ledger;        // Never null.

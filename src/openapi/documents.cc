@@ -290,7 +290,7 @@ Value v2_tree(Arena& arena, const Source& source) {
   document.add("parameters", parameters.build());
   document.add("securityDefinitions", bearer(arena));
   document.add("security", security.build());
-  return document.build();
+  return with_remotes(arena, document.build(), source.remotes);
 }
 
 // "apis/apps/v1" -> {"apps", "v1"}; "api/v1" -> {"", "v1"}.
@@ -365,13 +365,13 @@ std::string v3_document(const Source& source, std::string_view path) {
   return codec::encode_json(document.build());
 }
 
-std::string v3_index(std::span<const std::string> paths, std::span<const std::string> hashes) {
+std::string v3_index(const std::map<std::string, std::string>& urls) {
   Arena arena;
   MapBuilder all(arena), index(arena);
-  for (size_t i = 0; i < paths.size(); ++i) {
+  for (const auto& [path, url] : urls) {
     MapBuilder entry(arena);
-    entry.add("serverRelativeURL", Value::string(arena, "/openapi/v3/" + paths[i] + "?hash=" + hashes[i]));
-    all.add(paths[i], entry.build());
+    entry.add("serverRelativeURL", Value::string(arena, url));
+    all.add(path, entry.build());
   }
   index.add("paths", all.build());
   return codec::encode_json(index.build());

@@ -69,6 +69,10 @@ enum class Form : uint8_t { V2, V3 };
 Value schemas(Arena& arena, const Source& source, Form form, std::set<std::string> names, std::string_view group,
               std::string_view version);
 
+// A v2 document with the paths of other servers, and the definitions that these refer to. A name that means something
+// else here gets a number.
+Value with_remotes(Arena& arena, const Value& document, std::span<const Remote> remotes);
+
 // Gnostic's Protobuf form of a v2 document.
 std::string v2_to_protobuf(const Value& document);
 

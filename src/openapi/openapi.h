@@ -4,6 +4,7 @@
 // prints them, maps sorted. A document of a group-version holds every schema that it refers to.
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,17 +26,24 @@ struct Served {
   const schema::Schema* schema = nullptr;
 };
 
+// What another server publishes of a group version that it serves for us.
+struct Remote {
+  std::string path_prefix;  // "/apis/metrics.k8s.io/v1beta1/": only paths below it are taken.
+  Value document;           // Its v2 document.
+};
+
 struct Source {
   std::span<const Served> resources;  // Built-in ones in the catalog's order, then custom ones.
   Gates gates;
+  std::span<const Remote> remotes = {};  // In v2 alone: v3 has a document for each group version.
 };
 
 // "api/v1", "apis/apps", "apis/apps/v1", "version", ...: the documents of v3, sorted.
 std::vector<std::string> v3_paths(const Source& source);
 // The document at such a path as compact JSON; empty when there is none.
 std::string v3_document(const Source& source, std::string_view path);
-// The index, given the hash of each document in the order of v3_paths.
-std::string v3_index(std::span<const std::string> paths, std::span<const std::string> hashes);
+// The index, given where each document is, by its path.
+std::string v3_index(const std::map<std::string, std::string>& urls);
 
 // The whole of v2 as compact JSON, and the same as Protobuf (gnostic's openapi.v2.Document).
 std::string v2_document(const Source& source);

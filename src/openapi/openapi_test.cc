@@ -56,12 +56,14 @@ TEST_F(OpenApiTest, APatchOperationHasWhatKubectlLooksFor) {
   const Value apps = document("apis/apps/v1");
   const Value* patch = apps.get("paths", "/apis/apps/v1/namespaces/{namespace}/deployments/{name}", "patch");
   ASSERT_NE(patch, nullptr);
-  EXPECT_EQ(codec::encode_json(*patch->find("x-kubernetes-group-version-kind")), R"({"group":"apps","version":"v1","kind":"Deployment"})");
+  EXPECT_EQ(codec::encode_json(*patch->find("x-kubernetes-group-version-kind")),
+            R"({"group":"apps","version":"v1","kind":"Deployment"})");
   EXPECT_NE(patch->get("requestBody", "content", "application/strategic-merge-patch+json"), nullptr);
   std::vector<std::string> names;
   for (const Value& parameter : patch->items_at("parameters")) names.emplace_back(parameter.text_at("name"));
   EXPECT_EQ(names, (std::vector<std::string>{"dryRun", "fieldManager", "fieldValidation", "force"}));
-  EXPECT_EQ(codec::encode_json(*apps.get("components", "schemas", "io.k8s.api.apps.v1.Deployment", "x-kubernetes-group-version-kind")),
+  EXPECT_EQ(codec::encode_json(
+                *apps.get("components", "schemas", "io.k8s.api.apps.v1.Deployment", "x-kubernetes-group-version-kind")),
             R"([{"group":"apps","kind":"Deployment","version":"v1"}])");
 }
 
@@ -76,13 +78,21 @@ TEST_F(OpenApiTest, TheOptOutIsDiscoverableWhileItsGateIsOn) {
 TEST_F(OpenApiTest, MetadataOptionsAppearWhileTheirGateIsOn) {
   const std::string_view meta = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
   EXPECT_NE(document("api/v1").get("components", "schemas", meta, "properties", "options"), nullptr);
-  EXPECT_EQ(document("api/v1", Gates().with(Gate::DeclarativeFieldManager, false)).get("components", "schemas", meta, "properties", "options"), nullptr);
+  EXPECT_EQ(document("api/v1", Gates().with(Gate::DeclarativeFieldManager, false))
+                .get("components", "schemas", meta, "properties", "options"),
+            nullptr);
 }
 
 TEST_F(OpenApiTest, ACustomResourceIsPublishedAsItsSchemaIsWritten) {
-  const types::Resource widget{.group = "example.com", .version = "v1", .plural = "widgets", .singular = "widget", .kind = "Widget",
+  const types::Resource widget{.group = "example.com",
+                               .version = "v1",
+                               .plural = "widgets",
+                               .singular = "widget",
+                               .kind = "Widget",
                                .verbs = types::find_resource("", "v1", "configmaps")->verbs};
-  const auto written = codec::decode_json(arena, R"({"type":"object","properties":{"spec":{"type":"object","properties":{"size":{"type":"integer","nullable":true}}}}})");
+  const auto written = codec::decode_json(
+      arena,
+      R"({"type":"object","properties":{"spec":{"type":"object","properties":{"size":{"type":"integer","nullable":true}}}}})");
   ASSERT_TRUE(written);
   const auto schema = schema::Schema::build(*written, false);
   resources.push_back({&widget, true, schema.get()});
@@ -91,8 +101,8 @@ TEST_F(OpenApiTest, ACustomResourceIsPublishedAsItsSchemaIsWritten) {
   ASSERT_NE(item, nullptr);
   EXPECT_NE(item->get("properties", "spec", "properties", "size", "nullable"), nullptr);
   EXPECT_NE(item->get("properties", "metadata", "allOf"), nullptr);
-  EXPECT_EQ(published.get("paths", "/apis/example.com/v1/namespaces/{namespace}/widgets/{name}", "patch", "requestBody", "content",
-                          "application/strategic-merge-patch+json"),
+  EXPECT_EQ(published.get("paths", "/apis/example.com/v1/namespaces/{namespace}/widgets/{name}", "patch", "requestBody",
+                          "content", "application/strategic-merge-patch+json"),
             nullptr);
   // v2 cannot say nullable, so it says nothing of the type.
   EXPECT_THAT(v2_document(source()), HasSubstr(R"("spec":{"type":"object","properties":{"size":{}}})"));
@@ -100,11 +110,17 @@ TEST_F(OpenApiTest, ACustomResourceIsPublishedAsItsSchemaIsWritten) {
 
 TEST_F(OpenApiTest, TheProtobufFormStartsWithVersionAndInfo) {
   const std::string bytes = v2_protobuf(source());
-  const std::string head("\x0a\x03" "2.0\x12\x12\x0a\x0aKubernetes\x12\x04" "1.36\x42", 26);
+  const std::string head(
+      "\x0a\x03"
+      "2.0\x12\x12\x0a\x0aKubernetes\x12\x04"
+      "1.36\x42",
+      26);
   EXPECT_EQ(bytes.substr(0, head.size()), head);
 }
 
-TEST(CustomSchemaNameTest, ReversesTheGroup) { EXPECT_EQ(custom_schema_name("stable.example.com", "v1", "Bolt"), "com.example.stable.v1.Bolt"); }
+TEST(CustomSchemaNameTest, ReversesTheGroup) {
+  EXPECT_EQ(custom_schema_name("stable.example.com", "v1", "Bolt"), "com.example.stable.v1.Bolt");
+}
 
 }  // namespace
 }  // namespace holdfast::openapi

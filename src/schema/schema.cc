@@ -434,8 +434,11 @@ Schema::Known& Schema::known() {
   return *all;
 }
 
-Schema::Schema(std::string_view text, bool preserve_unknown_fields)
-    : packed_(pack_alone(text)), plain_bytes_(text.size()), preserve_unknown_fields_(preserve_unknown_fields) {
+Schema::Schema(std::string_view text, uint64_t hash, bool preserve_unknown_fields)
+    : packed_(pack_alone(text)),
+      plain_bytes_(text.size()),
+      hash_(hash),
+      preserve_unknown_fields_(preserve_unknown_fields) {
   if (packed_.empty()) packed_ = text;
   packed_.shrink_to_fit();
 }
@@ -443,7 +446,7 @@ Schema::Schema(std::string_view text, bool preserve_unknown_fields)
 std::shared_ptr<const Schema> Schema::build(const Value& schema, bool preserve_unknown_fields) {
   const std::string text = schema.is_map() ? codec::encode_json(schema) : std::string();
   const uint64_t hash = hash_bytes(text) + (preserve_unknown_fields ? 1 : 0);
-  std::shared_ptr<const Schema> made(new Schema(text, preserve_unknown_fields), [hash](const Schema* gone) {
+  std::shared_ptr<const Schema> made(new Schema(text, hash, preserve_unknown_fields), [hash](const Schema* gone) {
     {
       const std::lock_guard lock(known().mutex);
       const auto [first, last] = known().schemas.equal_range(hash);

@@ -30,16 +30,19 @@ class Schema final : public types::LazyType {
   const types::Type& type() const override { return root(); }
   // The schema as written, for publishing; null: there is none.
   Value written(Arena& arena) const;
+  // Of what it says: differs where that does.
+  uint64_t fingerprint() const { return hash_; }
   size_t bytes() const { return packed_.size() + arena_.reserved_bytes(); }
 
  private:
   struct Known;  // Every schema there is.
-  Schema(std::string_view text, bool preserve_unknown_fields);
+  Schema(std::string_view text, uint64_t hash, bool preserve_unknown_fields);
   static Known& known();
 
   // Constant after construction.
   std::string packed_;  // JSON.
-  size_t plain_bytes_;
+  const size_t plain_bytes_;
+  const uint64_t hash_;
   const bool preserve_unknown_fields_;
 
   mutable std::once_flag made_;

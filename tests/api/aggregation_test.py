@@ -39,6 +39,20 @@ def remote(seen):
         return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": f"{GROUP}/v1", "resources": [
             {"name": "things", "singularName": "thing", "namespaced": True, "kind": "Thing", "verbs": ["get", "list", "watch", "create"], "shortNames": ["th"]},
             {"name": "things/status", "singularName": "", "namespaced": True, "kind": "Thing", "verbs": ["get"]}]}
+    if path == "/openapi/v3":
+        return {"paths": {"version": {"serverRelativeURL": "/openapi/v3/version?hash=V"},
+                          f"apis/{GROUP}/v1": {"serverRelativeURL": f"/openapi/v3/apis/{GROUP}/v1?hash=H"}}}
+    if path == "/openapi/v2":
+        meta = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+        operation = {"operationId": "readThing", "parameters": [{"$ref": "#/parameters/theirs"}],
+                     "responses": {"200": {"description": "OK", "schema": {"$ref": "#/definitions/com.example.agg.Thing"}}}}
+        return {"swagger": "2.0", "info": {"title": "theirs", "version": "1"},
+                "paths": {f"/apis/{GROUP}/v1/namespaces/{{namespace}}/things": {"get": operation}, "/version/": {"get": operation}},
+                "parameters": {"theirs": {"name": "theirs", "in": "query", "type": "string", "uniqueItems": True}},
+                "definitions": {"com.example.agg.Thing": {"type": "object", "properties": {
+                                    "metadata": {"$ref": "#/definitions/" + meta}, "more": {"$ref": "#/definitions/com.example.agg.More"}}},
+                                "com.example.agg.More": {"type": "object", "properties": {"again": {"$ref": "#/definitions/com.example.agg.More"}}},
+                                "com.example.agg.Unused": {"type": "object"}, meta: {"type": "object", "description": "another one than ours"}}}
     if "watch=1" in seen["path"]:
         return 200, [b'{"type":"ADDED","object":{"n":%d}}\n' % i for i in range(3)]
     if path.endswith("/missing"):
@@ -46,7 +60,92 @@ def remote(seen):
     return {"path": seen["path"], "method": seen["method"], "body": seen["review"]}
 
 
+def published(server):
+    """OpenAPI of the other server beside ours."""
+    for _ in range(100):
+        index = server.json("GET", "/openapi/v3", want=200)["paths"]
+        if f"apis/{GROUP}/v1" in index:
+            break
+        time.sleep(0.1)
+    check(index.get(f"apis/{GROUP}/v1") == {"serverRelativeURL": f"/openapi/v3/apis/{GROUP}/v1?hash=H"}, "in the index of v3", list(index))
+    check(index["version"]["serverRelativeURL"].startswith("/openapi/v3/version?hash=") and not index["version"]["serverRelativeURL"].endswith("=V"),
+          "only its own group version", index["version"])
+    document = server.json("GET", f"/openapi/v3/apis/{GROUP}/v1?hash=H", want=200)
+    check(document["path"] == f"/openapi/v3/apis/{GROUP}/v1?hash=H", "its document is asked of it", document)
+    whole = server.json("GET", "/openapi/v2", want=200)
+    things = whole["paths"].get(f"/apis/{GROUP}/v1/namespaces/{{namespace}}/things")
+    check(things and things["get"]["operationId"] == "readThing" and things["get"]["parameters"] == [{"$ref": "#/parameters/theirs"}], "its paths in v2", things)
+    check(whole["paths"]["/version/"]["get"]["operationId"] != "readThing", "but not those of others")
+    check("theirs" in whole["parameters"] and "com.example.agg.More" in whole["definitions"], "with what they refer to")
+    check("com.example.agg.Unused" not in whole["definitions"], "and nothing else")
+    meta = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+    check(whole["definitions"]["com.example.agg.Thing"]["properties"]["metadata"] == {"$ref": f"#/definitions/{meta}_v2"}
+          and whole["definitions"][meta + "_v2"]["description"] == "another one than ours" and "properties" in whole["definitions"][meta],
+          "a name that means something else gets a number", whole["definitions"]["com.example.agg.Thing"])
+    code, _, data = server.request("GET", "/openapi/v2", accept="application/com.github.proto-openapi.spec.v2@v1.0+protobuf")
+    check(code == 200 and b"readThing" in data, "in Protobuf, too", code)
+
+
+def definition(plural, group, **versions):
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": f"{plural}.{group}"},
+            "spec": {"group": group, "scope": "Namespaced", "names": {"plural": plural, "kind": plural.capitalize()},
+                     "versions": [{"name": name, "served": served, "storage": name == "v1", "schema": schema} for name, served in versions.items()]}}
+
+
+def until(server, name, condition):
+    for _ in range(100):
+        code, _, data = server.request("GET", f"{SERVICES}/{name}")
+        found = json.loads(data) if code == 200 else None
+        if condition(found):
+            return found
+        time.sleep(0.05)
+    check(False, f"{name} did not become what it should", found)
+    return found or {}
+
+
+def custom_services(server):
+    """Group versions of custom resources have an APIService each, as long as a definition serves them."""
+    crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    group = "local.example.com"
+    server.json("POST", crds, definition("ones", group, v1=True, v1beta1=True, v1alpha1=False), want=201)
+    server.json("POST", crds, definition("twos", group, v1=True), want=201)
+    made = until(server, f"v1.{group}", bool)
+    check(made["spec"] == {"group": group, "version": "v1", "groupPriorityMinimum": 1000, "versionPriority": 100}, "what it says", made["spec"])
+    check(made["metadata"]["labels"] == {"kube-aggregator.kubernetes.io/automanaged": "true"}, "its label", made["metadata"])
+    check([(entry["manager"], entry["operation"]) for entry in made["metadata"]["managedFields"]] == [("kube-apiserver", "Update")], "its manager")
+    condition = made["status"]["conditions"][0]
+    check((condition["type"], condition["status"], condition["reason"], condition["message"])
+          == ("Available", "True", "Local", "Local APIServices are always available"), "local", condition)
+    until(server, f"v1beta1.{group}", bool)
+    check(server.request("GET", f"{SERVICES}/v1alpha1.{group}")[0] == 404, "none for a version that is not served")
+    # Put right when somebody changes or removes it.
+    server.json("PATCH", f"{SERVICES}/v1.{group}", {"spec": {"versionPriority": 7}}, want=200, content_type="application/merge-patch+json")
+    until(server, f"v1.{group}", lambda found: found and found["spec"]["versionPriority"] == 100)
+    server.json("DELETE", f"{SERVICES}/v1beta1.{group}", want=200)
+    until(server, f"v1beta1.{group}", bool)
+    server.restart()
+    until(server, f"v1.{group}", bool)
+    # Gone with the last definition that serves it.
+    server.json("DELETE", f"{crds}/ones.{group}", want=200)
+    until(server, f"v1beta1.{group}", lambda found: found is None)
+    check(server.request("GET", f"{SERVICES}/v1.{group}")[0] == 200, "another definition still serves v1")
+    server.json("DELETE", f"{crds}/twos.{group}", want=200)
+    until(server, f"v1.{group}", lambda found: found is None)
+    # Somebody's own stays as it is.
+    own = {"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": {"name": f"v1.own.{group}"},
+           "spec": {"group": f"own.{group}", "version": "v1", "groupPriorityMinimum": 5, "versionPriority": 5}}
+    server.json("POST", SERVICES, own, want=201)
+    server.json("POST", crds, definition("threes", f"own.{group}", v1=True), want=201)
+    server.json("DELETE", f"{crds}/threes.own.{group}", want=200)
+    time.sleep(0.3)
+    kept = server.json("GET", f"{SERVICES}/v1.own.{group}", want=200)
+    check(kept["spec"]["versionPriority"] == 5 and "labels" not in kept["metadata"], "one without the label is left alone", kept)
+
+
 def main():
+    with Server(sys.argv[1]) as server:
+        custom_services(server)
     with tempfile.TemporaryDirectory() as folder, Server(sys.argv[1]) as server:
         hooks = HookServer(folder, client_ca=os.path.join(server.dir, "data", "pki", "front-proxy-ca.crt"))
         hooks.on("*", remote)
@@ -86,6 +185,8 @@ def main():
         resource = mine[0]["versions"][0]["resources"][0] if mine else {}
         check(resource.get("resource") == "things" and resource.get("scope") == "Namespaced" and resource.get("shortNames") == ["th"]
               and resource["responseKind"]["kind"] == "Thing" and resource["subresources"][0]["subresource"] == "status", "aggregated discovery", mine)
+
+        published(server)
 
         # Servers that are not there.
         server.json("POST", SERVICES, api_service(hooks, "v2", "nosuch", 443), want=201)

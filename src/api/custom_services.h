@@ -1,0 +1,60 @@
+// The APIServices of custom resources: one for each group version that a CustomResourceDefinition serves, made and
+// removed with it. As kube-apiserver's crd-autoregister and autoregister controllers.
+//
+// Nothing polls, and nothing is counted twice: who serves definitions says what came and went, who follows APIServices
+// says what somebody else changed; one coroutine then makes them what they should be, one by one.
+//
+// Threading: add, remove and look_at may be called from any thread.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "base/task.h"
+#include "net/net.h"
+
+namespace holdfast::api {
+
+class Api;
+
+// Who makes and removes an APIService by itself.
+inline constexpr std::string_view kAutomanaged = "kube-aggregator.kubernetes.io/automanaged";
+
+class CustomServices {
+ public:
+  CustomServices(Api& api, net::EventLoop& loop) : api_(api), loop_(loop) {}
+
+  // One more definition that serves this group version; one less.
+  void add(std::string_view group, std::string_view version);
+  void remove(std::string_view group, std::string_view version);
+  // This APIService may have been changed or removed.
+  void look_at(std::string_view name);
+
+  // From here on; before, all definitions there are must have been added.
+  void start();
+  Task<void> close();
+
+ private:
+  struct Wanted {
+    std::string group, version;
+    int definitions = 0;
+  };
+
+  void wake();
+  Task<void> work();
+  Task<void> settle(std::string name);
+
+  Api& api_;
+  net::EventLoop& loop_;
+  int running_ = 0;  // Owned by the loop.
+
+  std::mutex mutex_;                                   // Guards what follows.
+  std::map<std::string, Wanted, std::less<>> wanted_;  // By name.
+  std::set<std::string, std::less<>> touched_;         // To be looked at.
+  bool started_ = false, closing_ = false, woken_ = false;
+};
+
+}  // namespace holdfast::api
