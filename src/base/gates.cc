@@ -25,6 +25,8 @@ constexpr GateInfo kGates[] = {
     {Gate::RetainAllManagers, "RetainAllManagers", "Alpha", false, false,
      "old update managers merge above ten, and managedFields are given up when an object would be too large, as in "
      "Kubernetes."},
+    {Gate::APIServerIdentity, "APIServerIdentity", "Beta", true, false,
+     "no Lease apiserver-... in kube-system says that this server runs."},
 };
 static_assert(std::size(kGates) == static_cast<size_t>(Gate::kCount));
 

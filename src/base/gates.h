@@ -24,6 +24,7 @@ enum class Gate : uint8_t {
   FieldsV2,
   FieldsV2AtRest,
   RetainAllManagers,
+  APIServerIdentity,
   kCount,
 };
 

@@ -29,7 +29,6 @@ class Maker {
     config_maps();
     priority_levels();
     flow_schemas();
-    identity_lease();
     priority_classes();
     cluster_role_objects();
     cluster_role_bindings();
@@ -268,19 +267,6 @@ class Maker {
                           "}]}}");
       step.status_manager = kFlowConsumer;
     }
-  }
-
-  void identity_lease() {
-    if (options_.server_id.empty()) return;
-    const std::string name = "apiserver-" + options_.server_id;
-    const std::string renewed = now_.substr(0, now_.size() - 1) + ".000000Z";
-    add("coordination.k8s.io", "v1", "leases", kServer,
-        "\"metadata\":{\"name\":" + quoted(name) +
-            R"(,"namespace":"kube-system","labels":{"apiserver.kubernetes.io/identity":"kube-apiserver","kubernetes.io/hostname":)" +
-            quoted(options_.hostname) + R"(},"annotations":{"kubernetes.io/peer-advertise-address":)" +
-            quoted(options_.advertise_address + ":" + std::to_string(options_.secure_port)) +
-            "}},\"spec\":{\"holderIdentity\":" + quoted(name + "_" + options_.server_uuid) +
-            ",\"leaseDurationSeconds\":3600,\"renewTime\":" + quoted(renewed) + "}");
   }
 
   void priority_classes() {

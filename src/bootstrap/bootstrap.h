@@ -23,9 +23,6 @@ struct Options {
   std::string client_ca_pem;          // Empty: no ConfigMap extension-apiserver-authentication.
   std::string request_header_ca_pem;  // Empty: none of the requestheader-* members.
   std::vector<std::string> request_header_allowed_names;
-  std::string hostname = "localhost";
-  std::string server_id;  // 26 base32 characters, and a UUID: the identity Lease.
-  std::string server_uuid;
 };
 
 // One write. Objects of a step are made only when they are not there.

@@ -26,7 +26,6 @@ TEST(BootstrapTest, MakesAsManyObjectsOfEachKindAsKubernetesDoes) {
   Arena arena;
   Options options;
   options.client_ca_pem = "PEM";
-  options.server_id = "abcdefghijklmnopqrstuvwxyz";
   std::map<std::string, int> counts;
   for (const Step& step : steps(arena, options, {1767323045, 0})) ++counts[std::string(step.resource->plural)];
   const std::map<std::string, int> want = {{"namespaces", 4},
@@ -35,7 +34,6 @@ TEST(BootstrapTest, MakesAsManyObjectsOfEachKindAsKubernetesDoes) {
                                            {"configmaps", 2},
                                            {"prioritylevelconfigurations", 8},
                                            {"flowschemas", 11},
-                                           {"leases", 1},
                                            {"priorityclasses", 2},
                                            {"clusterroles", 69},
                                            {"clusterrolebindings", 50},

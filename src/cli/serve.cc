@@ -199,14 +199,17 @@ Command add_serve(CLI::App& app) {
       ->group("Network");
 
   const char* const in = "Who may come in";
-  c->add_option("--service-account-issuer", o.service_account_issuer, "Issuer of service account tokens")->group(in);
+  c->add_option("--service-account-issuer", o.service_account_issuers,
+                "Issuer of service account tokens; given several times, the first signs and all are believed")
+      ->allow_extra_args(false)
+      ->group(in);
   c->add_option("--service-account-key-file", o.service_account_key_files,
                 "Public keys that verify them; DATA-DIR/pki/sa.pub if not given")
       ->group(in);
   c->add_option("--service-account-signing-key-file", o.service_account_signing_key_file,
                 "Private key that signs them; DATA-DIR/pki/sa.key if not given")
       ->group(in);
-  c->add_option("--api-audiences", o.api_audiences, "Audiences of tokens for this server; the issuer if not given")
+  c->add_option("--api-audiences", o.api_audiences, "Audiences of tokens for this server; the issuers if not given")
       ->delimiter(',')
       ->group(in);
   c->add_option("--service-account-extend-token-expiration", o.service_account_extend_token_expiration,

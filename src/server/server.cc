@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <climits>
 #include <filesystem>
 #include <future>
 #include <thread>
@@ -21,6 +22,7 @@
 #include "net/net.h"
 #include "ownership/ownership.h"
 #include "server/first_objects.h"
+#include "server/identity_lease.h"
 #include "server/pipeline.h"
 #include "server/service_accounts.h"
 #include "server/store_probe.h"
@@ -139,6 +141,7 @@ struct Server::State {
   std::unique_ptr<store::Store> store;
   std::unique_ptr<api::Api> api;
   std::unique_ptr<controllers::Controllers> controllers;
+  std::unique_ptr<IdentityLease> identity_lease;  // Null: the gate is off.
   std::unique_ptr<net::Server> net, cleartext;
   bool stopped = false;
 
@@ -150,7 +153,7 @@ struct Server::State {
   Result<Unit> make_token_issuer();
   Result<Unit> make_auditor();
   std::string url() const;
-  std::string issuer() const;                  // Of service account tokens.
+  std::vector<std::string> issuers() const;    // Of service account tokens; the first signs.
   std::vector<std::string> audiences() const;  // Of tokens that speak to this server.
   void add_metrics();
   void make_api();
@@ -165,14 +168,14 @@ std::string Server::State::url() const {
   return "https://" + host + ":" + std::to_string(net->port());
 }
 
-std::string Server::State::issuer() const {
-  return options.service_account_issuer.empty() ? "https://kubernetes.default.svc.cluster.local"
-                                                : options.service_account_issuer;
+std::vector<std::string> Server::State::issuers() const {
+  if (!options.service_account_issuers.empty()) return options.service_account_issuers;
+  return {"https://kubernetes.default.svc.cluster.local"};
 }
 
 std::vector<std::string> Server::State::audiences() const {
   if (!options.api_audiences.empty()) return options.api_audiences;
-  return {issuer()};
+  return issuers();
 }
 
 Result<Unit> Server::State::open_store() {
@@ -224,7 +227,7 @@ Result<tokens::Verifier> Server::State::token_verifier() const {
     keys.push_back(std::move(*key));
   }
   if (keys.empty()) keys.push_back(pki.service_account_public_pem);
-  return tokens::Verifier::from_pem(issuer(), keys);
+  return tokens::Verifier::from_pem(issuers(), keys);
 }
 
 Result<Unit> Server::State::make_auditor() {
@@ -258,7 +261,7 @@ Result<Unit> Server::State::make_token_issuer() {
   if (!signer) return signer.take_error();
   token_issuer = std::make_unique<api::TokenIssuer>(
       api::TokenIssuer{.signer = std::move(*signer),
-                       .issuer = issuer(),
+                       .issuer = issuers().front(),
                        .audiences = audiences(),
                        .extends_expiration = options.service_account_extend_token_expiration,
                        .max_expiration = options.service_account_max_token_expiration});
@@ -408,6 +411,12 @@ bool Server::State::start_api(const std::string& client_ca_pem) {
       *api, loops->at(0), system_clock(),
       controllers::Options{.controllers = options.controllers, .root_ca_pem = pki.authority.certificate_pem});
   controllers->start();
+  if (!options.gates.on(Gate::APIServerIdentity)) return true;
+  char hostname[HOST_NAME_MAX + 1] = "localhost";
+  (void)gethostname(hostname, sizeof hostname - 1);
+  identity_lease =
+      std::make_unique<IdentityLease>(*api, loops->at(0), hostname, advertised + ":" + std::to_string(net->port()));
+  identity_lease->start();
   return true;
 }
 
@@ -415,10 +424,12 @@ void Server::State::shut_down() {
   stopping = true;
   if (cleartext) cleartext->stop(options.shutdown_grace);
   net->stop(options.shutdown_grace);
+  if (identity_lease) wait_for(loops->at(0), identity_lease->close());
   if (controllers) wait_for(loops->at(0), controllers->close(loops->at(0)));
   wait_for(loops->at(0), api->close(loops->at(0)));
   cleartext.reset();
   net.reset();
+  identity_lease.reset();
   controllers.reset();
   api.reset();
   store.reset();

@@ -50,10 +50,11 @@ struct Options {
   std::string proxy_client_cert_file, proxy_client_key_file;
   bool enable_aggregator_routing = false;  // To endpoints rather than cluster IPs.
 
-  std::string service_account_issuer;                  // Kubernetes' usual one when empty.
+  // The first signs, all are believed; Kubernetes' usual one when empty.
+  std::vector<std::string> service_account_issuers;
   std::vector<std::string> service_account_key_files;  // Verify tokens; PKI's own when empty.
   std::string service_account_signing_key_file;
-  std::vector<std::string> api_audiences;  // Of tokens that speak to this server; the issuer when empty.
+  std::vector<std::string> api_audiences;  // Of tokens that speak to this server; the issuers when empty.
   bool service_account_extend_token_expiration = true;
   std::chrono::seconds service_account_max_token_expiration{0};  // 0: none but Kubernetes' own.
 

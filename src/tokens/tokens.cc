@@ -247,13 +247,15 @@ std::string Signer::sign(const Claims& claims) const {
   return text + "." + url_encode(sign_bytes(key_->key.get(), key_->algorithm, text));
 }
 
-Verifier::Verifier(std::string issuer, std::unique_ptr<const Keys> keys)
-    : issuer_(std::move(issuer)), keys_(std::move(keys)) {}
+Verifier::Verifier(std::vector<std::string> issuers, std::unique_ptr<const Keys> keys)
+    : issuers_(std::move(issuers)), keys_(std::move(keys)) {
+  assert(!issuers_.empty());
+}
 Verifier::~Verifier() = default;
 Verifier::Verifier(Verifier&&) noexcept = default;
 Verifier& Verifier::operator=(Verifier&&) noexcept = default;
 
-Result<Verifier> Verifier::from_pem(std::string issuer, const std::vector<std::string>& key_pems) {
+Result<Verifier> Verifier::from_pem(std::vector<std::string> issuers, const std::vector<std::string>& key_pems) {
   auto keys = std::make_unique<Keys>();
   for (const std::string& pem : key_pems) {
     const std::unique_ptr<BIO, FreeBio> bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
@@ -287,7 +289,7 @@ Result<Verifier> Verifier::from_pem(std::string issuer, const std::vector<std::s
     if (keys->entries.size() == before)
       return bad_request("a service account key file holds no RSA or EC key in PEM form");
   }
-  return Verifier(std::move(issuer), std::move(keys));
+  return Verifier(std::move(issuers), std::move(keys));
 }
 
 bool Verifier::recognizes(std::string_view token) const {
@@ -297,7 +299,7 @@ bool Verifier::recognizes(std::string_view token) const {
   if (!json) return false;
   Arena arena;
   const auto claims = codec::decode_json(arena, *json);
-  return claims && claims->text_at("iss") == issuer_;
+  return claims && std::find(issuers_.begin(), issuers_.end(), claims->text_at("iss")) != issuers_.end();
 }
 
 Result<Claims> Verifier::verify(std::string_view token, const std::vector<std::string>& audiences, UnixTime now) const {
@@ -321,7 +323,8 @@ Result<Claims> Verifier::verify(std::string_view token, const std::vector<std::s
 
   Claims claims;
   claims.issuer = token_claims->text_at("iss");
-  if (claims.issuer != issuer_) return refused("the token's issuer is " + claims.issuer);
+  if (std::find(issuers_.begin(), issuers_.end(), claims.issuer) == issuers_.end())
+    return refused("the token's issuer is " + claims.issuer);
   claims.expires = token_claims->int_at_or(0, "exp");
   claims.issued = token_claims->int_at_or(0, "iat");
   claims.not_before = token_claims->int_at_or(0, "nbf");
@@ -406,7 +409,7 @@ std::string Verifier::configuration_json(std::string_view key_set_uri) const {
   responses.add(Value::string("id_token"));
   subjects.add(Value::string("public"));
   MapBuilder document(arena);
-  document.add("issuer", Value::string(issuer_));
+  document.add("issuer", Value::string(issuers_.front()));
   document.add("jwks_uri", Value::string(key_set_uri));
   document.add("response_types_supported", responses.build());
   document.add("subject_types_supported", subjects.build());

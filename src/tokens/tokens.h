@@ -58,13 +58,14 @@ class Signer {
 
 class Verifier {
  public:
-  // Public keys, private keys or certificates in PEM, any number in each text.
-  static Result<Verifier> from_pem(std::string issuer, const std::vector<std::string>& key_pems);
+  // Public keys, private keys or certificates in PEM, any number in each text. Tokens of any of the issuers are good
+  // (there is at least one); the first is the one that others are told of.
+  static Result<Verifier> from_pem(std::vector<std::string> issuers, const std::vector<std::string>& key_pems);
   ~Verifier();
   Verifier(Verifier&&) noexcept;
   Verifier& operator=(Verifier&&) noexcept;
 
-  // Whether the token claims to be one of this issuer's: others are not for this verifier to judge.
+  // Whether the token claims to be one of these issuers': others are not for this verifier to judge.
   bool recognizes(std::string_view token) const;
   // Unauthorized with the reason for the log. `audiences`: at least one must be the token's; empty asks for none.
   Result<Claims> verify(std::string_view token, const std::vector<std::string>& audiences, UnixTime now) const;
@@ -78,8 +79,8 @@ class Verifier {
 
  private:
   struct Keys;
-  Verifier(std::string issuer, std::unique_ptr<const Keys> keys);
-  std::string issuer_;
+  Verifier(std::vector<std::string> issuers, std::unique_ptr<const Keys> keys);
+  std::vector<std::string> issuers_;
   std::unique_ptr<const Keys> keys_;
 };
 

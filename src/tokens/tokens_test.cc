@@ -47,7 +47,7 @@ TEST(TokensTest, WhatIsSignedIsRecognisedWithEachKindOfKey) {
   for (const KeyCase& item : kCases) {
     SCOPED_TRACE(item.name);
     const auto signer = Signer::from_pem(item.pem);
-    const auto verifier = Verifier::from_pem(sample().issuer, {item.pem});
+    const auto verifier = Verifier::from_pem({sample().issuer}, {item.pem});
     ASSERT_TRUE(signer);
     ASSERT_TRUE(verifier);
     const std::string token = signer->sign(sample());
@@ -61,7 +61,7 @@ TEST(TokensTest, WhatIsSignedIsRecognisedWithEachKindOfKey) {
 TEST(TokensTest, WrongTokensAreRefusedWithTheReason) {
   const std::string pem = pem_of(EVP_EC_gen("P-256")), other = pem_of(EVP_EC_gen("P-256"));
   const auto signer = Signer::from_pem(pem), foreign = Signer::from_pem(other);
-  const auto verifier = Verifier::from_pem(sample().issuer, {pem});
+  const auto verifier = Verifier::from_pem({sample().issuer}, {pem});
   const std::string token = signer->sign(sample());
   auto why = [&](const std::string& text, std::vector<std::string> audiences = {}, int64_t now = 2000) {
     const auto result = verifier->verify(text, audiences, {now, 0});
@@ -82,7 +82,7 @@ TEST(TokensTest, WrongTokensAreRefusedWithTheReason) {
 }
 
 TEST(TokensTest, TheKeySetListsPublicPartsAlone) {
-  const auto verifier = Verifier::from_pem("https://x", {pem_of(EVP_EC_gen("P-256"))});
+  const auto verifier = Verifier::from_pem({"https://x", "https://old"}, {pem_of(EVP_EC_gen("P-256"))});
   EXPECT_THAT(verifier->key_set_json(),
               testing::AllOf(testing::HasSubstr("\"crv\":\"P-256\""), testing::HasSubstr("\"x\":\""),
                              testing::Not(testing::HasSubstr("\"d\":"))));

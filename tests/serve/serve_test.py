@@ -136,6 +136,48 @@ class Serve(unittest.TestCase):
         self.assertEqual((status, headers['Content-Type']), (200, 'application/jwk-set+json'))
         self.assertEqual([key['use'] for key in json.loads(body)['keys']], ['sig'])
 
+    def test_tokens_of_every_issuer_are_believed_and_the_first_signs(self):
+        accounts, json_headers = '/api/v1/namespaces/default/serviceaccounts', {'Content-Type': 'application/json'}
+
+        def token_of(server):
+            status, body, _ = server.get(accounts + '/a/token', server.admin, json_headers, 'POST', '{"spec":{}}')
+            self.assertEqual(status, 201, body)
+            return json.loads(body)['status']['token']
+
+        def answers(server, tokens):
+            return [server.get('/api', headers={'Authorization': 'Bearer ' + token})[0] for token in tokens]
+
+        s = self.start('--service-account-issuer', 'https://old.example.com')
+        self.assertEqual(s.get(accounts, s.admin, json_headers, 'POST', '{"metadata":{"name":"a"}}')[0], 201)
+        old = token_of(s)
+        s.stop()
+        s = self.start('--service-account-issuer=https://new.example.com', '--service-account-issuer=https://old.example.com')
+        new = token_of(s)
+        issuers = [json.loads(base64.urlsafe_b64decode(token.split('.')[1] + '=='))['iss'] for token in (old, new)]
+        self.assertEqual(issuers, ['https://old.example.com', 'https://new.example.com'])
+        self.assertEqual(answers(s, [old, new]), [200, 200])
+        s.stop()
+        s = self.start('--service-account-issuer=https://new.example.com', '--api-audiences=https://new.example.com,mine')
+        self.assertEqual(answers(s, [old, new]), [401, 200])
+
+    def test_a_lease_says_that_the_server_runs_unless_its_gate_is_off(self):
+        leases = '/apis/coordination.k8s.io/v1/namespaces/kube-system/leases?labelSelector=apiserver.kubernetes.io/identity%3Dkube-apiserver'
+        s = self.start()
+        end = time.time() + 20
+        while not (found := json.loads(s.get(leases, s.admin)[1])['items']):
+            self.assertLess(time.time(), end, 'there is no lease')
+            time.sleep(0.05)
+        lease, = found
+        self.assertRegex(lease['metadata']['name'], '^apiserver-[a-z2-7]{26}$')
+        self.assertEqual(lease['metadata']['labels']['kubernetes.io/hostname'], os.uname().nodename)
+        self.assertRegex(lease['spec']['holderIdentity'], '^' + lease['metadata']['name'] + '_[0-9a-f-]{36}$')
+        self.assertEqual(lease['spec']['leaseDurationSeconds'], 3600)
+        s.stop()
+        shutil.rmtree(os.path.join(self.folder, 'data'))
+        off = self.start('--feature-gates=APIServerIdentity=false')
+        time.sleep(1.3)  # When it would have been made.
+        self.assertEqual(json.loads(off.get(leases, off.admin)[1])['items'], [])
+
     def test_verbose_health_lists_checks(self):
         s = self.start()
         status, body, headers = s.get('/readyz?verbose', s.admin)

@@ -1,0 +1,135 @@
+#include "server/identity_lease.h"
+
+#include <openssl/rand.h>
+#include <openssl/sha.h>
+
+#include "base/clock.h"
+#include "codec/codec.h"
+
+namespace holdfast::server {
+namespace {
+
+constexpr std::string_view kLeases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
+constexpr std::string_view kQuery = "?fieldManager=kube-apiserver";
+constexpr int64_t kLeaseSeconds = 3600;
+constexpr std::chrono::milliseconds kFirst{1000}, kBetween{10'000};
+
+std::string new_uuid() {
+  unsigned char bytes[16];
+  if (RAND_bytes(bytes, sizeof bytes) != 1) return {};
+  bytes[6] = static_cast<unsigned char>((bytes[6] & 0x0f) | 0x40);
+  bytes[8] = static_cast<unsigned char>((bytes[8] & 0x3f) | 0x80);
+  constexpr char kHex[] = "0123456789abcdef";
+  std::string text;
+  for (size_t i = 0; i < sizeof bytes; ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += kHex[bytes[i] >> 4];
+    text += kHex[bytes[i] & 15];
+  }
+  return text;
+}
+
+}  // namespace
+
+// The first half of a SHA-256 in base32 without padding, of the host's and the program's name, each behind two bytes of
+// length (apiserver/pkg/server/config.go, NewConfig).
+std::string identity_of(const std::string& hostname) {
+  std::string hashed;
+  for (const std::string_view text : {std::string_view(hostname), std::string_view("kube-apiserver")}) {
+    hashed += static_cast<char>(text.size() >> 8);
+    hashed += static_cast<char>(text.size() & 0xff);
+    hashed += text;
+  }
+  unsigned char digest[SHA256_DIGEST_LENGTH];
+  SHA256(reinterpret_cast<const unsigned char*>(hashed.data()), hashed.size(), digest);
+  constexpr size_t kBytes = 16;
+  constexpr char kLetters[] = "abcdefghijklmnopqrstuvwxyz234567";
+  std::string text = "apiserver-";
+  uint32_t waiting = 0;
+  int bits = 0;
+  for (size_t i = 0; i < kBytes; ++i) {
+    waiting = (waiting << 8) | digest[i];
+    for (bits += 8; bits >= 5; bits -= 5) text += kLetters[(waiting >> (bits - 5)) & 31];
+  }
+  if (bits > 0) text += kLetters[(waiting << (5 - bits)) & 31];
+  return text;
+}
+
+IdentityLease::IdentityLease(api::Api& api, net::EventLoop& loop, std::string hostname, std::string advertised)
+    : api_(api),
+      loop_(loop),
+      hostname_(std::move(hostname)),
+      advertised_(std::move(advertised)),
+      name_(identity_of(hostname_)),
+      holder_(name_ + "_" + new_uuid()) {}
+
+void IdentityLease::start() {
+  loop_.post([this] { renew_in(kFirst); });
+}
+
+void IdentityLease::renew_in(std::chrono::milliseconds delay) {
+  timer_ = loop_.run_after(delay, [this] {
+    if (closing_) return;
+    renewing_ = true;
+    spawn(renew(), [this](std::exception_ptr) {
+      renewing_ = false;
+      if (!closing_) renew_in(kBetween);
+    });
+  });
+}
+
+Task<void> IdentityLease::close() {
+  if (!loop_.in_thread()) co_await resume_on(loop_);
+  closing_ = true;
+  loop_.cancel(timer_);
+  while (renewing_) co_await loop_.sleep_for(std::chrono::milliseconds(1));
+}
+
+Task<void> IdentityLease::renew() {
+  static const auto user = std::make_shared<const auth::UserInfo>(
+      auth::UserInfo{.name = "system:apiserver", .uid = {}, .groups = {std::string(auth::kMastersGroup)}, .extra = {}});
+  const net::Handler handler = [this](net::Request& asked, net::Response& answer) {
+    return api_.handle(asked, answer, user);
+  };
+  const std::string path = std::string(kLeases) + "/" + name_;
+  net::ClientRequest get;
+  get.target = path;
+  get.headers = {{"accept", "application/json"}};
+  const Result<net::ClientResponse> found = co_await net::call_handler(loop_, handler, std::move(get));
+  if (!found || (found->status != 200 && found->status != 404)) co_return;
+
+  Arena arena;
+  MapBuilder spec(arena);
+  spec.add("holderIdentity", Value::string(holder_));
+  spec.add("leaseDurationSeconds", Value::integer(kLeaseSeconds));
+  spec.add("renewTime", Value::string(arena, format_rfc3339_micro(system_clock().now())));
+  net::ClientRequest write;
+  write.headers = {{"accept", "application/json"}, {"content-type", "application/json"}};
+  if (found->status == 404) {
+    MapBuilder labels(arena), annotations(arena), metadata(arena), lease(arena);
+    labels.add("apiserver.kubernetes.io/identity", Value::string("kube-apiserver"));
+    labels.add("kubernetes.io/hostname", Value::string(hostname_));
+    annotations.add("kubernetes.io/peer-advertise-address", Value::string(advertised_));
+    metadata.add("name", Value::string(name_));
+    metadata.add("namespace", Value::string("kube-system"));
+    metadata.add("labels", labels.build());
+    metadata.add("annotations", annotations.build());
+    lease.add("apiVersion", Value::string("coordination.k8s.io/v1"));
+    lease.add("kind", Value::string("Lease"));
+    lease.add("metadata", metadata.build());
+    lease.add("spec", spec.build());
+    write.method = "POST";
+    write.target = std::string(kLeases) + std::string(kQuery);
+    write.body = codec::encode_json(lease.build());
+  } else {
+    Result<Value> lease = codec::decode_json(arena, found->body);
+    if (!lease) co_return;
+    write.method = "PUT";
+    write.target = path + std::string(kQuery);
+    write.body = codec::encode_json(with_member(arena, *lease, "spec", spec.build()));
+  }
+  // Whatever goes wrong goes right the next time, or somebody else holds it.
+  (void)co_await net::call_handler(loop_, handler, std::move(write));
+}
+
+}  // namespace holdfast::server
