@@ -17,6 +17,7 @@
 #include "codec/cbor.h"
 #include "codec/fields.h"
 #include "codec/json.h"
+#include "codec/json_memo.h"
 #include "codec/protobuf.h"
 #include "codec/protobuf_metadata.h"
 #include "codec/quantity.h"

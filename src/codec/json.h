@@ -17,6 +17,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "codec/fields.h"
+#include "codec/sink.h"
 #include "value/value.h"
 
 namespace holdfast::codec {
@@ -61,8 +62,10 @@ void encode_json_sorted(const Value& value, std::string& out);
 std::string encode_json_sorted(const Value& value);
 // One text as a JSON string, quotes included.
 void encode_json_string(std::string_view text, std::string& out);
+void encode_json_string(std::string_view text, Sink& out);
 std::string encode_json_string(std::string_view text);
 // Raw JSON without the spaces between its tokens, with <, >, &, U+2028 and U+2029 escaped. It must be valid JSON.
 void compact_json(std::string_view source, std::string& out);
+void compact_json(std::string_view source, Sink& out);
 
 }  // namespace holdfast::codec

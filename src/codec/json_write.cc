@@ -309,12 +309,19 @@ void write_json_raw(std::string_view source, Sink& sink) {
   const auto special = [](char c) { return static_cast<signed char>(c) <= ' ' || c == '&' || (c | 2) == '>'; };
   const char* p = source.data();
   const char* const end = p + source.size();
-  for (; end - p >= 16; p += 16) {
-    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  const auto specials = [](const char* at) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
     __m128i found = _mm_cmplt_epi8(bytes, _mm_set1_epi8(' ' + 1));
     found = _mm_or_si128(found, _mm_cmpeq_epi8(bytes, _mm_set1_epi8('&')));
-    found = _mm_or_si128(found, _mm_cmpeq_epi8(_mm_or_si128(bytes, _mm_set1_epi8(2)), _mm_set1_epi8('>')));
-    if (_mm_movemask_epi8(found) != 0) break;
+    return _mm_or_si128(found, _mm_cmpeq_epi8(_mm_or_si128(bytes, _mm_set1_epi8(2)), _mm_set1_epi8('>')));
+  };
+  for (; end - p >= 64; p += 64) {
+    const __m128i first = _mm_or_si128(specials(p), specials(p + 16));
+    const __m128i second = _mm_or_si128(specials(p + 32), specials(p + 48));
+    if (_mm_movemask_epi8(_mm_or_si128(first, second)) != 0) break;
+  }
+  for (; end - p >= 16; p += 16) {
+    if (_mm_movemask_epi8(specials(p)) != 0) break;
   }
   if (end - p < 16 && std::none_of(p, end, special)) {
     sink.put(source);
@@ -339,6 +346,8 @@ std::string encode_json_pretty(const Value& value) { return encoded<Layout::Pret
 void encode_json_sorted(const Value& value, std::string& out) { encode<Layout::Sorted>(value, out); }
 std::string encode_json_sorted(const Value& value) { return encoded<Layout::Sorted>(value); }
 
+void encode_json_string(std::string_view text, Sink& out) { write_json_text(text, out); }
+
 void encode_json_string(std::string_view text, std::string& out) {
   Sink sink(out);
   write_json_text(text, sink);
@@ -349,6 +358,8 @@ std::string encode_json_string(std::string_view text) {
   encode_json_string(text, out);
   return out;
 }
+
+void compact_json(std::string_view source, Sink& out) { write_json_raw(source, out); }
 
 void compact_json(std::string_view source, std::string& out) {
   Sink sink(out);

@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/gates.h"
 #include "codec/fields.h"
+#include "codec/json_memo.h"
 #include "types/types.h"
 #include "value/value.h"
 
@@ -60,8 +61,15 @@ Result<Unit> encode_enveloped(const types::Type& type, const Value& value, std::
 
 // --- bytes -> bytes, no tree in between. Each appends to `out`, and leaves it as it was on error. ---
 
+struct JsonAdditions {
+  // A list, as compact JSON, to show as the last member of the object's metadata, which must have none of its own.
+  std::string_view managed_fields = {};
+  // For many objects with one shape and the same options. Null: nothing is remembered.
+  JsonMemo* memo = nullptr;
+};
 Result<Unit> protobuf_to_json(const types::Type& type, std::string_view message, const TypeMeta& meta,
-                              const Shape& shape, std::string& out, const ProtobufOptions& options = {});
+                              const Shape& shape, std::string& out, const ProtobufOptions& options = {},
+                              const JsonAdditions& additions = {});
 
 // With the self-described tag in front.
 Result<Unit> protobuf_to_cbor(const types::Type& type, std::string_view message, const TypeMeta& meta,

@@ -1,6 +1,8 @@
 #include "codec/protobuf_metadata.h"
 
+#include "codec/protobuf.h"
 #include "codec/protobuf_wire.h"
+#include "codec/sink.h"
 
 namespace holdfast::codec {
 namespace {
@@ -110,13 +112,32 @@ bool read_label(std::string_view message, std::pair<std::string_view, std::strin
       [](uint64_t, uint64_t) { return false; });
 }
 
-void append_bytes(uint64_t number, std::string_view bytes, std::string& out) {
-  char head[2 * wire::kMaxVarint];
-  char* at = wire::write_varint(number << 3 | wire::kBytes, head);
-  at = wire::write_varint(bytes.size(), at);
-  out.append(head, at);
-  out += bytes;
+// A field's tag, length and bytes; all numbers here are small.
+size_t field_bytes(size_t bytes) { return 1 + wire::varint_size(bytes) + bytes; }
+void write_head(uint64_t number, size_t bytes, Sink& out) {
+  constexpr size_t kMost = 2 + wire::kMaxVarint;
+  char* const to = wire::write_varint(number << 3 | wire::kBytes, out.room(kMost));
+  out.wrote(wire::write_varint(bytes, to));
 }
+void write_bytes(uint64_t number, std::string_view bytes, Sink& out) {
+  write_head(number, bytes.size(), out);
+  out.put(bytes);
+}
+
+size_t time_bytes(int64_t seconds) { return 1 + wire::varint_size(static_cast<uint64_t>(seconds)) + 2; }
+
+// Without its tag and length.
+size_t entry_bytes(const ManagedFieldsMessage& entry, size_t v1_bytes, size_t v2_bytes) {
+  size_t bytes = field_bytes(entry.manager.size()) + field_bytes(entry.operation.size()) +
+                 field_bytes(entry.api_version.size()) + field_bytes(entry.fields_type.size()) +
+                 field_bytes(entry.subresource.size());
+  if (entry.seconds) bytes += field_bytes(time_bytes(*entry.seconds));
+  if (entry.fields_v1) bytes += field_bytes(field_bytes(v1_bytes));
+  if (entry.fields_v2) bytes += field_bytes(v2_bytes);
+  return bytes;
+}
+// ManagedFields has the number 17: its tag takes two bytes.
+size_t whole_bytes(size_t entry_bytes) { return 1 + field_bytes(entry_bytes); }
 
 }  // namespace
 
@@ -151,28 +172,43 @@ Result<ObjectMetaMessage> read_object_meta(std::string_view message) {
   return meta;
 }
 
+size_t enveloped_metadata_bytes(std::string_view enveloped) {
+  if (!is_protobuf(enveloped)) return 0;
+  const Result<ProtobufEnvelope> envelope = open_envelope(enveloped);
+  if (!envelope || envelope->message.empty() || envelope->message[0] != (kMetadata << 3 | wire::kBytes)) return 0;
+  const char* const end = envelope->message.data() + envelope->message.size();
+  std::string_view metadata;
+  return wire::read_bytes(envelope->message.data() + 1, end, metadata) == nullptr ? 0 : metadata.size();
+}
+
+size_t managed_fields_bytes(const ManagedFieldsMessage& entry, size_t fields_bytes) {
+  return whole_bytes(entry_bytes(entry, fields_bytes, fields_bytes));
+}
+
 void append_managed_fields(const ManagedFieldsMessage& entry, std::string& out) {
-  thread_local std::string message, inner;
-  message.clear();
-  append_bytes(kManager, entry.manager, message);
-  append_bytes(kOperation, entry.operation, message);
-  append_bytes(kApiVersion, entry.api_version, message);
+  const size_t bytes = entry_bytes(entry, entry.fields_v1.value_or("").size(), entry.fields_v2.value_or("").size());
+  Sink sink(out);
+  sink.room(whole_bytes(bytes));
+  write_head(kManagedFields, bytes, sink);
+  write_bytes(kManager, entry.manager, sink);
+  write_bytes(kOperation, entry.operation, sink);
+  write_bytes(kApiVersion, entry.api_version, sink);
   if (entry.seconds) {
-    char time[2 + wire::kMaxVarint + 2] = {1 << 3 | wire::kVarint};
-    char* at = wire::write_varint(static_cast<uint64_t>(*entry.seconds), time + 1);
+    write_head(kTime, time_bytes(*entry.seconds), sink);
+    char* at = sink.room(1 + wire::kMaxVarint + 2);
+    *at++ = 1 << 3 | wire::kVarint;
+    at = wire::write_varint(static_cast<uint64_t>(*entry.seconds), at);
     *at++ = 2 << 3 | wire::kVarint;  // nanos: always written, always zero.
     *at++ = 0;
-    append_bytes(kTime, {time, static_cast<size_t>(at - time)}, message);
+    sink.wrote(at);
   }
-  append_bytes(kFieldsType, entry.fields_type, message);
+  write_bytes(kFieldsType, entry.fields_type, sink);
   if (entry.fields_v1) {
-    inner.clear();
-    append_bytes(1, *entry.fields_v1, inner);
-    append_bytes(kFieldsV1, inner, message);
+    write_head(kFieldsV1, field_bytes(entry.fields_v1->size()), sink);
+    write_bytes(1, *entry.fields_v1, sink);
   }
-  append_bytes(kSubresource, entry.subresource, message);
-  if (entry.fields_v2) append_bytes(kFieldsV2, *entry.fields_v2, message);
-  append_bytes(kManagedFields, message, out);
+  write_bytes(kSubresource, entry.subresource, sink);
+  if (entry.fields_v2) write_bytes(kFieldsV2, *entry.fields_v2, sink);
 }
 
 }  // namespace holdfast::codec

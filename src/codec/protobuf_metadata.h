@@ -30,7 +30,12 @@ struct ObjectMetaMessage {
 // in pieces): decode it as a whole then.
 Result<ObjectMetaMessage> read_object_meta(std::string_view message);
 
+// The length of the metadata that an object in its envelope begins with; 0 for anything else.
+size_t enveloped_metadata_bytes(std::string_view enveloped);
+
 // Field 17 of ObjectMeta, tag included, as generated code writes it.
 void append_managed_fields(const ManagedFieldsMessage& entry, std::string& out);
+// The bytes that it appends for fields of that size, whatever the entry's own are.
+size_t managed_fields_bytes(const ManagedFieldsMessage& entry, size_t fields_bytes);
 
 }  // namespace holdfast::codec

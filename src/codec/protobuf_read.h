@@ -12,6 +12,10 @@
 //   set_null()                            null that stands for a pointer to a zero value, not for a missing one
 //   string(view of the message), text(short-lived characters), base64(bytes), raw(valid JSON)
 //   Mark begin_map(), end_map(Mark), begin_list(), end_list(Mark)
+// and may have
+//   bool recall(type, message, Recalled&) writes a message that it remembers; else
+//   remember(type, message, Recalled)     after it was written
+//   compact(JSON to be put in as it is)   for add_managed_fields()
 #pragma once
 
 #include <algorithm>
@@ -128,6 +132,9 @@ class ProtobufReader : ProtobufReaderBase {
       : ProtobufReaderBase(arena, source, gates, drop), out_(out) {}
   using ProtobufReaderBase::error;
 
+  // Compact JSON to show as the last member of the object's metadata, which has none of its own.
+  void add_managed_fields(std::string_view json) { managed_fields_ = json; }
+
   bool object(const Type& type, const TypeMeta& meta) {
     root_ = true;
     return structure(type, source_, FieldPaths::kRoot, &meta);
@@ -154,10 +161,30 @@ class ProtobufReader : ProtobufReaderBase {
 
   // `meta`: what kind and apiVersion the JSON shows; null: none, as in every struct inside an object.
   bool structure(const Type& type, std::string_view message, Node node, const TypeMeta* meta = nullptr) {
+    if constexpr (requires(typename Out::Recalled recalled) { out_.recall(type, message, recalled); }) {
+      // What stands directly below an object's root is never the same in two of them.
+      if (depth_ > 1 && node == FieldPaths::kNone && (meta == nullptr || meta->kind.empty())) {
+        typename Out::Recalled recalled;
+        if (out_.recall(type, message, recalled)) return true;
+        if (!write_structure(type, message, node, meta)) return false;
+        out_.remember(type, message, recalled);
+        return true;
+      }
+    }
+    return write_structure(type, message, node, meta);
+  }
+  bool write_structure(const Type& type, std::string_view message, Node node, const TypeMeta* meta,
+                       std::string_view managed_fields = {}) {
     if (depth_ == kMaxProtobufDepth) return fail(message.data(), "messages are nested too deeply");
     ++depth_;
     const auto mark = out_.begin_map();
     const bool ok = members(type, message, node, meta);
+    if constexpr (requires { out_.compact(managed_fields); }) {
+      if (!managed_fields.empty()) {
+        out_.key("managedFields");
+        out_.compact(managed_fields);
+      }
+    }
     out_.end_map(mark);
     --depth_;
     return ok;
@@ -204,6 +231,7 @@ class ProtobufReader : ProtobufReaderBase {
   };
 
   Out& out_;
+  std::string_view managed_fields_;
   std::vector<Entry> entries_;  // A stack: maps inside maps use what lies behind.
 };
 
@@ -232,6 +260,12 @@ bool ProtobufReader<Out>::field(const Type& owner, const Field& field, const Slo
     if (zero) return true;
   }
   out_.key(field.name);
+  const bool root_metadata = depth_ == 1 && root_ && field.name == "metadata";
+  if (root_metadata && !managed_fields_.empty()) {
+    in_root_metadata_ = true;
+    const std::string_view bytes = slot != nullptr ? std::string_view(slot->data, slot->size) : std::string_view();
+    return write_structure(type, bytes, below, nullptr, managed_fields_) || in_field(field.name);
+  }
   if (slot == nullptr) {
     // Not omitted, so it is shown as Go's zero value.
     if (field.pointer || type.shape == Kind::Bytes || type.shape == Kind::Map || type.shape == Kind::List ||
@@ -273,7 +307,7 @@ bool ProtobufReader<Out>::field(const Type& owner, const Field& field, const Slo
     default:
       break;
   }
-  in_root_metadata_ = depth_ == 1 && root_ && field.name == "metadata";
+  in_root_metadata_ = root_metadata;
   return single(type, {slot->data, slot->size}, below, field.pointer) || in_field(field.name);
 }
 

@@ -57,6 +57,63 @@ TEST(Protobuf, TranscodesEveryVectorToItsJson) {
   }
 }
 
+TEST(Protobuf, WhatRepeatsIsCopiedAndReadsTheSame) {
+  JsonMemo memo;
+  for (int round = 0; round < 3; ++round) {
+    for (const Vector& vector : protobuf_vectors()) {
+      const Opened opened = open(vector);
+      std::string json = "before";
+      Result<Unit> done =
+          protobuf_to_json(*opened.type, opened.envelope.message, opened.envelope.type, {}, json, {}, {.memo = &memo});
+      ASSERT_TRUE(done) << vector.name << ": " << done.error().message;
+      EXPECT_EQ(json, "before" + vector.json) << vector.name;
+    }
+  }
+}
+
+TEST(JsonMemo, KeepsWhatComesTwiceWithinItsBudget) {
+  JsonMemo memo;
+  const int types[2] = {};
+  const std::string message(100, 'm');
+  JsonMemo::Place place;
+  EXPECT_EQ(memo.find(&types[0], message, place), "");
+  EXPECT_FALSE(place.keep);
+  EXPECT_EQ(memo.find(&types[0], message, place), "");
+  EXPECT_TRUE(place.keep);
+  memo.keep(place, &types[0], message, "{}");
+  EXPECT_EQ(memo.find(&types[0], message, place), "{}");
+  EXPECT_EQ(memo.find(&types[1], message, place), "");
+  // A megabyte later it has started over, and goes on.
+  const std::string long_json(10000, 'j');
+  for (int i = 0; i < 100; ++i) {
+    const std::string other = "message " + std::to_string(i);
+    memo.find(&types[0], other, place);
+    memo.find(&types[0], other, place);
+    memo.keep(place, &types[0], other, long_json);
+    ASSERT_EQ(memo.find(&types[0], other, place), long_json);
+  }
+  EXPECT_EQ(memo.find(&types[0], message, place), "");
+}
+
+TEST(Protobuf, OwnersAreAddedAsTheLastMemberOfTheMetadata) {
+  const types::Type& type = *types::find_type_of("", "v1", "ConfigMap");
+  struct Case {
+    std::string_view name, object, want;
+  };
+  const Case cases[] = {
+      {"behind others", R"({"metadata":{"name":"a"},"data":{"metadata":"b"}})",
+       R"({"metadata":{"name":"a","managedFields":[{"manager":"m"}]},"data":{"metadata":"b"}})"},
+      {"alone", R"({"metadata":{}})", R"({"metadata":{"managedFields":[{"manager":"m"}]}})"},
+  };
+  for (const Case& c : cases) {
+    Arena arena;
+    std::string message, json;
+    ASSERT_TRUE(encode_protobuf(type, *decode_json(arena, c.object), message));
+    ASSERT_TRUE(protobuf_to_json(type, message, {}, {}, json, {}, {.managed_fields = R"([{"manager":"m"}])"}));
+    EXPECT_EQ(json, c.want) << c.name;
+  }
+}
+
 TEST(Protobuf, WritesEveryVectorBackByteForByte) {
   for (const Vector& vector : protobuf_vectors()) {
     const Opened opened = open(vector);

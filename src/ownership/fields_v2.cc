@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cassert>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <vector>
 
 #include "base/text.h"
+#include "codec/codec.h"
 #include "ownership/fields_v2_names.h"
 
 namespace holdfast::ownership {
@@ -371,31 +374,12 @@ class Writer {
 
 // --- Reading --------------------------------------------------------------------------------------------------------
 
-class Reader {
+// Bytes, numbers and texts of a set, in order. After a failure everything reads as nothing.
+class Input {
  public:
-  Reader(Arena& arena, std::string_view bytes)
-      : arena_(arena), start_(bytes.data()), at_(bytes.data()), end_(bytes.data() + bytes.size()) {}
+  explicit Input(std::string_view bytes) : start_(bytes.data()), at_(bytes.data()), end_(bytes.data() + bytes.size()) {}
 
-  Result<FieldSet> set() {
-    const uint8_t version = byte();
-    FieldSet result;
-    if (version == static_cast<uint8_t>(FieldsV2Layout::NameTable)) {
-      result = children<FieldsV2Layout::NameTable>(0);
-    } else if (version == static_cast<uint8_t>(FieldsV2Layout::Plain)) {
-      bool self = false;
-      result = nodes_plain(varint(), 0, self);
-      if (self) fail("the root cannot be a member");
-    } else if (error_ == nullptr) {
-      at_ = start_;
-      fail("unknown version");
-    }
-    if (error_ == nullptr && at_ != end_) fail("bytes after the set");
-    if (error_ != nullptr)
-      return bad_request("FieldsV2: " + std::string(error_) + " at byte " + std::to_string(error_at_ - start_));
-    return result;
-  }
-
- private:
+ protected:
   void fail(const char* what) {
     if (error_ != nullptr) return;
     error_ = what;
@@ -496,6 +480,42 @@ class Reader {
     name_capacity_ = more_names_.size();
   }
 
+  static constexpr size_t kFewNames = 128;
+  const char* start_;
+  const char* at_;
+  const char* end_;
+  const char* error_ = nullptr;
+  const char* error_at_ = nullptr;
+  std::string_view few_names_[kFewNames];
+  std::string_view* names_ = few_names_;
+  size_t name_count_ = 0, name_capacity_ = kFewNames;
+  std::vector<std::string_view> more_names_;
+};
+
+class Reader : Input {
+ public:
+  Reader(Arena& arena, std::string_view bytes) : Input(bytes), arena_(arena) {}
+
+  Result<FieldSet> set() {
+    const uint8_t version = byte();
+    FieldSet result;
+    if (version == static_cast<uint8_t>(FieldsV2Layout::NameTable)) {
+      result = children<FieldsV2Layout::NameTable>(0);
+    } else if (version == static_cast<uint8_t>(FieldsV2Layout::Plain)) {
+      bool self = false;
+      result = nodes_plain(varint(), 0, self);
+      if (self) fail("the root cannot be a member");
+    } else if (error_ == nullptr) {
+      at_ = start_;
+      fail("unknown version");
+    }
+    if (error_ == nullptr && at_ != end_) fail("bytes after the set");
+    if (error_ != nullptr)
+      return bad_request("FieldsV2: " + std::string(error_) + " at byte " + std::to_string(error_at_ - start_));
+    return result;
+  }
+
+ private:
   template <FieldsV2Layout layout>
   std::span<const Member> members(uint64_t n, int depth) {
     n = count(n, 2);
@@ -649,17 +669,125 @@ class Reader {
     return error_ != nullptr ? FieldSet{} : FieldSet(std::span<const SetEntry>(list, n));
   }
 
-  static constexpr size_t kFewNames = 128;
   Arena& arena_;
-  const char* start_;
-  const char* at_;
-  const char* end_;
-  const char* error_ = nullptr;
-  const char* error_at_ = nullptr;
-  std::string_view few_names_[kFewNames];
-  std::string_view* names_ = few_names_;
-  size_t name_count_ = 0, name_capacity_ = kFewNames;
-  std::vector<std::string_view> more_names_;
+};
+
+// --- To FieldsV1, without a set in between --------------------------------------------------------------------------
+
+// Whether a text stands in a JSON string as it is, HTML's characters included.
+bool is_plain_text(std::string_view text) {
+  bool plain = true;
+  for (char c : text) {
+    plain &= static_cast<signed char>(c) >= 0x20 && c != '"' && c != '\\' && c != '&' && c != '<' && c != '>';
+  }
+  return plain;
+}
+
+// Writes what stands in nearly every set: fields, and keys and values made of plain texts, integers, booleans and null.
+// Whatever else comes along is a failure.
+class TextWriter : Input {
+ public:
+  TextWriter(std::string_view bytes, codec::Sink& out) : Input(bytes), out_(out) {}
+
+  bool write() {
+    if (byte() != static_cast<uint8_t>(FieldsV2Layout::NameTable)) return false;
+    level(0, false);
+    return error_ == nullptr && at_ == end_;
+  }
+
+ private:
+  static constexpr auto kLayout = FieldsV2Layout::NameTable;
+
+  std::string_view plain_text() {
+    const char* const before = at_;
+    const std::string_view result = text<kLayout>();
+    // Names of the fixed table are plain, and what is repeated was looked at when it came first.
+    const bool repeated = error_ == nullptr && (static_cast<unsigned char>(*before) & 1) == 0;
+    if (!repeated && !is_plain_text(result)) fail("a text to escape");
+    return result;
+  }
+
+  void put(char*& to, std::string_view bytes) {
+    std::memcpy(to, bytes.data(), bytes.size());
+    to += bytes.size();
+  }
+  // A text inside of a member name: its quotes are escaped.
+  void quoted(std::string_view text) {
+    char* to = out_.room(text.size() + 4);
+    put(to, "\\\"");
+    if (!text.empty()) put(to, text);
+    put(to, "\\\"");
+    out_.wrote(to);
+  }
+  void value() {
+    switch (byte()) {
+      case kNull:
+        return out_.put("null");
+      case kFalse:
+        return out_.put("false");
+      case kTrue:
+        return out_.put("true");
+      case kInteger: {
+        constexpr size_t kMostDigits = 24;
+        char* const to = out_.room(kMostDigits);
+        return out_.wrote(std::to_chars(to, to + kMostDigits, zigzag()).ptr);
+      }
+      case kText:
+        return quoted(plain_text());
+      default:
+        return fail("an unusual value");
+    }
+  }
+
+  void element(uint8_t type) {
+    switch (type) {
+      case kField: {
+        const std::string_view name = plain_text();
+        char* to = out_.room(name.size() + 8);
+        put(to, "\"f:");
+        if (!name.empty()) put(to, name);
+        put(to, "\":");
+        return out_.wrote(to);
+      }
+      case kKey: {
+        out_.put("\"k:{");
+        const uint64_t n = count(varint(), 2);
+        for (uint64_t i = 0; i < n && error_ == nullptr; ++i) {
+          if (i > 0) out_.put(',');
+          quoted(plain_text());
+          out_.put(':');
+          value();
+        }
+        return out_.put("}\":");
+      }
+      case kValue:
+        out_.put("\"v:");
+        value();
+        return out_.put("\":");
+      default:
+        return fail("an unusual element");
+    }
+  }
+
+  void level(int depth, bool self) {
+    if (depth > kMaxDepth) return fail("nested too deeply");
+    const uint64_t n = count(varint(), 2);
+    out_.put('{');
+    if (self) out_.put("\".\":{}");
+    for (uint64_t i = 0; i < n && error_ == nullptr; ++i) {
+      if (i > 0 || self) out_.put(',');
+      const uint8_t head = byte();
+      element(head & kTypeMask);
+      if ((head & kHasChildren) != 0) {
+        level(depth + 1, (head & kAlsoMember) != 0);
+      } else {
+        out_.put("{}");
+      }
+    }
+    out_.put('}');
+  }
+
+  codec::Sink& out_;
 };
 
 }  // namespace
@@ -679,5 +807,20 @@ std::string to_fields_v2(FieldSet set, FieldsV2Layout layout) {
 }
 
 Result<FieldSet> parse_fields_v2(Arena& arena, std::string_view bytes) { return Reader(arena, bytes).set(); }
+
+void append_fields_v1_of(std::string_view fields_v2, std::string& out) {
+  const size_t before = out.size();
+  bool written;
+  {
+    codec::Sink sink(out);
+    written = TextWriter(fields_v2, sink).write();
+  }
+  if (written) return;
+  out.resize(before);
+  Arena arena;
+  const Result<FieldSet> set = parse_fields_v2(arena, fields_v2);
+  assert(set);
+  append_fields_v1(out, *set);
+}
 
 }  // namespace holdfast::ownership

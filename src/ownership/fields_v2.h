@@ -26,4 +26,8 @@ std::string to_fields_v2(FieldSet set, FieldsV2Layout layout = FieldsV2Layout::N
 // a length or count beyond the end, elements out of order, an unknown version, type or name, what follows the set.
 Result<FieldSet> parse_fields_v2(Arena& arena, std::string_view bytes);
 
+// Appends the FieldsV1 text, in canonical order, of a set that append_fields_v2 wrote: no tree in between, where
+// nothing in it is unusual.
+void append_fields_v1_of(std::string_view fields_v2, std::string& out);
+
 }  // namespace holdfast::ownership

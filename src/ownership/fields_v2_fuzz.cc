@@ -18,6 +18,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (to_fields_v2(*back, layout) != bytes) std::abort();
   }
   const std::string text = to_fields_v1(*set);
+  std::string direct;
+  append_fields_v1_of(to_fields_v2(*set), direct);
+  if (direct != text) std::abort();
   const Result<FieldSet> read = parse_fields_v1(arena, text);
   if (!read) std::abort();
   const std::string settled = to_fields_v1(*read);

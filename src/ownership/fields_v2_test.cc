@@ -58,6 +58,9 @@ TEST(FieldsV2Test, EverySetComesBackInEitherLayout) {
     const std::string v1 = to_fields_v1(*set);
     for (FieldsV2Layout layout : kLayouts) {
       const std::string bytes = to_fields_v2(*set, layout);
+      std::string direct = "before ";
+      append_fields_v1_of(bytes, direct);
+      EXPECT_EQ(direct, "before " + v1);
       Result<FieldSet> back = parse_fields_v2(arena, bytes);
       ASSERT_TRUE(back) << back.error().message << ": " << hex(bytes);
       EXPECT_TRUE(*back == *set);

@@ -32,8 +32,8 @@ struct FieldsBlock {
   uint32_t hash;         // Of the plain bytes; places it in its table.
   uint32_t plain_bytes;  // FieldsV2, or as found.
   uint32_t kept_bytes;   // Behind this header.
-  uint32_t v1_bytes;
-  uint16_t dictionary;  // 0: kept plain.
+  uint32_t v1_bytes;     // Of the text, as we write it.
+  uint16_t dictionary;   // 0: kept plain.
   std::atomic<uint8_t> flags;
 
   bool is_set() const { return (flags.load(std::memory_order_relaxed) & kIsSet) != 0; }
@@ -619,8 +619,11 @@ struct Pool::State {
         thread_local std::string bytes;
         bytes.clear();
         append_fields_v2(bytes, *set);
-        FieldsBlock* block = intern_bytes(kind, bytes, FieldsBlock::kIsSet, [&] { return fields.size(); });
-        // Only as it would be written: stored JSON may have escapes of its own.
+        FieldsBlock* block = intern_bytes(kind, bytes, FieldsBlock::kIsSet, [&] {
+          // As we would write it: stored JSON may have escapes of its own.
+          return kind.order == MemberOrder::Canonical ? fields.size() : to_fields_v1(*set).size();
+        });
+        // Only as it would be written.
         if (share && block->users.load(std::memory_order_relaxed) > 1 && fields.size() == block->v1_bytes &&
             (kind.order == MemberOrder::Canonical || fields.find("\\u00") == std::string_view::npos)) {
           hot.insert(block, form_of(kind.order), std::make_shared<const std::string>(fields), text_hash);
@@ -643,7 +646,7 @@ struct Pool::State {
         append_fields_v2(bytes, *set);
         FieldsBlock* block = intern_bytes(kind, bytes, FieldsBlock::kIsSet, [&] {
           text.clear();
-          append_fields_v1(text, *set, kind.order);
+          append_fields_v1(text, *set);
           return text.size();
         });
         if (share && block->users.load(std::memory_order_relaxed) > 1) {
@@ -668,20 +671,34 @@ struct Pool::State {
     free_block(block);
   }
 
+  // The JSON text of fields that one object has, or that are no set.
+  void append_text(const FieldsBlock& block, MemberOrder order, std::string& out) const {
+    thread_local std::string scratch;
+    const std::string_view bytes = plain(block, scratch);
+    if (!block.is_set()) {
+      out += bytes;
+    } else if (order == MemberOrder::Canonical) {
+      append_fields_v1_of(bytes, out);
+    } else {
+      Arena arena;
+      Result<FieldSet> set = parse_fields_v2(arena, bytes);
+      assert(set);
+      append_fields_v1(out, *set, order);
+    }
+  }
+
+  static bool may_be_hot(const FieldsBlock& block) {
+    return block.is_set() && block.users.load(std::memory_order_relaxed) > 1;
+  }
+
   std::shared_ptr<const std::string> text_of(FieldsBlock* block, MemberOrder order) {
-    const bool shared = block->users.load(std::memory_order_relaxed) > 1;
-    if (shared && block->is_set()) {
+    const bool shared = may_be_hot(*block);
+    if (shared) {
       if (auto found = hot.find(block, form_of(order))) return found;
     }
-    thread_local std::string scratch;
-    const std::string_view bytes = plain(*block, scratch);
-    if (!block->is_set()) return std::make_shared<const std::string>(bytes);
-    Arena arena;
-    Result<FieldSet> set = parse_fields_v2(arena, bytes);
-    assert(set);
     auto text = std::make_shared<std::string>();
     text->reserve(block->v1_bytes);
-    append_fields_v1(*text, *set, order);
+    append_text(*block, order, *text);
     if (shared) hot.insert(block, form_of(order), text, hash_bytes(*text));
     return text;
   }
@@ -832,21 +849,37 @@ bool Owners::append_fields_v2(size_t i, std::string& out) const {
   return true;
 }
 
+ManagedEntry Owners::entry(size_t i, FieldsReader& reader, std::string_view fields_type, MemberOrder order) const {
+  ManagedEntry entry = manager(i);
+  FieldsBlock* block = block_->records()[i].fields;
+  if (block == nullptr) return entry;
+  Pool::State& state = *pool_->state_;
+  if (fields_type == kFieldsV2 && block->is_set()) {
+    entry.fields = state.plain(*block, reader.own_);
+    entry.fields_type = kFieldsV2;
+  } else if (state.may_be_hot(*block)) {
+    reader.shared_ = state.text_of(block, order);
+    entry.fields = *reader.shared_;
+  } else {
+    reader.own_.clear();
+    state.append_text(*block, order, reader.own_);
+    entry.fields = reader.own_;
+  }
+  return entry;
+}
+
+size_t Owners::fields_v1_bytes(size_t i) const {
+  const FieldsBlock* block = fields(i);
+  return block == nullptr ? 0 : block->v1_bytes;
+}
+
 std::span<ManagedEntry> Owners::entries(Arena& arena, std::string_view fields_type, MemberOrder order) const {
   const size_t n = count();
   auto* const list = arena.allocate_array<ManagedEntry>(n);
+  FieldsReader reader;
   for (size_t i = 0; i < n; ++i) {
-    ManagedEntry entry = manager(i);
-    const FieldsBlock* block = fields(i);
-    if (block != nullptr) {
-      if (fields_type == kFieldsV2 && block->is_set()) {
-        thread_local std::string scratch;
-        entry.fields = arena.copy(pool_->state_->plain(*block, scratch));
-        entry.fields_type = kFieldsV2;
-      } else {
-        entry.fields = arena.copy(*fields_v1(i, order));
-      }
-    }
+    ManagedEntry entry = this->entry(i, reader, fields_type, order);
+    if (entry.fields) entry.fields = arena.copy(*entry.fields);
     new (&list[i]) ManagedEntry(entry);
   }
   return {list, n};

@@ -51,6 +51,13 @@ class Pool;
 struct OwnersBlock;  // Private.
 struct FieldsBlock;  // Private. Two that come from one pool are equal sets exactly when they are one.
 
+// Reads the fields of many entries, one after the other, into the same memory.
+class FieldsReader {
+  friend class Owners;
+  std::shared_ptr<const std::string> shared_;
+  std::string own_;
+};
+
 // The managers of one object at one revision, as a view.
 class Owners {
  public:
@@ -71,6 +78,12 @@ class Owners {
   std::shared_ptr<const std::string> fields_v1(size_t i, MemberOrder order = MemberOrder::Canonical) const;
   // The binary form; false for fields that are no set.
   bool append_fields_v2(size_t i, std::string& out) const;
+
+  // The whole entry, with FieldsV1 (or FieldsV2) inside; its fields are valid until the reader's next one.
+  ManagedEntry entry(size_t i, FieldsReader& reader, std::string_view fields_type = kFieldsV1,
+                     MemberOrder order = MemberOrder::Canonical) const;
+  // How long the text of fields_v1(i) is; 0 when there is none.
+  size_t fields_v1_bytes(size_t i) const;
 
   // All entries, with FieldsV1 (or FieldsV2) inside; texts lie in `arena`, names in the pool.
   std::span<ManagedEntry> entries(Arena& arena, std::string_view fields_type = kFieldsV1,
