@@ -7,6 +7,7 @@
 #include <new>
 
 #include "base/hash.h"
+#include "codec/codec.h"
 
 namespace holdfast::cache {
 
@@ -41,13 +42,14 @@ struct LabelSet {
   std::string_view content() const { return {reinterpret_cast<const char*>(this + 1), bytes}; }
 };
 
-std::optional<std::string_view> Entry::label(std::string_view key) const {
-  if (labels_ == nullptr) return std::nullopt;
-  for (uint32_t i = 0; i < labels_->count; ++i) {
-    if (labels_->key(i) == key) return labels_->value(i);
+std::optional<std::string_view> find_label(const LabelSet* labels, std::string_view key) {
+  if (labels == nullptr) return std::nullopt;
+  for (uint32_t i = 0; i < labels->count; ++i) {
+    if (labels->key(i) == key) return labels->value(i);
   }
   return std::nullopt;
 }
+std::optional<std::string_view> Entry::label(std::string_view key) const { return find_label(labels_, key); }
 
 const LabelSet* Bodies::intern_labels(std::vector<std::pair<std::string_view, std::string_view>> labels) {
   if (labels.empty()) return nullptr;
@@ -269,6 +271,7 @@ EntryRef Bodies::make(std::string_view key, Revision revision, Decoded decoded, 
   entry->labels_ = intern_labels(std::move(decoded.labels));
   entry->owners_ = pool_.intern(kind_, decoded.managed).release();
   entry->body_bytes_ = static_cast<uint32_t>(decoded.body.size());
+  entry->metadata_bytes_ = static_cast<uint32_t>(codec::enveloped_metadata_bytes(decoded.body));
   add(raw_bytes_, entry->body_bytes_);
   if (begin == Begin::Cold && limits_.compress) entry->packed_ = pack(decoded.body);
   if (entry->packed_ == nullptr) {
@@ -289,6 +292,7 @@ EntryRef Bodies::make_like(const Entry& other, Revision revision, std::string bo
   entry->owners_ = theirs.share().release();
   theirs.release();
   entry->body_bytes_ = static_cast<uint32_t>(body.size());
+  entry->metadata_bytes_ = static_cast<uint32_t>(codec::enveloped_metadata_bytes(body));
   add(raw_bytes_, entry->body_bytes_);
   set_plain(*entry, store::make_blob(std::move(body)));
   enqueue(ref);
@@ -303,29 +307,49 @@ void Bodies::enqueue(const EntryRef& entry) {
   add(plain_queue_bytes_, entry->body_bytes());
 }
 
-Blob Bodies::body(const Entry& entry, Entry::Use use) {
-  Packed* packed;
-  {
-    std::lock_guard lock(lock_of(entry));
-    if (entry.plain_ != nullptr) {
-      if (use == Entry::Use::Hot) entry.used_.store(true, std::memory_order_relaxed);
-      return entry.plain_;
-    }
-    packed = entry.packed_;
-    packed->users.fetch_add(1, std::memory_order_relaxed);
-  }
-  auto plain = std::make_shared<std::string>();
+Bodies::Lying Bodies::lying(const Entry& entry, std::mutex& mutex) {
+  std::lock_guard lock(mutex);
+  if (entry.plain_ != nullptr) return {entry.plain_};
+  entry.packed_->users.fetch_add(1, std::memory_order_relaxed);
+  return {nullptr, entry.packed_};
+}
+
+void Bodies::unpack(const Entry& entry, Packed* packed, char* out) {
+  const std::string_view bytes(packed->data(), packed->bytes);
   if (packed->shelf == nullptr) {
-    plain->assign(packed->data(), packed->bytes);
+    std::memcpy(out, bytes.data(), bytes.size());
   } else {
-    plain->resize(entry.body_bytes_);
-    const bool unpacked =
-        packed->shelf->dictionary->unpack({packed->data(), packed->bytes}, plain->data(), plain->size());
+    const bool unpacked = packed->shelf->dictionary->unpack(bytes, out, entry.body_bytes_);
     assert(unpacked);
     (void)unpacked;
     add(unpacked_, 1);
   }
   drop_packed(packed);
+}
+
+std::string_view BodyReader::read(const Entry& entry) { return entry.bodies_->body(entry, *this); }
+
+std::string_view Bodies::body(const Entry& entry, BodyReader& reader) {
+  Lying found = lying(entry, lock_of(entry));
+  reader.plain_ = std::move(found.plain);
+  if (reader.plain_ != nullptr) return *reader.plain_;
+  if (reader.memory_bytes_ < entry.body_bytes_) {
+    reader.memory_bytes_ = std::max<size_t>(entry.body_bytes_, 2 * reader.memory_bytes_);
+    reader.memory_ = std::make_unique_for_overwrite<char[]>(reader.memory_bytes_);
+  }
+  unpack(entry, found.packed, reader.memory_.get());
+  return {reader.memory_.get(), entry.body_bytes_};
+}
+
+Blob Bodies::body(const Entry& entry, Entry::Use use) {
+  Lying found = lying(entry, lock_of(entry));
+  if (found.plain != nullptr) {
+    if (use == Entry::Use::Hot) entry.used_.store(true, std::memory_order_relaxed);
+    return std::move(found.plain);
+  }
+  auto plain = std::make_shared<std::string>();
+  plain->resize(entry.body_bytes_);
+  unpack(entry, found.packed, plain->data());
   if (use == Entry::Use::Hot) {
     bool kept = false;
     {

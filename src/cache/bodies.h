@@ -20,6 +20,9 @@
 
 namespace holdfast::cache {
 
+// The value of a label in a set; nothing when it is absent.
+std::optional<std::string_view> find_label(const LabelSet* labels, std::string_view key);
+
 class Bodies {
  public:
   struct Limits {
@@ -40,6 +43,7 @@ class Bodies {
   EntryRef make_like(const Entry& entry, Revision revision, std::string body);
 
   Blob body(const Entry& entry, Entry::Use use);
+  std::string_view body(const Entry& entry, BodyReader& reader);
 
   // Packs what no longer fits the budget. Cheap when there is nothing to do.
   void cool();
@@ -76,6 +80,14 @@ class Bodies {
   void destroy(Entry* entry);
   void enqueue(const EntryRef& entry);
   void set_plain(const Entry& entry, Blob plain);
+  // The body as it lies: plain, or else packed with one more user.
+  struct Lying {
+    Blob plain;
+    Packed* packed = nullptr;
+  };
+  static Lying lying(const Entry& entry, std::mutex& mutex);
+  // Fills `out`, which has room for the plain body, and gives the user of it back.
+  void unpack(const Entry& entry, Packed* packed, char* out);
 
   const LabelSet* intern_labels(std::vector<std::pair<std::string_view, std::string_view>> labels);
   void drop_labels(const LabelSet* labels);

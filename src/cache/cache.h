@@ -113,18 +113,23 @@ class Entry {
   enum class Use : uint8_t { Once, Hot };
   Blob body(Use use = Use::Once) const;
   uint32_t body_bytes() const { return body_bytes_; }  // Plain size.
+  // The size of the object's metadata where the body is Protobuf and begins with it; else 0.
+  uint32_t metadata_bytes() const { return metadata_bytes_; }
 
   // As of this revision. The view lives as long as the entry.
   ownership::Owners ownership() const;
 
   // The value of a label; nothing when it is absent.
   std::optional<std::string_view> label(std::string_view key) const;
+  // All of them; entries whose labels are equal have the same set. Null: none.
+  const LabelSet* labels() const { return labels_; }
   // The value of Codec::field_names()[position].
   std::string_view field(size_t position) const;
 
  private:
   friend class EntryRef;
   friend class Bodies;
+  friend class BodyReader;
   Entry() = default;
   ~Entry() = default;
   static void destroy(Entry* entry);
@@ -139,9 +144,23 @@ class Entry {
   mutable Packed* packed_ = nullptr;  // The same; null: only plain_.
   uint32_t key_bytes_ = 0;
   uint32_t uid_bytes_ = 0;
+  uint32_t metadata_bytes_ = 0;
   uint16_t field_count_ = 0;
   mutable std::atomic<bool> used_{false};  // Since the clock hand of bodies_ came by.
   // Behind it: the ends of the fields, then key, uid and fields.
+};
+
+// Reads the bodies of many entries, one after the other, into the same memory.
+class BodyReader {
+ public:
+  // The canonical body; valid until the next one is read.
+  std::string_view read(const Entry& entry);
+
+ private:
+  friend class Bodies;
+  Blob plain_;  // Held while it is read.
+  std::unique_ptr<char[]> memory_;
+  size_t memory_bytes_ = 0;
 };
 
 class EntryRef {

@@ -80,6 +80,7 @@ TEST(CacheTest, PagesGoOnWhereTheLastOneEndedAndCountWhatRemains) {
   EXPECT_EQ(page.remaining, 2u);
   EXPECT_THAT(f.keys(snapshot, {.scope = "b/"}), ElementsAre("b/1", "b/2"));
   EXPECT_THAT(f.keys(snapshot, {.scope = "none/"}), IsEmpty());
+  EXPECT_THAT(f.keys(snapshot, {.scope = "a/", .from = "b/1"}), IsEmpty());
 }
 
 struct SelectorCase {
@@ -129,6 +130,24 @@ TEST(CacheTest, SelectorsPickEntries) {
 }
 
 // --- Freshness ------------------------------------------------------------------------------------------------------
+
+TEST(CacheTest, ALabelSelectorSeesEveryChangeWhateverTheIndexHasGoneThrough) {
+  CacheFixture f;
+  const auto key_of = [](int i) { return "a/" + std::to_string(1000 + i); };
+  const auto labels_of = [](int i) { return object("", {{"app", std::to_string(i % 7)}}); };
+  for (int i = 0; i < 300; i += 2) f.put(key_of(i), labels_of(i));
+  f.start();
+  // Between the others, in their place, and gone: leaves grow, split and shrink.
+  for (int i = 1; i < 300; i += 2) f.put(key_of(i), labels_of(i));
+  for (int i = 0; i < 300; i += 5) f.put(key_of(i), labels_of(i + 1));
+  for (int i = 100; i < 200; ++i) f.remove(key_of(i));
+  std::vector<std::string> want;
+  for (int i = 0; i < 300; ++i) {
+    if ((i < 100 || i >= 200) && (i % 5 == 0 ? i + 1 : i) % 7 == 3) want.push_back(key_of(i));
+  }
+  const Selector threes{.labels = {{"app", LabelRequirement::Operator::In, {"3"}}}};
+  EXPECT_EQ(f.keys(*f.cache->snapshot(), {.scope = "a/", .selector = threes}), want);
+}
 
 TEST(CacheTest, AConsistentReadSeesEveryWriteAnswered) {
   CacheFixture f;
@@ -698,9 +717,12 @@ TEST(CacheTest, BodiesBeyondTheBudgetLieCompressedAndComeBackWhole) {
   EXPECT_LE(usage.body_plain_bytes, 22000u);
   EXPECT_LT(usage.body_packed_bytes, 100u * 1000);
   const Snapshot snapshot = *f.cache->snapshot();
+  BodyReader reader;
   for (int i = 0; i < 1000; ++i) {
     const EntryRef entry = snapshot.find("a/" + std::to_string(i));
-    ASSERT_EQ(*entry->body(), "rv=" + std::to_string(i + 2) + ";" + long_body(i));
+    const std::string want = "rv=" + std::to_string(i + 2) + ";" + long_body(i);
+    ASSERT_EQ(*entry->body(), want);
+    ASSERT_EQ(reader.read(*entry), want);
   }
   // Reading one that is wanted again keeps it plain, until others push it out.
   const EntryRef hot = snapshot.find("a/500");

@@ -1,7 +1,10 @@
 #include "cache/index.h"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
+
+#include "cache/bodies.h"
 
 namespace holdfast::cache {
 
@@ -70,41 +73,6 @@ Narrowed narrowed(const Index& index, const Selector& selector) {
   return {};
 }
 
-}  // namespace
-
-ListPage Snapshot::list(const ListRequest& request) const {
-  ListPage page;
-  if (index_ == nullptr) return page;
-  const std::string_view from = std::max<std::string_view>(request.from, request.scope);
-  const Narrowed narrow = narrowed(*index_, request.selector);
-  const Tree& tree = narrow.tree == nullptr ? index_->by_key : *narrow.tree;
-  const bool select = !request.selector.empty();
-  std::string_view last;
-  for (Tree::Cursor at(tree, {narrow.value, from}); at; at.next()) {
-    const Entry& entry = *at;
-    if (narrow.tree != nullptr && entry.field(narrow.field) != narrow.value) break;
-    if (!entry.key().starts_with(request.scope)) break;
-    if (request.limit != 0 && page.entries.size() == request.limit) {
-      page.more = true;
-      break;
-    }
-    last = entry.key();
-    if (!select || request.selector.matches(entry)) page.entries.push_back(EntryRef::share(entry));
-  }
-  if (page.more) {
-    // Behind the last one looked at: no key lies between it and this.
-    page.next = std::string(last) + '\0';
-    const std::string end = store::prefix_end(request.scope);
-    const uint64_t all = end.empty() ? count() : index_->by_key.rank({{}, end});
-    page.remaining = all - index_->by_key.rank({{}, page.next});
-  }
-  return page;
-}
-
-// --- Selector -------------------------------------------------------------------------------------------------------
-
-namespace {
-
 // Decimal, as Go's ParseInt takes it.
 std::optional<int64_t> parse_integer(std::string_view text) {
   bool negative = false;
@@ -123,9 +91,9 @@ std::optional<int64_t> parse_integer(std::string_view text) {
   return -n;
 }
 
-bool holds(const LabelRequirement& requirement, const Entry& entry) {
+bool holds(const LabelRequirement& requirement, const LabelSet* labels) {
   using Operator = LabelRequirement::Operator;
-  const std::optional<std::string_view> value = entry.label(requirement.key);
+  const std::optional<std::string_view> value = find_label(labels, requirement.key);
   const auto among = [&] {
     return std::find(requirement.values.begin(), requirement.values.end(), *value) != requirement.values.end();
   };
@@ -157,16 +125,82 @@ bool holds(const FieldRequirement& requirement, const Entry& entry) {
   return (value == requirement.value) == requirement.equal;
 }
 
+bool fields_match(const Selector& selector, const Entry& entry) {
+  return std::all_of(selector.fields.begin(), selector.fields.end(),
+                     [&entry](const FieldRequirement& r) { return holds(r, entry); });
+}
+
+// Which label sets a selector's requirements hold for. Many entries share a set: it is looked at once, as long as it is
+// remembered.
+class LabelFilter {
+ public:
+  explicit LabelFilter(const std::vector<LabelRequirement>& requirements) : requirements_(requirements) {}
+
+  bool matches(const LabelSet* labels) {
+    if (requirements_.empty()) return true;
+    Known& known = known_[(reinterpret_cast<uintptr_t>(labels) >> 4) % std::size(known_)];
+    if (!known.set || *known.set != labels) {
+      known.set = labels;
+      known.matches = std::all_of(requirements_.begin(), requirements_.end(),
+                                  [labels](const LabelRequirement& r) { return holds(r, labels); });
+    }
+    return known.matches;
+  }
+
+ private:
+  struct Known {
+    std::optional<const LabelSet*> set;
+    bool matches = false;
+  };
+  const std::vector<LabelRequirement>& requirements_;
+  Known known_[256];
+};
+
 }  // namespace
 
+ListPage Snapshot::list(const ListRequest& request) const {
+  ListPage page;
+  if (index_ == nullptr) return page;
+  const Selector& selector = request.selector;
+  const std::string_view from = std::max<std::string_view>(request.from, request.scope);
+  const Narrowed narrow = narrowed(*index_, selector);
+  const std::string end = store::prefix_end(request.scope);
+  const auto rank_of_end = [&] { return end.empty() ? count() : index_->by_key.rank({{}, end}); };
+  // Entries by key, up to the end of the scope; or those that have the value, as long as they are in it.
+  const Tree& tree = narrow.tree == nullptr ? index_->by_key : *narrow.tree;
+  uint64_t left = tree.count();
+  if (narrow.tree == nullptr) {
+    const uint64_t first = tree.rank({{}, from}), behind = rank_of_end();
+    left = behind > first ? behind - first : 0;
+  }
+  LabelFilter filter(selector.labels);
+  const auto ahead = selector.labels.empty() ? Tree::Cursor::Ahead::Fetch : Tree::Cursor::Ahead::Leave;
+  const Entry* last = nullptr;
+  for (Tree::Cursor at(tree, {narrow.value, from}, ahead); at && left > 0; at.next(), --left) {
+    const Entry& entry = *at;
+    if (narrow.tree != nullptr &&
+        (entry.field(narrow.field) != narrow.value || !entry.key().starts_with(request.scope))) {
+      break;
+    }
+    if (request.limit != 0 && page.entries.size() == request.limit) {
+      page.more = true;
+      break;
+    }
+    last = &entry;
+    if (filter.matches(at.labels()) && fields_match(selector, entry)) page.entries.push_back(EntryRef::share(entry));
+  }
+  if (page.more) {
+    // Behind the last one looked at: no key lies between it and this.
+    page.next = std::string(last->key()) + '\0';
+    page.remaining = rank_of_end() - index_->by_key.rank({{}, page.next});
+  }
+  return page;
+}
+
 bool Selector::matches(const Entry& entry) const {
-  for (const FieldRequirement& requirement : fields) {
-    if (!holds(requirement, entry)) return false;
-  }
-  for (const LabelRequirement& requirement : labels) {
-    if (!holds(requirement, entry)) return false;
-  }
-  return true;
+  return fields_match(*this, entry) && std::all_of(labels.begin(), labels.end(), [&entry](const LabelRequirement& r) {
+           return holds(r, entry.labels());
+         });
 }
 
 }  // namespace holdfast::cache

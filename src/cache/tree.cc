@@ -21,7 +21,27 @@ constexpr uint32_t kLeafEntries = 64, kChildren = 32;
 
 struct Leaf : TreeNode {
   Entry* entries[kLeafEntries];  // One reference each.
+  const LabelSet* labels[kLeafEntries];
   explicit Leaf(uint64_t id) : TreeNode(true, id) {}
+
+  void set(uint32_t at, Entry* entry) {
+    entries[at] = entry;
+    labels[at] = entry->labels();
+  }
+  // Entries [from, from + n) of another leaf, or of this one.
+  void take(uint32_t at, const Leaf& other, uint32_t from, uint32_t n) {
+    std::memmove(entries + at, other.entries + from, n * sizeof(entries[0]));
+    std::memmove(labels + at, other.labels + from, n * sizeof(labels[0]));
+  }
+  void insert(uint32_t at, Entry* entry) {
+    take(at + 1, *this, at, count - at);
+    set(at, entry);
+    ++count;
+  }
+  void remove(uint32_t at) {
+    --count;
+    take(at, *this, at + 1, count - at);
+  }
 };
 
 struct Child {
@@ -126,7 +146,7 @@ class Editor {
     TreeNode* copy;
     if (node->leaf) {
       Leaf* made = new_leaf();
-      std::copy_n(as_leaf(node)->entries, node->count, made->entries);
+      made->take(0, *as_leaf(node), 0, node->count);
       for (uint32_t i = 0; i < node->count; ++i) hold(made->entries[i]);
       copy = made;
     } else {
@@ -147,23 +167,24 @@ class Editor {
       Leaf& leaf = *as_leaf(node);
       const uint32_t at = lower_bound(order_, leaf, position);
       if (at < leaf.count && at_or_before(order_, *leaf.entries[at], position)) {
-        drop(std::exchange(leaf.entries[at], entry.release()));
+        drop(leaf.entries[at]);
+        leaf.set(at, entry.release());
         return node;
       }
       if (leaf.count < kLeafEntries) {
-        insert(leaf.entries, leaf.count, at, entry.release());
+        leaf.insert(at, entry.release());
         return node;
       }
       // Keys often come in ascending order: then the left one stays full.
       const uint32_t keep = at == kLeafEntries ? kLeafEntries : kLeafEntries / 2;
       Leaf* right = new_leaf();
-      std::copy(leaf.entries + keep, leaf.entries + kLeafEntries, right->entries);
+      right->take(0, leaf, keep, kLeafEntries - keep);
       right->count = static_cast<uint16_t>(kLeafEntries - keep);
       leaf.count = static_cast<uint16_t>(keep);
       if (at <= keep && keep < kLeafEntries) {
-        insert(leaf.entries, leaf.count, at, entry.release());
+        leaf.insert(at, entry.release());
       } else {
-        insert(right->entries, right->count, at - keep, entry.release());
+        right->insert(at - keep, entry.release());
       }
       split = right;
       return node;
@@ -200,7 +221,7 @@ class Editor {
       Leaf& leaf = *as_leaf(node);
       const uint32_t at = lower_bound(order_, leaf, position);
       drop(leaf.entries[at]);
-      remove(leaf.entries, leaf.count, at);
+      leaf.remove(at);
     } else {
       Inner& inner = *as_inner(node);
       const uint32_t at = child_for(order_, inner, position);
@@ -243,7 +264,7 @@ class Editor {
     left = own(left);
     right = own(right);
     if (left->leaf) {
-      std::copy_n(as_leaf(right)->entries, right->count, as_leaf(left)->entries + left->count);
+      as_leaf(left)->take(left->count, *as_leaf(right), 0, right->count);
     } else {
       std::copy_n(as_inner(right)->children, right->count, as_inner(left)->children + left->count);
     }
@@ -279,7 +300,7 @@ void Tree::assign(const std::vector<EntryRef>& sorted) {
   for (size_t i = 0; i < sorted.size(); i += kLeafEntries) {
     Leaf* leaf = editor.new_leaf();
     for (size_t j = i; j < std::min<size_t>(i + kLeafEntries, sorted.size()); ++j) {
-      leaf->entries[leaf->count++] = EntryRef(sorted[j]).release();
+      leaf->insert(leaf->count, EntryRef(sorted[j]).release());
     }
     level.push_back(leaf);
   }
@@ -322,7 +343,7 @@ uint64_t Tree::rank(Position position) const {
   return before_it + lower_bound(order_, *as_leaf(node), position);
 }
 
-Tree::Cursor::Cursor(const Tree& tree, Position from) {
+Tree::Cursor::Cursor(const Tree& tree, Position from, Ahead ahead) : ahead_(ahead) {
   const TreeNode* node = tree.root_;
   if (node == nullptr) return;
   while (!node->leaf) {
@@ -335,6 +356,11 @@ Tree::Cursor::Cursor(const Tree& tree, Position from) {
   settle();
 }
 
+const LabelSet* Tree::Cursor::labels() const {
+  const Step& step = steps_[depth_ - 1];
+  return as_leaf(step.node)->labels[step.at];
+}
+
 const Entry& Tree::Cursor::operator*() const {
   const Step& step = steps_[depth_ - 1];
   return *as_leaf(step.node)->entries[step.at];
@@ -343,7 +369,7 @@ const Entry& Tree::Cursor::operator*() const {
 namespace {
 
 // Entries lie anywhere in memory. A walk over all of them spends its time waiting for them, unless they are asked for
-// early: LIST with a selector that matches nothing, of 100,000, is nothing else.
+// early.
 constexpr uint32_t kAhead = 8;
 
 void fetch(const Leaf& leaf, uint32_t at) {
@@ -355,7 +381,7 @@ void fetch(const Leaf& leaf, uint32_t at) {
 void Tree::Cursor::next() {
   Step& step = steps_[depth_ - 1];
   if (++step.at == step.node->count) return settle();
-  fetch(*as_leaf(step.node), step.at + kAhead);
+  if (ahead_ == Ahead::Fetch) fetch(*as_leaf(step.node), step.at + kAhead);
 }
 
 // Behind the end of a node: goes on at its right neighbour.
@@ -368,7 +394,7 @@ void Tree::Cursor::settle() {
     steps_[depth_] = {as_inner(step.node)->children[step.at].node, 0};
     ++depth_;
   }
-  if (depth_ == 0) return;
+  if (depth_ == 0 || ahead_ == Ahead::Leave) return;
   const Step& step = steps_[depth_ - 1];
   for (uint32_t i = 0; i <= kAhead; ++i) fetch(*as_leaf(step.node), step.at + i);
 }
@@ -380,7 +406,7 @@ void Tree::Edit::put(EntryRef entry) {
   const Entry& kept = *entry;
   if (tree_.root_ == nullptr) {
     Leaf* leaf = editor.new_leaf();
-    leaf->entries[leaf->count++] = entry.release();
+    leaf->insert(0, entry.release());
     tree_.root_ = leaf;
     return;
   }

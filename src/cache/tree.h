@@ -2,7 +2,10 @@
 // gives a new tree. Old trees stay what they are, for as long as somebody holds them.
 //
 //   inner:  [ child, its first entry, count below ] ...     up to 32
-//   leaf:   [ entry ] ...                                    up to 64
+//   leaf:   [ entry ] ... [ its labels ] ...                  up to 64
+//
+// Labels stand in the leaf, too, so that a selector passes over entries without touching them: they lie anywhere in
+// memory, and waiting for them would be most of the work.
 //
 // Threading: a Tree is immutable and may be read and copied by anyone; one thread edits.
 #pragma once
@@ -51,9 +54,12 @@ class Tree {
   // Entries from a position on.
   class Cursor {
    public:
-    Cursor(const Tree& tree, Position from);  // The tree outlives it.
+    // Whether entries are fetched into the processor's cache ahead of their turn: not where most are passed over.
+    enum class Ahead : uint8_t { Fetch, Leave };
+    Cursor(const Tree& tree, Position from, Ahead ahead = Ahead::Fetch);  // The tree outlives it.
     explicit operator bool() const { return depth_ > 0; }
     const Entry& operator*() const;
+    const LabelSet* labels() const;  // Of that entry.
     void next();
 
    private:
@@ -65,6 +71,7 @@ class Tree {
     void settle();
     Step steps_[kMaxDepth];
     int depth_ = 0;
+    const Ahead ahead_;
   };
 
   // Several changes at once: nodes are copied the first time they are touched. The tree is the edit's until it ends.
