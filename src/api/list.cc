@@ -72,8 +72,7 @@ Task<Result<cache::Snapshot>> continue_snapshot(Call& call, const ContinueToken&
 }
 
 // Renders what a stream cannot carry in pieces: Tables as YAML.
-Result<std::string> render_whole(const View& view, ListHead head, Call& call,
-                                 const std::vector<cache::EntryRef>& entries) {
+Result<std::string> render_whole(const View& view, ListHead head, const std::vector<cache::EntryRef>& entries) {
   View plain = view;
   plain.accepted.pretty = false;
   plain.accepted.format = Format::Json;
@@ -81,8 +80,7 @@ Result<std::string> render_whole(const View& view, ListHead head, Call& call,
   std::string json;
   renderer.begin(json);
   for (const cache::EntryRef& entry : entries) {
-    const store::Blob body = entry->body();
-    Result<Unit> added = renderer.item(source_of(call.arena, plain, *entry, *body), json);
+    Result<Unit> added = renderer.item(*entry, json);
     if (!added) return added.take_error();
   }
   renderer.end(json);
@@ -106,16 +104,14 @@ Task<void> stream_list(Call& call, Listed listed) {
   const View& view = call.view;
   const Format format = view.accepted.format;
   if (view.accepted.form == Form::Table && format == Format::Yaml) {
-    Result<std::string> whole = render_whole(view, listed.head, call, listed.entries);
+    Result<std::string> whole = render_whole(view, listed.head, listed.entries);
     if (!whole) co_return respond_error(call, whole.error());
     co_return respond(call, 200, std::move(*whole));
   }
   ListRenderer renderer(view, listed.head, listed.entries.size());
   if (renderer.needs_sizes()) {
     for (const cache::EntryRef& entry : listed.entries) {
-      Arena arena;
-      const store::Blob body = entry->body();
-      Result<Unit> measured = renderer.measure(source_of(arena, view, *entry, *body));
+      Result<Unit> measured = renderer.measure(*entry);
       if (!measured) co_return respond_error(call, measured.error());
     }
   }
@@ -134,13 +130,8 @@ Task<void> stream_list(Call& call, Listed listed) {
   bool started = false;
   renderer.begin(chunk);
   for (cache::EntryRef& entry : listed.entries) {
-    Result<Unit> added = Unit{};
-    {
-      Arena arena;
-      const store::Blob body = entry->body();
-      added = renderer.item(source_of(arena, view, *entry, *body), chunk);
-      entry = {};
-    }
+    Result<Unit> added = renderer.item(*entry, chunk);
+    entry = {};
     if (!added) {
       if (!started) co_return respond_error(call, added.error());
       co_return call.response.abort();

@@ -1,6 +1,7 @@
 #include "api/managed.h"
 
 #include <cassert>
+#include <utility>
 
 #include "base/base64.h"
 #include "codec/codec.h"
@@ -24,6 +25,41 @@ codec::ManagedFieldsMessage message_of(const ManagedEntry& entry) {
   if (entry.time) message.seconds = entry.time->seconds;
   (entry.fields_type == ownership::kFieldsV2 ? message.fields_v2 : message.fields_v1) = entry.fields;
   return message;
+}
+
+// One entry as JSON, behind a bracket or a comma.
+void append_entry_json(const ManagedEntry& entry, char before, codec::Sink& out) {
+  out.put(before);
+  before = '{';
+  const auto key = [&](std::string_view name) {
+    out.put(std::exchange(before, ','));
+    out.put(name);
+  };
+  const auto add = [&](std::string_view name, std::string_view text) {
+    if (text.empty()) return;
+    key(name);
+    codec::encode_json_string(text, out);
+  };
+  add("\"manager\":", entry.manager);
+  add("\"operation\":", entry.operation);
+  add("\"apiVersion\":", entry.api_version);
+  if (entry.time) {
+    char time[kMaxRfc3339];
+    add("\"time\":", {time, static_cast<size_t>(write_rfc3339(*entry.time, time) - time)});
+  }
+  add("\"fieldsType\":", entry.fields_type);
+  if (entry.fields) {
+    if (entry.fields_type == ownership::kFieldsV2) {
+      key("\"fieldsV2\":\"");
+      out.put(base64_encode(*entry.fields));
+      out.put('"');
+    } else {
+      key("\"fieldsV1\":");
+      codec::compact_json(entry.fields->empty() ? "null" : *entry.fields, out);
+    }
+  }
+  add("\"subresource\":", entry.subresource);
+  out.put(before == '{' ? "{}" : "}");
 }
 
 }  // namespace
@@ -99,43 +135,46 @@ std::vector<ManagedEntry> as_fields_v2(Arena& arena, std::span<const ManagedEntr
 }
 
 void append_managed_json(std::span<const ManagedEntry> entries, std::string& out) {
-  out += '[';
-  for (const ManagedEntry& entry : entries) {
-    if (out.back() != '[') out += ',';
-    out += '{';
-    const auto key = [&](std::string_view name) {
-      if (out.back() != '{') out += ',';
-      out += '"';
-      out += name;
-      out += "\":";
-    };
-    const auto add = [&](std::string_view name, std::string_view text) {
-      if (text.empty()) return;
-      key(name);
-      codec::encode_json_string(text, out);
-    };
-    add("manager", entry.manager);
-    add("operation", entry.operation);
-    add("apiVersion", entry.api_version);
-    if (entry.time) add("time", format_rfc3339(*entry.time));
-    add("fieldsType", entry.fields_type);
-    if (entry.fields) {
-      if (entry.fields_type == ownership::kFieldsV2) {
-        key("fieldsV2");
-        out += '"' + base64_encode(*entry.fields) + '"';
-      } else {
-        key("fieldsV1");
-        codec::encode_json(entry.fields->empty() ? Value::null() : Value::raw(*entry.fields), out);
-      }
-    }
-    add("subresource", entry.subresource);
-    out += '}';
-  }
-  out += ']';
+  codec::Sink sink(out);
+  char before = '[';
+  for (const ManagedEntry& entry : entries) append_entry_json(entry, std::exchange(before, ','), sink);
+  sink.put(entries.empty() ? "[]" : "]");
 }
 
 void append_managed_protobuf(std::span<const ManagedEntry> entries, std::string& out) {
   for (const ManagedEntry& entry : entries) codec::append_managed_fields(message_of(entry), out);
+}
+
+std::string_view OwnersRenderer::json(const ownership::Owners& owners) {
+  text_.clear();
+  if (owners.empty()) return {};
+  codec::Sink sink(text_);
+  char before = '[';
+  for (size_t i = 0; i < owners.count(); ++i) {
+    append_entry_json(owners.entry(i, fields_, fields_type_, order_), std::exchange(before, ','), sink);
+  }
+  sink.put(']');
+  sink.finish();
+  return text_;
+}
+
+std::string_view OwnersRenderer::protobuf(const ownership::Owners& owners) {
+  text_.clear();
+  for (size_t i = 0; i < owners.count(); ++i) {
+    codec::append_managed_fields(message_of(owners.entry(i, fields_, fields_type_, order_)), text_);
+  }
+  return text_;
+}
+
+size_t OwnersRenderer::protobuf_bytes(const ownership::Owners& owners) const {
+  assert(fields_type_ == ownership::kFieldsV1);
+  size_t bytes = 0;
+  for (size_t i = 0; i < owners.count(); ++i) {
+    ManagedEntry entry = owners.manager(i);
+    if (owners.has_fields(i)) entry.fields = std::string_view();
+    bytes += codec::managed_fields_bytes(message_of(entry), owners.fields_v1_bytes(i));
+  }
+  return bytes;
 }
 
 std::string join_managed(std::string_view enveloped, std::span<const ManagedEntry> entries,

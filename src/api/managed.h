@@ -32,6 +32,24 @@ void append_managed_json(std::span<const ownership::ManagedEntry> entries, std::
 // Field 17 of ObjectMeta for each entry, as generated code writes it.
 void append_managed_protobuf(std::span<const ownership::ManagedEntry> entries, std::string& out);
 
+// The owners of many objects, one after the other, without entries in between.
+class OwnersRenderer {
+ public:
+  OwnersRenderer(std::string_view fields_type, ownership::MemberOrder order)
+      : fields_type_(fields_type), order_(order) {}
+  // As JSON text and as Protobuf; empty when there are none. Valid until the next call.
+  std::string_view json(const ownership::Owners& owners);
+  std::string_view protobuf(const ownership::Owners& owners);
+  // What protobuf() takes, known without reading the fields. For FieldsV1.
+  size_t protobuf_bytes(const ownership::Owners& owners) const;
+
+ private:
+  const std::string_view fields_type_;
+  const ownership::MemberOrder order_;
+  ownership::FieldsReader fields_;
+  std::string text_;
+};
+
 // A canonical body (an envelope without managedFields) with these, and with another resourceVersion if one is given
 // (empty: none, as the store has it).
 std::string join_managed(std::string_view enveloped, std::span<const ownership::ManagedEntry> entries,

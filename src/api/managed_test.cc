@@ -38,5 +38,27 @@ TEST(ManagedTest, TheTextIsThatOfTheTree) {
   EXPECT_EQ(text, codec::encode_json(managed_fields_value(arena, entries)));
 }
 
+TEST(ManagedTest, OwnersRenderAsTheirEntriesDoAndTellTheirSizeBefore) {
+  const Gates gates;
+  ownership::Pool pool(gates);
+  const ownership::Pool::Kind kind = pool.kind("pods", ownership::MemberOrder::Canonical);
+  const std::vector<ManagedEntry> entries = all_kinds();
+  const ownership::OwnersRef owners = pool.intern(kind, entries);
+  const ownership::OwnersRef shared = pool.intern(kind, entries);
+  for (const std::string_view fields_type : {ownership::kFieldsV1, ownership::kFieldsV2}) {
+    Arena arena;
+    const std::span<const ManagedEntry> shown = owners.view().entries(arena, fields_type);
+    std::string json, protobuf;
+    append_managed_json(shown, json);
+    append_managed_protobuf(shown, protobuf);
+    OwnersRenderer renderer(fields_type, ownership::MemberOrder::Canonical);
+    EXPECT_EQ(renderer.json(owners.view()), json);
+    EXPECT_EQ(renderer.protobuf(owners.view()), protobuf);
+    EXPECT_EQ(renderer.json({}), "");
+    EXPECT_EQ(renderer.protobuf({}), "");
+    if (fields_type == ownership::kFieldsV1) EXPECT_EQ(renderer.protobuf_bytes(owners.view()), protobuf.size());
+  }
+}
+
 }  // namespace
 }  // namespace holdfast::api

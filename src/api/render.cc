@@ -58,79 +58,48 @@ const types::Type& partial_metadata_type() {
   return type;
 }
 
-// Behind the string that begins at `at`.
-size_t string_end(std::string_view json, size_t at) {
-  for (size_t quote = json.find('"', at + 1);; quote = json.find('"', quote + 1)) {
-    assert(quote != std::string_view::npos);
-    size_t backslashes = 0;
-    while (json[quote - 1 - backslashes] == '\\') ++backslashes;
-    if (backslashes % 2 == 0) return quote + 1;
-  }
+std::string_view fields_type(const View& view) {
+  return view.accepted.ownership == Ownership::V2 ? ownership::kFieldsV2 : ownership::kFieldsV1;
+}
+ownership::MemberOrder member_order(const View& view) {
+  return view.served->custom ? ownership::MemberOrder::Bytewise : ownership::MemberOrder::Canonical;
 }
 
-// Where the metadata of an object ends, before its closing brace; npos when the object does not begin with kind,
-// apiVersion and metadata, as all do that are written from Protobuf.
-size_t metadata_end(std::string_view json) {
-  size_t at = 1;
-  for (const std::string_view key : {"\"kind\":", "\"apiVersion\":"}) {
-    if (json.substr(at).starts_with(key)) at = string_end(json, at + key.size()) + 1;
-  }
-  constexpr std::string_view kMetadata = "\"metadata\":{";
-  if (at >= json.size() || !json.substr(at).starts_with(kMetadata)) return std::string_view::npos;
-  at += kMetadata.size();
-  for (size_t depth = 0; at < json.size();) {
-    const char c = json[at];
-    if (c == '"') {
-      at = string_end(json, at);
-      continue;
-    }
-    if (c == '{' || c == '[') ++depth;
-    if (c == ']' || c == '}') {
-      if (depth == 0) return at;
-      --depth;
-    }
-    ++at;
-  }
-  return std::string_view::npos;
+// Whether an object's JSON comes straight from its Protobuf.
+bool transcodes_to_json(const View& view) {
+  const types::Resource& resource = *view.served->resource;
+  if (!is_stored_version(view) || view.served->custom || view.accepted.form == Form::Table) return false;
+  if (view.accepted.form == Form::Object) return true;
+  // Where annotations are left out of metadata, it takes a tree.
+  return view.accepted.meta_version == "v1" && !(resource.group == "apps" && resource.kind == "DaemonSet");
 }
 
-// Puts managedFields, the last member of metadata, into the object that begins at `from`.
-bool splice_managed(std::span<const ManagedEntry> entries, size_t from, std::string& out) {
-  const size_t end = metadata_end(std::string_view(out).substr(from));
-  if (end == std::string_view::npos) return false;
-  std::string member = out[from + end - 1] == '{' ? "\"managedFields\":" : ",\"managedFields\":";
-  append_managed_json(entries, member);
-  out.insert(from + end, member);
-  return true;
+// Such an object's JSON, compact, without a newline. Owners go in as text: nobody reads them again to check them.
+Result<Unit> transcode_to_json(const View& view, std::string_view body, bool as_item,
+                               const codec::JsonAdditions& additions, std::string& out) {
+  codec::Shape shape;
+  if (!view.drop.empty()) shape.drop = &view.drop;
+  shape.metadata_only = view.accepted.form != Form::Object;
+  Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(body);
+  if (!envelope) return envelope.take_error();
+  return codec::protobuf_to_json(*view.served->stored->type, envelope->message,
+                                 as_item ? codec::TypeMeta{} : envelope->type, shape, out, {.gates = view.gates},
+                                 additions);
 }
 
 // The object's JSON, compact, without a newline; straight from Protobuf where that is possible.
 Result<Unit> append_json(const View& view, const ObjectSource& source, bool as_item, std::string& out) {
-  const Form form = view.accepted.form;
-  codec::Shape shape;
-  if (!view.drop.empty()) shape.drop = &view.drop;
-  // Where annotations are left out of metadata, it takes a tree.
-  shape.metadata_only = form != Form::Object && view.accepted.meta_version == "v1" &&
-                        !(view.served->resource->group == "apps" && view.served->resource->kind == "DaemonSet");
-  if (is_stored_version(view) && !view.served->custom && form != Form::Table &&
-      (form == Form::Object || shape.metadata_only)) {
-    const auto transcode = [&](std::string_view body) -> Result<Unit> {
-      Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(body);
-      if (!envelope) return envelope.take_error();
-      const codec::TypeMeta meta = as_item ? codec::TypeMeta{} : envelope->type;
-      return codec::protobuf_to_json(*view.served->stored->type, envelope->message, meta, shape, out,
-                                     {.gates = view.gates});
-    };
-    if (source.managed.empty()) return transcode(source.body);
-    // Owners go in as text: nobody reads them again to check them. What is dropped may lie inside of them.
-    const size_t from = out.size();
-    if (view.drop.empty()) {
-      Result<Unit> written = transcode(source.body);
-      if (!written || splice_managed(source.managed, from, out)) return written;
-      out.resize(from);
+  if (transcodes_to_json(view)) {
+    if (source.managed.empty()) return transcode_to_json(view, source.body, as_item, {}, out);
+    // What is dropped may lie inside of the owners.
+    if (!view.drop.empty()) {
+      return transcode_to_json(view, join_managed(source.body, source.managed), as_item, {}, out);
     }
-    return transcode(join_managed(source.body, source.managed));
+    std::string managed;
+    append_managed_json(source.managed, managed);
+    return transcode_to_json(view, source.body, as_item, {.managed_fields = managed}, out);
   }
+  const Form form = view.accepted.form;
   Arena arena;
   Result<Value> tree = tree_of(arena, view, source);
   if (!tree) return tree.take_error();
@@ -183,11 +152,7 @@ View make_view(const Served& served, const Accepted& accepted, IncludeObject inc
 
 ObjectSource source_of(Arena& arena, const View& view, const cache::Entry& entry, std::string_view body) {
   if (view.omits_ownership()) return {body, {}};
-  const ownership::MemberOrder order =
-      view.served->custom ? ownership::MemberOrder::Bytewise : ownership::MemberOrder::Canonical;
-  return {body,
-          entry.ownership().entries(
-              arena, view.accepted.ownership == Ownership::V2 ? ownership::kFieldsV2 : ownership::kFieldsV1, order)};
+  return {body, entry.ownership().entries(arena, fields_type(view), member_order(view))};
 }
 
 Result<Value> tree_of(Arena& arena, const View& view, const ObjectSource& source) {
@@ -312,7 +277,14 @@ Result<std::string> render_object(const View& view, const ObjectSource& source) 
 // --- Lists ---
 
 ListRenderer::ListRenderer(const View& view, ListHead head, uint64_t count)
-    : view_(view), head_(std::move(head)), count_(count) {}
+    : view_(view), head_(std::move(head)), count_(count), owners_(fields_type(view), member_order(view)) {
+  if (view.accepted.format == Format::Protobuf && view.accepted.form == Form::Object && is_stored_version(view) &&
+      view.drop.empty()) {
+    std::string envelope;
+    codec::write_envelope_head({api_version_of(*view.served->stored), view.served->stored->kind}, 0, envelope);
+    envelope_bytes_ = envelope.size() - 1 + codec::kEnvelopeTail.size();
+  }
+}
 
 bool ListRenderer::items_are_null() const {
   if (count_ > 0) return false;
@@ -362,57 +334,41 @@ size_t varint_size(uint64_t value) {
   return bytes;
 }
 
-// The size of a message whose metadata, its first field, grows by so much. Nothing: it does not begin with metadata.
-std::optional<size_t> grown_size(std::string_view message, size_t growth) {
-  if (growth == 0) return message.size();
-  if (message.empty() || message[0] != '\x0a') return std::nullopt;
-  uint64_t metadata = 0;
-  size_t at = 1;
-  for (int shift = 0; shift < 63; shift += 7) {
-    if (at == message.size()) return std::nullopt;
-    const auto byte = static_cast<unsigned char>(message[at++]);
-    metadata |= uint64_t{byte & 0x7fu} << shift;
-    if (byte < 0x80) return message.size() + growth + varint_size(metadata + growth) - (at - 1);
-  }
-  return std::nullopt;
-}
-
 constexpr char kItems = '\x12';  // Field 2 of every list.
 
-// An item whose canonical body needs nothing but its owners.
-struct Spliced {
-  std::string_view message;  // Of the body.
-  std::string_view managed;  // Encoded; good until the next item of this thread.
-  size_t bytes;              // With owners.
-};
+}  // namespace
 
-std::optional<Spliced> spliced(const View& view, const ObjectSource& source) {
-  if (view.accepted.form != Form::Object || !is_stored_version(view) || !view.drop.empty()) return std::nullopt;
-  Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(source.body);
-  if (!envelope) return std::nullopt;
-  thread_local std::string managed;
-  managed.clear();
-  append_managed_protobuf(source.managed, managed);
-  const std::optional<size_t> bytes = grown_size(envelope->message, managed.size());
-  if (!bytes) return std::nullopt;
-  return Spliced{envelope->message, managed, *bytes};
+// The item's message, as far as entries tell without their bodies being read. Nothing: the item must be made to know.
+std::optional<size_t> ListRenderer::message_bytes(const cache::Entry& entry) const {
+  const size_t metadata = entry.metadata_bytes();
+  if (envelope_bytes_ == 0 || metadata == 0 || view_.accepted.ownership == Ownership::V2 ||
+      entry.body_bytes() <= envelope_bytes_ + metadata) {
+    return std::nullopt;
+  }
+  // What the envelope holds, and how long it says that this is.
+  const size_t held = entry.body_bytes() - envelope_bytes_;
+  size_t message = held - 1;
+  while (message + varint_size(message) > held) --message;
+  const size_t growth = view_.omits_ownership() ? 0 : owners_.protobuf_bytes(entry.ownership());
+  return message + growth + varint_size(metadata + growth) - varint_size(metadata);
 }
 
-Result<Unit> append_spliced(const Spliced& item, std::string& out) {
+Result<Unit> ListRenderer::splice(const cache::Entry& entry, size_t bytes, std::string& out) {
+  const std::string_view managed = view_.omits_ownership() ? std::string_view() : owners_.protobuf(entry.ownership());
+  Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(bodies_.read(entry));
+  if (!envelope) return envelope.take_error();
   out += kItems;
-  put_varint(out, item.bytes);
+  put_varint(out, bytes);
   const size_t begin = out.size();
-  if (item.managed.empty()) {
-    out += item.message;
+  if (managed.empty()) {
+    out += envelope->message;
   } else {
-    Result<Unit> written = codec::change_metadata(item.message, {.managed_fields = item.managed}, out);
+    Result<Unit> written = codec::change_metadata(envelope->message, {.managed_fields = managed}, out);
     if (!written) return written;
   }
-  assert(out.size() - begin == item.bytes);
-  return Unit{};
+  if (out.size() - begin == bytes) return Unit{};
+  return internal_error("stored object " + std::string(entry.key()) + " is not as long as was promised");
 }
-
-}  // namespace
 
 Result<std::string> ListRenderer::protobuf_item(const ObjectSource& source) const {
   std::string enveloped;
@@ -436,12 +392,13 @@ Result<std::string> ListRenderer::protobuf_item(const ObjectSource& source) cons
   return item;
 }
 
-Result<Unit> ListRenderer::measure(const ObjectSource& source) {
-  if (const std::optional<Spliced> known = spliced(view_, source)) {
-    items_bytes_ += 1 + varint_size(known->bytes) + known->bytes;
+Result<Unit> ListRenderer::measure(const cache::Entry& entry) {
+  if (const std::optional<size_t> known = message_bytes(entry)) {
+    items_bytes_ += 1 + varint_size(*known) + *known;
     return Unit{};
   }
-  Result<std::string> item = protobuf_item(source);
+  Arena arena;
+  Result<std::string> item = protobuf_item(source_of(arena, view_, entry, bodies_.read(entry)));
   if (!item) return item.take_error();
   items_bytes_ += item->size();
   return Unit{};
@@ -509,23 +466,35 @@ void ListRenderer::begin(std::string& out) {
   }
 }
 
-Result<Unit> ListRenderer::item(const ObjectSource& source, std::string& out) {
+Result<Unit> ListRenderer::json_item(const cache::Entry& entry, std::string& out) {
+  if (transcodes_to_json(view_) && (view_.omits_ownership() || view_.drop.empty())) {
+    const std::string_view managed = view_.omits_ownership() ? std::string_view() : owners_.json(entry.ownership());
+    return transcode_to_json(view_, bodies_.read(entry), view_.accepted.form == Form::Object,
+                             {.managed_fields = managed, .memo = &memo_}, out);
+  }
+  Arena arena;
+  return append_json(view_, source_of(arena, view_, entry, bodies_.read(entry)), view_.accepted.form == Form::Object,
+                     out);
+}
+
+Result<Unit> ListRenderer::item(const cache::Entry& entry, std::string& out) {
   switch (view_.accepted.format) {
     case Format::Json: {
       if (!first_) out += ',';
       first_ = false;
       if (view_.accepted.form == Form::Table) {
         Arena arena;
-        Result<Value> tree = tree_of(arena, view_, source);
+        Result<Value> tree = tree_of(arena, view_, source_of(arena, view_, entry, bodies_.read(entry)));
         if (!tree) return tree.take_error();
         codec::encode_json(table_row(arena, view_, *tree), out);
         return Unit{};
       }
-      return append_json(view_, source, view_.accepted.form == Form::Object, out);
+      return json_item(entry, out);
     }
     case Format::Protobuf: {
-      if (const std::optional<Spliced> known = spliced(view_, source)) return append_spliced(*known, out);
-      Result<std::string> item = protobuf_item(source);
+      if (const std::optional<size_t> known = message_bytes(entry)) return splice(entry, *known, out);
+      Arena arena;
+      Result<std::string> item = protobuf_item(source_of(arena, view_, entry, bodies_.read(entry)));
       if (!item) return item.take_error();
       out += *item;
       return Unit{};
@@ -533,7 +502,7 @@ Result<Unit> ListRenderer::item(const ObjectSource& source, std::string& out) {
     case Format::Yaml:
     case Format::Cbor: {
       std::string json;
-      Result<Unit> appended = append_json(view_, source, view_.accepted.form == Form::Object, json);
+      Result<Unit> appended = json_item(entry, json);
       if (!appended) return appended;
       if (view_.accepted.format == Format::Cbor) {
         codec::Sink sink(out);

@@ -5,10 +5,12 @@
 // JSON) goes through a tree.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "api/managed.h"
 #include "api/negotiate.h"
 #include "api/registry.h"
 #include "base/arena.h"
@@ -77,9 +79,9 @@ class ListRenderer {
   ListRenderer(const View& view, ListHead head, uint64_t count);
   // Protobuf says its length first: the sizes of all items must be known. Others need no such pass.
   bool needs_sizes() const { return view_.accepted.format == Format::Protobuf; }
-  Result<Unit> measure(const ObjectSource& source);
+  Result<Unit> measure(const cache::Entry& entry);
   void begin(std::string& out);
-  Result<Unit> item(const ObjectSource& source, std::string& out);
+  Result<Unit> item(const cache::Entry& entry, std::string& out);
   void end(std::string& out);
 
  private:
@@ -87,13 +89,24 @@ class ListRenderer {
   // Kubernetes leaves the items of an empty PartialObjectMetadataList nil.
   // Go's nil: lists of metadata, and rows of the kinds that have no columns of their own.
   bool items_are_null() const;
+  Result<Unit> json_item(const cache::Entry& entry, std::string& out);
   Result<std::string> protobuf_item(const ObjectSource& source) const;
+  std::optional<size_t> message_bytes(const cache::Entry& entry) const;
+  // An item whose canonical body needs nothing but its owners; `bytes` long.
+  Result<Unit> splice(const cache::Entry& entry, size_t bytes, std::string& out);
 
   const View& view_;
   const ListHead head_;
   const uint64_t count_;
+  // Of a body's envelope, without the length of what it holds; 0: items are not their bodies.
+  size_t envelope_bytes_ = 0;
   uint64_t items_bytes_ = 0;
   bool first_ = true;
+
+  // Used again for each item.
+  cache::BodyReader bodies_;
+  OwnersRenderer owners_;
+  codec::JsonMemo memo_;
 };
 
 // --- Watch events ---
