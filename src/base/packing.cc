@@ -11,23 +11,52 @@
 namespace holdfast {
 namespace {
 
+// A context that goes from one dictionary to another takes longer for that than for a small text. A reader of many
+// objects alternates between two, that of their bodies and that of their owners, so there are two contexts.
+class Unpackers {
+ public:
+  ~Unpackers() {
+    for (Unpacker& each : each_) ZSTD_freeDCtx(each.context);
+  }
+
+  ZSTD_DCtx* with(const ZSTD_DDict* dictionary) {
+    if (each_[latest_].context == nullptr || each_[latest_].dictionary != dictionary) {
+      latest_ ^= 1;
+      Unpacker& other = each_[latest_];
+      if (other.context == nullptr) {
+        other.context = ZSTD_createDCtx();
+        assert(other.context != nullptr);
+        ZSTD_DCtx_setParameter(other.context, ZSTD_d_format, ZSTD_f_zstd1_magicless);
+      }
+      other.dictionary = dictionary;
+    }
+    // Always: another dictionary may lie where one was that is gone.
+    ZSTD_DCtx_refDDict(each_[latest_].context, dictionary);
+    return each_[latest_].context;
+  }
+
+ private:
+  struct Unpacker {
+    ZSTD_DCtx* context = nullptr;
+    const ZSTD_DDict* dictionary = nullptr;
+  };
+  Unpacker each_[2];
+  size_t latest_ = 0;
+};
+
 struct Contexts {
   ZSTD_CCtx* compress = ZSTD_createCCtx();
-  ZSTD_DCtx* decompress = ZSTD_createDCtx();
+  Unpackers unpackers;
   std::string packed;
 
   Contexts() {
-    assert(compress != nullptr && decompress != nullptr);
+    assert(compress != nullptr);
     ZSTD_CCtx_setParameter(compress, ZSTD_c_format, ZSTD_f_zstd1_magicless);
     ZSTD_CCtx_setParameter(compress, ZSTD_c_contentSizeFlag, 1);  // One segment: no window to describe.
     ZSTD_CCtx_setParameter(compress, ZSTD_c_checksumFlag, 0);
     ZSTD_CCtx_setParameter(compress, ZSTD_c_dictIDFlag, 0);
-    ZSTD_DCtx_setParameter(decompress, ZSTD_d_format, ZSTD_f_zstd1_magicless);
   }
-  ~Contexts() {
-    ZSTD_freeCCtx(compress);
-    ZSTD_freeDCtx(decompress);
-  }
+  ~Contexts() { ZSTD_freeCCtx(compress); }
   Contexts(const Contexts&) = delete;
   Contexts& operator=(const Contexts&) = delete;
 };
@@ -49,9 +78,8 @@ std::string_view pack_with(const ZSTD_CDict* dictionary, std::string_view plain,
 }
 
 bool unpack_with(const ZSTD_DDict* dictionary, std::string_view packed, char* out, size_t plain_bytes) {
-  Contexts& c = contexts();
-  ZSTD_DCtx_refDDict(c.decompress, dictionary);
-  return ZSTD_decompressDCtx(c.decompress, out, plain_bytes, packed.data(), packed.size()) == plain_bytes;
+  ZSTD_DCtx* const context = contexts().unpackers.with(dictionary);
+  return ZSTD_decompressDCtx(context, out, plain_bytes, packed.data(), packed.size()) == plain_bytes;
 }
 
 using CompressTables = std::unique_ptr<ZSTD_CDict, decltype([](ZSTD_CDict* d) { ZSTD_freeCDict(d); })>;
