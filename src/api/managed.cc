@@ -166,17 +166,6 @@ std::string_view OwnersRenderer::protobuf(const ownership::Owners& owners) {
   return text_;
 }
 
-size_t OwnersRenderer::protobuf_bytes(const ownership::Owners& owners) const {
-  assert(fields_type_ == ownership::kFieldsV1);
-  size_t bytes = 0;
-  for (size_t i = 0; i < owners.count(); ++i) {
-    ManagedEntry entry = owners.manager(i);
-    if (owners.has_fields(i)) entry.fields = std::string_view();
-    bytes += codec::managed_fields_bytes(message_of(entry), owners.fields_v1_bytes(i));
-  }
-  return bytes;
-}
-
 std::string join_managed(std::string_view enveloped, std::span<const ManagedEntry> entries,
                          std::optional<std::string_view> revision) {
   thread_local std::string managed;

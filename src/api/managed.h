@@ -40,8 +40,6 @@ class OwnersRenderer {
   // As JSON text and as Protobuf; empty when there are none. Valid until the next call.
   std::string_view json(const ownership::Owners& owners);
   std::string_view protobuf(const ownership::Owners& owners);
-  // What protobuf() takes, known without reading the fields. For FieldsV1.
-  size_t protobuf_bytes(const ownership::Owners& owners) const;
 
  private:
   const std::string_view fields_type_;

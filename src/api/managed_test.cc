@@ -56,7 +56,7 @@ TEST(ManagedTest, OwnersRenderAsTheirEntriesDoAndTellTheirSizeBefore) {
     EXPECT_EQ(renderer.protobuf(owners.view()), protobuf);
     EXPECT_EQ(renderer.json({}), "");
     EXPECT_EQ(renderer.protobuf({}), "");
-    if (fields_type == ownership::kFieldsV1) EXPECT_EQ(renderer.protobuf_bytes(owners.view()), protobuf.size());
+    if (fields_type == ownership::kFieldsV1) EXPECT_EQ(owners.view().protobuf_bytes(), protobuf.size());
   }
 }
 

@@ -338,19 +338,17 @@ constexpr char kItems = '\x12';  // Field 2 of every list.
 
 }  // namespace
 
-// The item's message, as far as entries tell without their bodies being read. Nothing: the item must be made to know.
+// The size of the item's message, as far as entries tell without being read. Nothing: the item must be made to know.
 std::optional<size_t> ListRenderer::message_bytes(const cache::Entry& entry) const {
-  const size_t metadata = entry.metadata_bytes();
-  if (envelope_bytes_ == 0 || metadata == 0 || view_.accepted.ownership == Ownership::V2 ||
-      entry.body_bytes() <= envelope_bytes_ + metadata) {
+  if (envelope_bytes_ == 0 || entry.joined_bytes() == 0 || view_.accepted.ownership == Ownership::V2) {
     return std::nullopt;
   }
-  // What the envelope holds, and how long it says that this is.
+  if (!view_.omits_ownership()) return entry.joined_bytes();
+  // What the envelope holds is a message and its length.
   const size_t held = entry.body_bytes() - envelope_bytes_;
   size_t message = held - 1;
   while (message + varint_size(message) > held) --message;
-  const size_t growth = view_.omits_ownership() ? 0 : owners_.protobuf_bytes(entry.ownership());
-  return message + growth + varint_size(metadata + growth) - varint_size(metadata);
+  return message;
 }
 
 Result<Unit> ListRenderer::splice(const cache::Entry& entry, size_t bytes, std::string& out) {

@@ -193,6 +193,14 @@ std::string_view Entry::name() const {
 }
 ownership::Owners Entry::ownership() const { return {&bodies_->pool_, owners_}; }
 Blob Entry::body(Use use) const { return bodies_->body(*this, use); }
+void Entry::fetch() const {
+  constexpr size_t kLineBytes = 64, kUsualBytes = 256;
+  if (const Packed* packed = packed_.load(std::memory_order_relaxed)) {
+    const char* const bytes = reinterpret_cast<const char*>(packed);
+    for (size_t at = 0; at < kUsualBytes; at += kLineBytes) __builtin_prefetch(bytes + at);
+  }
+  __builtin_prefetch(owners_);
+}
 void Entry::destroy(Entry* entry) { entry->bodies_->destroy(entry); }
 
 Bodies::Bodies(ownership::Pool& pool, ownership::Pool::Kind kind, bool namespaced, Limits limits)
@@ -265,13 +273,21 @@ void Bodies::set_plain(const Entry& entry, Blob plain) {
   entry.plain_ = std::move(plain);
 }
 
+namespace {
+uint32_t joined_bytes(std::string_view body, const ownership::Owners& owners) {
+  if (!codec::is_protobuf(body)) return 0;
+  const Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(body);
+  return envelope ? static_cast<uint32_t>(codec::joined_bytes(envelope->message, owners.protobuf_bytes())) : 0;
+}
+}  // namespace
+
 EntryRef Bodies::make(std::string_view key, Revision revision, Decoded decoded, Begin begin) {
   Entry* entry = allocate(key, decoded.uid, decoded.fields, revision);
   EntryRef ref = EntryRef::adopt(entry);
   entry->labels_ = intern_labels(std::move(decoded.labels));
   entry->owners_ = pool_.intern(kind_, decoded.managed).release();
   entry->body_bytes_ = static_cast<uint32_t>(decoded.body.size());
-  entry->metadata_bytes_ = static_cast<uint32_t>(codec::enveloped_metadata_bytes(decoded.body));
+  entry->joined_bytes_ = joined_bytes(decoded.body, entry->ownership());
   add(raw_bytes_, entry->body_bytes_);
   if (begin == Begin::Cold && limits_.compress) entry->packed_ = pack(decoded.body);
   if (entry->packed_ == nullptr) {
@@ -292,7 +308,7 @@ EntryRef Bodies::make_like(const Entry& other, Revision revision, std::string bo
   entry->owners_ = theirs.share().release();
   theirs.release();
   entry->body_bytes_ = static_cast<uint32_t>(body.size());
-  entry->metadata_bytes_ = static_cast<uint32_t>(codec::enveloped_metadata_bytes(body));
+  entry->joined_bytes_ = joined_bytes(body, entry->ownership());
   add(raw_bytes_, entry->body_bytes_);
   set_plain(*entry, store::make_blob(std::move(body)));
   enqueue(ref);
@@ -310,8 +326,9 @@ void Bodies::enqueue(const EntryRef& entry) {
 Bodies::Lying Bodies::lying(const Entry& entry, std::mutex& mutex) {
   std::lock_guard lock(mutex);
   if (entry.plain_ != nullptr) return {entry.plain_};
-  entry.packed_->users.fetch_add(1, std::memory_order_relaxed);
-  return {nullptr, entry.packed_};
+  Packed* const packed = entry.packed_;
+  packed->users.fetch_add(1, std::memory_order_relaxed);
+  return {nullptr, packed};
 }
 
 void Bodies::unpack(const Entry& entry, Packed* packed, char* out) {
@@ -441,7 +458,7 @@ void Bodies::repack(const Entry& entry) {
   if (packed == nullptr) return;
   {
     std::lock_guard lock(lock_of(entry));
-    std::swap(packed, entry.packed_);
+    packed = entry.packed_.exchange(packed);
   }
   drop_packed(packed);
 }

@@ -113,8 +113,11 @@ class Entry {
   enum class Use : uint8_t { Once, Hot };
   Blob body(Use use = Use::Once) const;
   uint32_t body_bytes() const { return body_bytes_; }  // Plain size.
-  // The size of the object's metadata where the body is Protobuf and begins with it; else 0.
-  uint32_t metadata_bytes() const { return metadata_bytes_; }
+  // Of the object's own message with its owners (as FieldsV1) in it, where the body is Protobuf; else 0.
+  uint32_t joined_bytes() const { return joined_bytes_; }
+
+  // Body and ownership are wanted soon: brings into the processor's cache what can be found without waiting.
+  void fetch() const;
 
   // As of this revision. The view lives as long as the entry.
   ownership::Owners ownership() const;
@@ -140,11 +143,11 @@ class Entry {
   Bodies* bodies_ = nullptr;
   const LabelSet* labels_ = nullptr;
   ownership::OwnersBlock* owners_ = nullptr;
-  mutable Blob plain_;                // Guarded by a lock of bodies_; null: only packed_.
-  mutable Packed* packed_ = nullptr;  // The same; null: only plain_.
+  mutable Blob plain_;                            // Guarded by a lock of bodies_; null: only packed_.
+  mutable std::atomic<Packed*> packed_{nullptr};  // Changed under the same lock; null: only plain_.
   uint32_t key_bytes_ = 0;
   uint32_t uid_bytes_ = 0;
-  uint32_t metadata_bytes_ = 0;
+  uint32_t joined_bytes_ = 0;
   uint16_t field_count_ = 0;
   mutable std::atomic<bool> used_{false};  // Since the clock hand of bodies_ came by.
   // Behind it: the ends of the fields, then key, uid and fields.

@@ -1,6 +1,5 @@
 #include "codec/protobuf_metadata.h"
 
-#include "codec/protobuf.h"
 #include "codec/protobuf_wire.h"
 #include "codec/sink.h"
 
@@ -172,13 +171,11 @@ Result<ObjectMetaMessage> read_object_meta(std::string_view message) {
   return meta;
 }
 
-size_t enveloped_metadata_bytes(std::string_view enveloped) {
-  if (!is_protobuf(enveloped)) return 0;
-  const Result<ProtobufEnvelope> envelope = open_envelope(enveloped);
-  if (!envelope || envelope->message.empty() || envelope->message[0] != (kMetadata << 3 | wire::kBytes)) return 0;
-  const char* const end = envelope->message.data() + envelope->message.size();
+size_t joined_bytes(std::string_view message, size_t managed_bytes) {
+  if (message.empty() || message[0] != (kMetadata << 3 | wire::kBytes)) return 0;
   std::string_view metadata;
-  return wire::read_bytes(envelope->message.data() + 1, end, metadata) == nullptr ? 0 : metadata.size();
+  if (wire::read_bytes(message.data() + 1, message.data() + message.size(), metadata) == nullptr) return 0;
+  return message.size() - field_bytes(metadata.size()) + field_bytes(metadata.size() + managed_bytes);
 }
 
 size_t managed_fields_bytes(const ManagedFieldsMessage& entry, size_t fields_bytes) {

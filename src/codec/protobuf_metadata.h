@@ -30,8 +30,9 @@ struct ObjectMetaMessage {
 // in pieces): decode it as a whole then.
 Result<ObjectMetaMessage> read_object_meta(std::string_view message);
 
-// The length of the metadata that an object in its envelope begins with; 0 for anything else.
-size_t enveloped_metadata_bytes(std::string_view enveloped);
+// The size of an object's message once that many bytes of managed fields are in its metadata. 0: it does not begin with
+// metadata.
+size_t joined_bytes(std::string_view message, size_t managed_bytes);
 
 // Field 17 of ObjectMeta, tag included, as generated code writes it.
 void append_managed_fields(const ManagedFieldsMessage& entry, std::string& out);

@@ -7,11 +7,11 @@ namespace holdfast::codec {
 void Sink::grow(size_t bytes) {
   constexpr size_t kLeast = 1024;
   const size_t used = size();
-  // resize() clears what it adds: no more than is asked for, while that takes no copying. Doubling keeps the copying a
-  // small share of the writing.
-  const size_t wanted = std::max(bytes, kLeast);
-  const bool fits = used + wanted <= out_->capacity();
-  out_->resize(used + (fits ? wanted : std::max(wanted, used)));
+  // All that the string has, or twice as much: then copying is a small share of the writing. C++23 (this file alone is
+  // compiled as such) does not clear what is about to be written.
+  const size_t wanted = used + std::max(bytes, kLeast);
+  const size_t room = wanted <= out_->capacity() ? out_->capacity() : std::max(wanted, 2 * used);
+  out_->resize_and_overwrite(room, [room](char*, size_t) { return room; });
   cursor_ = out_->data() + used;
   end_ = out_->data() + out_->size();
 }

@@ -15,6 +15,7 @@
 
 #include "base/hash.h"
 #include "base/packing.h"
+#include "codec/codec.h"
 #include "ownership/fields_v2.h"
 
 namespace holdfast::ownership {
@@ -868,9 +869,30 @@ ManagedEntry Owners::entry(size_t i, FieldsReader& reader, std::string_view fiel
   return entry;
 }
 
-size_t Owners::fields_v1_bytes(size_t i) const {
-  const FieldsBlock* block = fields(i);
-  return block == nullptr ? 0 : block->v1_bytes;
+size_t Owners::protobuf_bytes() const {
+  size_t bytes = 0;
+  for (size_t i = 0; i < count(); ++i) {
+    const ManagedEntry entry = manager(i);
+    codec::ManagedFieldsMessage message{.manager = entry.manager,
+                                        .operation = entry.operation,
+                                        .api_version = entry.api_version,
+                                        .fields_type = entry.fields_type,
+                                        .subresource = entry.subresource,
+                                        .seconds = std::nullopt,
+                                        .fields_v1 = std::nullopt,
+                                        .fields_v2 = std::nullopt};
+    if (entry.time) message.seconds = entry.time->seconds;
+    const FieldsBlock* block = fields(i);
+    if (block != nullptr) {
+      (entry.fields_type == kFieldsV2 ? message.fields_v2 : message.fields_v1) = std::string_view();
+    }
+    bytes += codec::managed_fields_bytes(message, block == nullptr ? 0 : block->v1_bytes);
+  }
+  return bytes;
+}
+
+void Owners::fetch() const {
+  for (size_t i = 0; i < count(); ++i) __builtin_prefetch(fields(i));
 }
 
 std::span<ManagedEntry> Owners::entries(Arena& arena, std::string_view fields_type, MemberOrder order) const {

@@ -82,8 +82,10 @@ class Owners {
   // The whole entry, with FieldsV1 (or FieldsV2) inside; its fields are valid until the reader's next one.
   ManagedEntry entry(size_t i, FieldsReader& reader, std::string_view fields_type = kFieldsV1,
                      MemberOrder order = MemberOrder::Canonical) const;
-  // How long the text of fields_v1(i) is; 0 when there is none.
-  size_t fields_v1_bytes(size_t i) const;
+  // What all entries take as Protobuf (codec::append_managed_fields), with FieldsV1 inside.
+  size_t protobuf_bytes() const;
+  // Entries are wanted soon: brings them into the processor's cache.
+  void fetch() const;
 
   // All entries, with FieldsV1 (or FieldsV2) inside; texts lie in `arena`, names in the pool.
   std::span<ManagedEntry> entries(Arena& arena, std::string_view fields_type = kFieldsV1,
