@@ -55,10 +55,12 @@ Result<std::string> body_before_defaults(Call& call, const Value& prepared) {
   return call.storage().codec().body_of(call.arena, prepared);
 }
 
-// The member of a document that a field of an error names: spec.containers[0].resources.
-const Value* at_field(const Value& document, std::string_view field) {
+// The container in a document that a field of an error names, spec.containers[0].resources: null unless the type has a
+// map or a list there.
+const Value* container_at(const types::Type& type, const Value& document, std::string_view field) {
+  const types::Type* type_here = &type;
   const Value* here = &document;
-  while (!field.empty() && here != nullptr) {
+  while (!field.empty() && here != nullptr && type_here != nullptr) {
     if (field.front() == '.') field.remove_prefix(1);
     if (field.starts_with('[')) {
       const size_t end = field.find(']');
@@ -71,13 +73,19 @@ const Value* at_field(const Value& document, std::string_view field) {
       } else {
         here = here->is_map() ? here->find(step) : nullptr;
       }
+      type_here = type_here->element;
       continue;
     }
     const size_t end = std::min(field.find_first_of(".["), field.size());
-    here = here->is_map() ? here->find(field.substr(0, end)) : nullptr;
+    const std::string_view step = field.substr(0, end);
+    here = here->is_map() ? here->find(step) : nullptr;
+    const types::Field* member =
+        type_here->shape == types::Shape::Struct ? types::find_member(*type_here, step) : nullptr;
+    type_here = member == nullptr ? nullptr : member->type;
     field.remove_prefix(end);
   }
-  return here;
+  if (type_here == nullptr) return nullptr;
+  return type_here->shape == types::Shape::Map || type_here->shape == types::Shape::List ? here : nullptr;
 }
 
 // Containers that were written and are empty are {} and [] to Go; objects of a type do not keep them. Refusals show it.
@@ -85,7 +93,7 @@ Error with_empty_containers(const Call& call, Error error) {
   for (Cause& cause : error.causes) {
     const size_t at = cause.message.find(" value: null");
     if (at == std::string::npos || at > std::string_view("Unsupported").size()) continue;
-    const Value* found = at_field(call.document, cause.field);
+    const Value* found = container_at(*call.served->resource->type, call.document, cause.field);
     if (found == nullptr || !(found->is_map() || found->is_list()) || found->count() > 0) continue;
     const std::string before = cause.field + ": " + cause.message;
     cause.message.replace(at + std::string_view(" value: ").size(), 4, found->is_map() ? "{}" : "[]");

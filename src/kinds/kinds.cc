@@ -134,6 +134,9 @@ void prepare_for_update(Context& context, Endpoint endpoint, Draft::Node next, c
     restore(metadata, old_metadata, "generation");
     metadata.remove("selfLink");
   }
+  // EndpointSlices are compared as they were sent, before anything is taken out of them.
+  const bool early = hooks.generation == Generation::AllButMetadata;
+  const bool sent_differs = early && counts_up(stored_type(context.resource), hooks.generation, next.value(), old);
   if (endpoint == Endpoint::Main) {
     if (rules.has_status) restore(next, old, "status");
     if (hooks.update != nullptr) hooks.update(context, next, old);
@@ -144,7 +147,8 @@ void prepare_for_update(Context& context, Endpoint endpoint, Draft::Node next, c
   } else if (hooks.update_other != nullptr) {
     hooks.update_other(context, endpoint, next, old);
   }
-  if (endpoint != Endpoint::Status && counts_up(stored_type(context.resource), hooks.generation, next.value(), old)) {
+  if (endpoint != Endpoint::Status &&
+      (early ? sent_differs : counts_up(stored_type(context.resource), hooks.generation, next.value(), old))) {
     next.child("metadata").set("generation", Value::integer(old_metadata.int_at_or(0, "generation") + 1));
   }
   Draft::Node metadata = next.child("metadata");

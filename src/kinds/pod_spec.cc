@@ -230,6 +230,39 @@ void validate_pod_resources(const Value& spec, const Path& at, FieldErrors& erro
   }
 }
 
+// Windows: containers that run as processes of the host are all of a pod's containers, and share its network.
+void validate_host_processes(const Value& spec, const PodOptions& options, const Path& at, FieldErrors& errors) {
+  const Value* pod = spec.get("securityContext", "windowsOptions", "hostProcess");
+  if (pod != nullptr && !pod->is_bool()) pod = nullptr;
+  size_t containers = 0, processes = 0;
+  for (const std::string_view list : {"initContainers", "containers", "ephemeralContainers"}) {
+    const std::span<const Value> items = spec.items_at(list);
+    for (size_t i = 0; i < items.size(); ++i) {
+      ++containers;
+      const Value* own = items[i].get("securityContext", "windowsOptions", "hostProcess");
+      if (own != nullptr && !own->is_bool()) own = nullptr;
+      if (own != nullptr && pod != nullptr && own->as_bool() != pod->as_bool()) {
+        const Path here = at.item(list, i);
+        errors.invalid(here.child("securityContext.windowsOptions.hostProcess"), own->as_bool(),
+                       std::string("pod hostProcess value must be identical if both are specified, was ") +
+                           (pod->as_bool() ? "true" : "false"));
+      }
+      const Value* decides = own != nullptr ? own : pod;
+      processes += decides != nullptr && decides->as_bool();
+    }
+  }
+  if (processes == 0) return;
+  if (processes != containers) {
+    errors.invalid(at, "",
+                   "If pod contains any hostProcess containers then all containers must be HostProcess containers");
+  }
+  if (!is_true(spec, "hostNetwork")) {
+    errors.invalid(at.child("hostNetwork"), false,
+                   "hostNetwork must be true if pod contains any hostProcess containers");
+  }
+  if (!options.allow_privileged) errors.forbidden(at, "hostProcess containers are disallowed by cluster policy");
+}
+
 }  // namespace
 
 void validate_pod_spec(const Value& spec, const PodOptions& options, const Path& at, FieldErrors& errors) {
@@ -252,6 +285,7 @@ void validate_pod_spec(const Value& spec, const PodOptions& options, const Path&
   validate_gates(spec, at, errors);
   validate_spread_constraints(spec.items_at("topologySpreadConstraints"), at.child("topologySpreadConstraints"),
                               errors);
+  validate_host_processes(spec, options, at, errors);
   validate_names(spec, at, errors);
   validate_os(spec, at, errors);
 }
