@@ -463,9 +463,6 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
   }
   s.pki_dir = o.cert_dir.empty() ? o.data_dir + "/pki" : o.cert_dir;
   s.kubeconfig_path = (o.data_dir.empty() ? o.cert_dir : o.data_dir) + "/kubeconfig";
-  // Its presence says "ready": one of an earlier run must not.
-  std::error_code ignored;
-  std::filesystem::remove(s.kubeconfig_path, ignored);
   s.first_start = !std::filesystem::exists(s.pki_dir + "/ca.crt");
 
   s.pki_options.directory = s.pki_dir;
@@ -593,6 +590,9 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
   s.net = std::make_unique<net::Server>(*s.loops, std::move(net_options), handler);
   if (Result<Unit> bound = s.net->bind(); !bound) return bound.take_error();
   if (Result<Unit> opened = opening.get(); !opened) return opened.take_error();
+  // Its presence says "ready": one of an earlier run must not. (Only now is it certain that the folder is ours.)
+  std::error_code ignored;
+  std::filesystem::remove(s.kubeconfig_path, ignored);
   s.store_probe = std::make_unique<StoreProbe>(*s.store, o.etcd_prefix + "/health");
   s.make_api();
   if (Result<Unit> listening = s.net->start(); !listening) return listening.take_error();

@@ -345,6 +345,7 @@ class Serve(unittest.TestCase):
         self.assertEqual(second.returncode, 1)
         self.assertEqual(len(second.stderr.strip().split('\n')), 1, second.stderr)
         self.assertEqual(s.get('/healthz')[0], 200)
+        self.assertTrue(os.path.exists(s.kubeconfig), 'the first one is still ready')
 
     def run_serve(self, *flags):
         return subprocess.run([BINARY, 'serve', *flags], capture_output=True, text=True, timeout=20)
