@@ -68,12 +68,14 @@ TEST_F(AtRestTest, WhatItWroteComesBackByCopyingAsDecodingWouldGiveIt) {
 }
 
 TEST_F(AtRestTest, WhatIsKnownToBeInNormalFormIsWrittenAsWhatIsFoundToBe) {
-  const std::vector<std::string_view> fields =
-      plain->decode("k", *plain->encode(body(kNormal), {}), Revision{1})->fields;
+  const std::string as_kubernetes = *plain->encode(body(kNormal), {});
+  const Result<Decoded> decoded = plain->decode("k", as_kubernetes, Revision{1});
+  ASSERT_TRUE(decoded);
   std::vector<ManagedEntry> with_set = managed();
   Arena arena;
   with_set[0].set = *ownership::parse_fields_v1(arena, kFields);
-  EXPECT_EQ(*embedded->encode_normal(body(kNormal), with_set, fields), *embedded->encode(body(kNormal), managed()));
+  EXPECT_EQ(*embedded->encode_normal(body(kNormal), with_set, decoded->fields),
+            *embedded->encode(body(kNormal), managed()));
 }
 
 TEST_F(AtRestTest, MovedToEtcdItIsWhatKubernetesWouldHaveWritten) {
