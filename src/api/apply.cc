@@ -2,7 +2,6 @@
 #include <cmath>
 
 #include "api/body.h"
-#include "api/go_names.h"
 #include "api/object_codec.h"
 #include "api/patch.h"
 #include "api/state.h"
@@ -24,7 +23,7 @@ Result<Value> decode_config(Call& call, PatchType type, std::string_view bytes, 
   if (value->is_null()) return Value::empty_map();
   if (!value->is_map()) {
     return bad_request("error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal " +
-                       std::string(json_kind(*value)) + " into Go value of type map[string]interface {}");
+                       std::string(codec::json_kind(*value)) + " into Go value of type map[string]interface {}");
   }
   return *value;
 }
@@ -71,7 +70,7 @@ Result<Value> with_converted_numbers(Arena& arena, const types::Type& type, cons
   if (value.is_null()) return value;
   const auto no = [&](std::string_view text) { return bad_request(std::string(text)); };
   const auto no_such = [&](std::string_view what) {
-    return bad_request("cannot restore " + std::string(what) + " " + std::string(go_kind(value)));
+    return bad_request("cannot restore " + std::string(what) + " " + std::string(codec::go_kind(value)));
   };
   switch (type.shape) {
     case types::Shape::Int32:

@@ -4,7 +4,6 @@
 #include <cstdio>
 
 #include "api/custom.h"
-#include "api/go_names.h"
 #include "api/object_codec.h"
 #include "api/state.h"
 #include "base/api_error.h"
@@ -84,7 +83,7 @@ std::string kind_that_is_no_text(const Value& tree) {
   for (const std::string_view key : {std::string_view("apiVersion"), std::string_view("kind")}) {
     const Value* value = tree.find(key);
     if (value == nullptr || value->is_null() || value->is_string()) continue;
-    return std::string(kPrefix) + std::string(json_kind(*value)) + " into Go struct field ." + std::string(key) +
+    return std::string(kPrefix) + std::string(codec::json_kind(*value)) + " into Go struct field ." + std::string(key) +
            " of type string";
   }
   return {};
@@ -264,7 +263,7 @@ Result<Value> finish_custom_body(Call& call, const Value& tree, Format format, c
 }  // namespace
 
 std::string why_no_object(const Value& tree) {
-  return std::string(kPrefix) + std::string(json_kind(tree)) +
+  return std::string(kPrefix) + std::string(codec::json_kind(tree)) +
          " into Go value of type struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string "
          "\"json:\\\"kind,omitempty\\\"\" }";
 }

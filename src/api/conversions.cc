@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "api/go_names.h"
 #include "api/object_codec.h"
 #include "api/render.h"
 #include "api/writes.h"
@@ -63,7 +62,7 @@ Result<Value> with_original_metadata(Arena& arena, const Value& original, const 
   const Value* given = converted.find("metadata");
   if (given == nullptr) return untyped("missing metadata in converted object");
   if (!given->is_map()) {
-    return untyped("invalid metadata of type " + std::string(go_type(*given)) + " in converted object");
+    return untyped("invalid metadata of type " + std::string(codec::go_type(*given)) + " in converted object");
   }
   const Value* kept = original.find("metadata");
   Value metadata = kept == nullptr ? Value::empty_map() : *kept;
@@ -74,13 +73,13 @@ Result<Value> with_original_metadata(Arena& arena, const Value& original, const 
       continue;
     }
     if (!value->is_map()) {
-      return untyped("invalid metadata." + std::string(field) + " of type " + std::string(go_type(*value)) +
+      return untyped("invalid metadata." + std::string(field) + " of type " + std::string(codec::go_type(*value)) +
                      " in converted object");
     }
     for (const Member& member : value->members()) {
       if (member.value.is_string()) continue;
       return untyped("metadata." + std::string(field) + "[" + std::string(member.key) + "] must be a string, but is " +
-                     std::string(go_type(member.value)) + " in converted object");
+                     std::string(codec::go_type(member.value)) + " in converted object");
     }
     const Value* before = metadata.find(field);
     if (before == nullptr || !equal(*before, *value)) {

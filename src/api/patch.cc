@@ -7,7 +7,6 @@
 #include "api/body.h"
 #include "api/conversions.h"
 #include "api/custom.h"
-#include "api/go_names.h"
 #include "api/managed.h"
 #include "api/object_codec.h"
 #include "api/patches.h"
@@ -46,8 +45,8 @@ std::string text_that_is_none(const Value& patch) {
     for (const Member& member : operation.members()) {
       if (member.key != "op" && member.key != "path" && member.key != "from") continue;
       if (member.value.is_string() || member.value.is_null()) continue;
-      return "json: cannot unmarshal " + std::string(json_kind(member.value)) + " into Go struct field jsonPatchOp." +
-             std::string(member.key) + " of type string";
+      return "json: cannot unmarshal " + std::string(codec::json_kind(member.value)) +
+             " into Go struct field jsonPatchOp." + std::string(member.key) + " of type string";
     }
   }
   return {};
@@ -146,13 +145,13 @@ Result<DecodedPatch> decode_patch(Call& call, PatchType type, std::string_view b
   patch.value = *value;
   if (type == PatchType::Json) {
     if (!value->is_list() && !value->is_null()) {
-      return bad_request(prefix + "json: cannot unmarshal " + std::string(json_kind(*value)) +
+      return bad_request(prefix + "json: cannot unmarshal " + std::string(codec::json_kind(*value)) +
                          " into Go value of type " + (checks ? "[]handlers.jsonPatchOp" : "jsonpatch.Patch"));
     }
     if (value->is_null()) patch.value = Value::empty_list();
     for (const Value& operation : patch.value.items()) {
       if (operation.is_map() || operation.is_null()) continue;
-      return bad_request(prefix + "json: cannot unmarshal " + std::string(json_kind(operation)) +
+      return bad_request(prefix + "json: cannot unmarshal " + std::string(codec::json_kind(operation)) +
                          " into Go value of type " + (checks ? "handlers.jsonPatchOp" : "jsonpatch.Operation"));
     }
     if (const std::string wrong = checks ? text_that_is_none(patch.value) : ""; !wrong.empty()) {
@@ -166,7 +165,7 @@ Result<DecodedPatch> decode_patch(Call& call, PatchType type, std::string_view b
     }
   } else {
     if (!value->is_map() && !value->is_null()) {
-      return bad_request(prefix + "json: cannot unmarshal " + std::string(json_kind(*value)) +
+      return bad_request(prefix + "json: cannot unmarshal " + std::string(codec::json_kind(*value)) +
                          " into Go value of type map[string]interface {}");
     }
     if (value->is_null()) {

@@ -4,7 +4,6 @@
 #include <optional>
 #include <vector>
 
-#include "api/go_names.h"
 #include "api/patches.h"
 #include "base/api_error.h"
 #include "codec/codec.h"
@@ -39,7 +38,7 @@ std::string go_print_as_text(const Value& value) {
       return out + "]";
     }
     default:
-      return "%!s(" + std::string(go_type(value)) + "=" + go_print(value) + ")";
+      return "%!s(" + std::string(codec::go_type(value)) + "=" + go_print(value) + ")";
   }
 }
 
@@ -55,7 +54,7 @@ Error unknown_directive(const Value& directive, const Value& map) {
 }
 Error bad_type(std::string_view expected, const Value& actual) {
   return untyped("expected a " + std::string(expected) + ", but received a " +
-                 std::string(actual.is_null() ? "%!s(<nil>)" : go_type(actual)));
+                 std::string(actual.is_null() ? "%!s(<nil>)" : codec::go_type(actual)));
 }
 
 // --- Declared types ---

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "codec/cbor.h"
 #include "codec/fields.h"
+#include "codec/go_names.h"
 #include "codec/json.h"
 #include "codec/json_memo.h"
 #include "codec/protobuf.h"

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/base64.h"
+#include "codec/go_names.h"
 #include "codec/go_time.h"
 #include "codec/json.h"
 #include "codec/protobuf.h"
@@ -85,7 +86,6 @@ class Typer {
     return false;
   }
   std::string type_error(std::string_view found, std::string_view go_name) const;
-  static std::string_view json_kind(const Value& value);
   // The number as it was sent.
   std::string number_text(const Value& value) const;
   std::string_view source_text() const;
@@ -99,26 +99,6 @@ class Typer {
   std::vector<Value> slots_;    // A stack: one frame of values, in the order of declaration, a struct that is open.
   std::vector<Member> output_;  // A stack: what each open struct or map prints.
 };
-
-std::string_view Typer::json_kind(const Value& value) {
-  switch (value.kind()) {
-    case Value::Kind::Null:
-      return "null";
-    case Value::Kind::Bool:
-      return "bool";
-    case Value::Kind::Int:
-    case Value::Kind::Double:
-      return "number";
-    case Value::Kind::String:
-      return "string";
-    case Value::Kind::List:
-      return "array";
-    case Value::Kind::Raw:
-    case Value::Kind::Map:
-      return "object";
-  }
-  return "";
-}
 
 std::string Typer::type_error(std::string_view found, std::string_view go_name) const {
   std::string fields;

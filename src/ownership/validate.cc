@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "codec/codec.h"
 #include "ownership/typed.h"
 
 namespace holdfast::ownership {
@@ -77,27 +78,6 @@ std::string shown_with_syntax(const Value& v) {
   std::string out = "&value.valueUnstructured{Value:";
   append_go(out, v, true);
   return out + "}";
-}
-
-std::string_view go_type(const Value& v) {
-  switch (v.kind()) {
-    case Value::Kind::Null:
-      return "<nil>";
-    case Value::Kind::Bool:
-      return "bool";
-    case Value::Kind::Int:
-      return "int64";
-    case Value::Kind::Double:
-      return "float64";
-    case Value::Kind::String:
-      return "string";
-    case Value::Kind::List:
-      return "[]interface {}";
-    case Value::Kind::Raw:
-    case Value::Kind::Map:
-      return "map[string]interface {}";
-  }
-  return "";
 }
 
 bool scalar_fits(ScalarKind kind, const Value& v) {
@@ -197,7 +177,7 @@ class Reporter {
     if (scalar_fits(type.scalar, v)) return;
     switch (type.scalar) {
       case ScalarKind::Numeric:
-        return report(path, "expected numeric (int or float), got " + std::string(go_type(v)));
+        return report(path, "expected numeric (int or float), got " + std::string(codec::go_type(v)));
       case ScalarKind::String:
         return report(path, "expected string, got " + shown_with_syntax(v));
       case ScalarKind::Boolean:

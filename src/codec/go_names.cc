@@ -1,6 +1,6 @@
-#include "api/go_names.h"
+#include "codec/go_names.h"
 
-namespace holdfast::api {
+namespace holdfast::codec {
 
 std::string_view json_kind(const Value& value) {
   switch (value.kind()) {
@@ -30,12 +30,12 @@ std::string_view go_type(const Value& value) {
       return "int64";
     case Value::Kind::Double:
       return "float64";
+    case Value::Kind::String:
+      return "string";
     case Value::Kind::List:
       return "[]interface {}";
-    case Value::Kind::Map:
-      return "map[string]interface {}";
     default:
-      return "string";
+      return "map[string]interface {}";
   }
 }
 
@@ -56,4 +56,4 @@ std::string_view go_kind(const Value& value) {
   }
 }
 
-}  // namespace holdfast::api
+}  // namespace holdfast::codec

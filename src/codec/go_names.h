@@ -5,7 +5,7 @@
 
 #include "value/value.h"
 
-namespace holdfast::api {
+namespace holdfast::codec {
 
 // In the words of Go's JSON decoder: "cannot unmarshal array into ...".
 std::string_view json_kind(const Value& value);
@@ -14,4 +14,4 @@ std::string_view go_type(const Value& value);
 // As reflect.Kind prints it: "slice".
 std::string_view go_kind(const Value& value);
 
-}  // namespace holdfast::api
+}  // namespace holdfast::codec
