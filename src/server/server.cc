@@ -2,7 +2,6 @@
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
-#include <malloc.h>
 #include <net/if.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -23,6 +22,7 @@
 #include "ownership/ownership.h"
 #include "server/first_objects.h"
 #include "server/identity_lease.h"
+#include "server/memory.h"
 #include "server/pipeline.h"
 #include "server/service_accounts.h"
 #include "server/store_probe.h"
@@ -438,16 +438,6 @@ void Server::State::shut_down() {
 }
 
 Result<std::unique_ptr<Server>> Server::start(Options options) {
-  // An arena of malloc's for each thread grows a page at a time, by a system call each: a thousand of them in a start,
-  // an eighth of its time. A few threads share one that grows by whole megabytes. (Before the first thread is started.)
-  constexpr uint32_t kFewThreads = 2;
-  if (options.threads <= kFewThreads) {
-    mallopt(M_ARENA_MAX, 1);
-    mallopt(M_TOP_PAD, 1 << 20);
-    // Having set one, these do not adjust themselves any more. Pieces of lists are reused, not mapped anew.
-    mallopt(M_MMAP_THRESHOLD, 4 << 20);
-    mallopt(M_TRIM_THRESHOLD, 8 << 20);
-  }
   auto state = std::make_unique<State>();
   State& s = *state;
   s.options = std::move(options);
@@ -610,7 +600,7 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
   if (Result<Unit> written = auth::write_file(s.kubeconfig_path, kubeconfig, true); !written)
     return written.take_error();
   // Starting took more memory than being idle does, and where a server is started for each test there are many.
-  s.background->post([] { malloc_trim(0); });
+  s.background->post(give_back_after_start);
   return std::unique_ptr<Server>(new Server(std::move(state)));
 }
 
