@@ -214,6 +214,13 @@ TEST(Tls, ACertificateIsVerifiedAgainstAPoolAndReloaded) {
   EXPECT_TRUE(verdict.good);
   EXPECT_FALSE(verdict.bad);
 
+  // The same certificate on another connection is not looked at again, and judged the same.
+  verdict = {};
+  Client again(loops.at(0), options);
+  ASSERT_TRUE(run(loops.at(0), again.fetch(get("/"), 1000)));
+  EXPECT_TRUE(verdict.good);
+  EXPECT_FALSE(verdict.bad);
+
   // After a reload by another authority, old connections go on and new ones are not trusted.
   const Identity new_authority = TestPki::make("new-ca", "", nullptr);
   ASSERT_TRUE(server.reload(TestPki::make("server", "", &new_authority), new_authority.certificate_pem));

@@ -59,7 +59,7 @@ class TlsEngine {
   void feed(std::string_view ciphertext) { input_ = ciphertext; }
   std::string_view unread() const { return input_; }
   // Nothing more to read() before the next feed().
-  bool exhausted() const { return input_.empty() && SSL_pending(ssl_.get()) == 0; }
+  bool exhausted() const { return input_.empty() && SSL_has_pending(ssl_.get()) == 0; }
   void write_to(std::string* output) { output_ = output; }
 
   Status handshake();
