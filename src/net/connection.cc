@@ -11,7 +11,7 @@ namespace holdfast::net::detail {
 namespace {
 
 constexpr size_t kRecordBytes = 16 << 10;        // The largest TLS record.
-constexpr size_t kRoundBytes = 64 << 10;         // Sealed before each send().
+constexpr size_t kRoundBytes = 256 << 10;        // Sealed before each send().
 constexpr size_t kFlushBudgetBytes = 512 << 10;  // Sent for one connection before others have their turn.
 constexpr uint32_t kLingerBytes = 16 << 20;
 constexpr Millis kLingerTime{1000};
@@ -163,7 +163,11 @@ void Connection::put(std::string_view bytes) {
   }
   // Whole records go straight from where the bytes are; what is left over waits for company.
   std::string& staged = home.loop.state().staged;
-  if (!staged.empty() && staged.size() + bytes.size() >= kRecordBytes) {
+  if (staged.size() + bytes.size() < kRecordBytes) {
+    staged.append(bytes);
+    return;
+  }
+  if (!staged.empty()) {
     const size_t fill = kRecordBytes - staged.size();
     staged.append(bytes.substr(0, fill));
     bytes.remove_prefix(fill);
@@ -226,7 +230,7 @@ void Connection::flush() {
     session_->produced();
   }
   if (all_sent) {
-    if (out_.capacity() > scratch.capacity()) out_.swap(scratch);
+    if (out_.capacity() > scratch.capacity() && out_.capacity() <= 2 * kRoundBytes) out_.swap(scratch);
     out_ = std::string();
   }
   want_output(!all_sent);

@@ -16,14 +16,13 @@ constexpr size_t kSwallowBytes = 8 << 20;
 class Http2Stream final : public Stream {
  public:
   Http2Stream(EventLoop& loop, StreamOwner& owner, const ServerOptions& options, int32_t stream_id)
-      : Stream(loop, owner, options), id(stream_id) {}
+      : Stream(loop, owner, options) {
+    wire.id = stream_id;
+  }
 
-  const int32_t id;
   size_t slot = 0;  // In the session's list.
   size_t header_bytes = 0;
-  bool dispatched = false;   // The handler was started.
-  bool wire_closed = false;  // nghttp2 has forgotten the stream.
-  bool deferred = false;     // nghttp2 waits for resume_data.
+  bool dispatched = false;  // The handler was started.
   bool bad_target = false;
   size_t swallowed = 0;  // Body that came after the answer.
   uint32_t close_code = 0;
@@ -76,6 +75,7 @@ class Http2Session final : public Session, public StreamOwner {
   void after_callbacks();
   void release_if_over(Http2Stream& stream);
   bool too_many_resets();
+  bool resume_next();  // False: nothing is ready.
 
   Connection& connection_;
   const ServerOptions& options_;
@@ -83,6 +83,8 @@ class Http2Session final : public Session, public StreamOwner {
   std::vector<std::unique_ptr<Http2Stream>> streams_;
   std::vector<Http2Stream*> closed_;    // By nghttp2, while it was on the stack.
   std::vector<Http2Stream*> writable_;  // Output was taken.
+  std::vector<Http2Stream*> ready_;     // Have output again that nghttp2 does not know of, from next_ready_ on.
+  size_t next_ready_ = 0;
   size_t active_handlers_ = 0;
   bool failed_ = false;
   bool gone_away_ = false;
@@ -268,7 +270,7 @@ int Http2Session::on_data(nghttp2_session* session, uint8_t, int32_t id, const u
 int Http2Session::on_stream_close(nghttp2_session* session, int32_t id, uint32_t code, void* user) {
   Http2Stream* stream = stream_of(session, id);
   if (stream == nullptr) return 0;
-  stream->wire_closed = true;
+  stream->wire.closed = true;
   stream->close_code = code;
   self(user).closed_.push_back(stream);
   return 0;
@@ -279,7 +281,7 @@ ssize_t Http2Session::read_body(nghttp2_session*, int32_t, uint8_t*, size_t byte
   auto* stream = static_cast<Http2Stream*>(source->ptr);
   const size_t take = std::min(bytes, stream->queued_bytes);
   if (take == 0 && !stream->ended) {
-    stream->deferred = true;
+    stream->wire.deferred = true;
     return NGHTTP2_ERR_DEFERRED;
   }
   *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
@@ -290,6 +292,7 @@ ssize_t Http2Session::read_body(nghttp2_session*, int32_t, uint8_t*, size_t byte
 int Http2Session::send_data(nghttp2_session*, nghttp2_frame*, const uint8_t* head, size_t bytes,
                             nghttp2_data_source* source, void* user) {
   Http2Session& me = self(user);
+  if (me.connection_.room() == 0) return NGHTTP2_ERR_WOULDBLOCK;
   auto* stream = static_cast<Http2Stream*>(source->ptr);
   constexpr size_t kFrameHeadBytes = 9;
   me.connection_.put({reinterpret_cast<const char*>(head), kFrameHeadBytes});
@@ -305,7 +308,7 @@ int Http2Session::send_data(nghttp2_session*, nghttp2_frame*, const uint8_t* hea
 
 void Http2Session::head_ready(Stream& base) {
   auto& stream = static_cast<Http2Stream&>(base);
-  if (stream.wire_closed || failed_) return;
+  if (stream.wire.closed || failed_) return;
   auto text = [](std::string_view s) { return const_cast<uint8_t*>(reinterpret_cast<const uint8_t*>(s.data())); };
   std::vector<nghttp2_nv> fields;
   fields.reserve(stream.headers.size() + 3);
@@ -338,18 +341,18 @@ void Http2Session::head_ready(Stream& base) {
   nghttp2_data_provider body{};
   body.source.ptr = &stream;
   body.read_callback = read_body;
-  if (nghttp2_submit_response(session_, stream.id, fields.data(), fields.size(), no_body ? nullptr : &body) != 0) {
-    nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream.id, NGHTTP2_INTERNAL_ERROR);
+  if (nghttp2_submit_response(session_, stream.wire.id, fields.data(), fields.size(), no_body ? nullptr : &body) != 0) {
+    nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream.wire.id, NGHTTP2_INTERNAL_ERROR);
   }
   connection_.flush_soon();
 }
 
 void Http2Session::output_ready(Stream& base) {
   auto& stream = static_cast<Http2Stream&>(base);
-  if (stream.wire_closed) return;
-  if (stream.deferred) {
-    stream.deferred = false;
-    nghttp2_session_resume_data(session_, stream.id);
+  if (stream.wire.closed) return;
+  if (stream.wire.deferred && !stream.wire.ready) {
+    stream.wire.ready = true;
+    ready_.push_back(&stream);
   }
   connection_.flush_soon();
 }
@@ -357,24 +360,25 @@ void Http2Session::output_ready(Stream& base) {
 void Http2Session::input_taken(Stream& base, size_t bytes) {
   auto& stream = static_cast<Http2Stream&>(base);
   if (lost_) return;
-  if (stream.wire_closed) {
+  if (stream.wire.closed) {
     nghttp2_session_consume_connection(session_, bytes);
   } else {
-    nghttp2_session_consume(session_, stream.id, bytes);
+    nghttp2_session_consume(session_, stream.wire.id, bytes);
   }
   if (nghttp2_session_want_write(session_)) connection_.flush_soon();
 }
 
 void Http2Session::abort(Stream& base) {
   auto& stream = static_cast<Http2Stream&>(base);
-  if (!stream.wire_closed && !lost_) {
-    nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream.id, NGHTTP2_INTERNAL_ERROR);
+  if (!stream.wire.closed && !lost_) {
+    nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream.wire.id, NGHTTP2_INTERNAL_ERROR);
     connection_.flush_soon();
   }
   stream.lost();
 }
 
 void Http2Session::produce() {
+  ready_.erase(ready_.begin(), ready_.begin() + static_cast<ptrdiff_t>(std::exchange(next_ready_, 0)));
   while (connection_.room() > 0) {
     const uint8_t* data = nullptr;
     const ssize_t bytes = nghttp2_session_mem_send(session_, &data);
@@ -382,9 +386,21 @@ void Http2Session::produce() {
       failed_ = true;
       break;
     }
-    if (bytes == 0) break;
+    if (bytes == 0) {
+      // One after the other: an event may wake all streams of a connection, and nghttp2 would sort them over and over.
+      if (!resume_next()) break;
+      continue;
+    }
     connection_.put({reinterpret_cast<const char*>(data), static_cast<size_t>(bytes)});
   }
+}
+
+bool Http2Session::resume_next() {
+  if (next_ready_ == ready_.size()) return false;
+  Http2Stream& stream = *ready_[next_ready_++];
+  stream.wire.ready = stream.wire.deferred = false;
+  nghttp2_session_resume_data(session_, stream.wire.id);
+  return true;
 }
 
 void Http2Session::produced() {
@@ -400,6 +416,10 @@ void Http2Session::after_callbacks() {
     stream->credit_input();
     if (stream->close_code != NGHTTP2_NO_ERROR || !stream->output_finished() || !stream->head_sent) stream->lost();
     std::erase(writable_, stream);
+    if (std::exchange(stream->wire.ready, false)) {
+      const auto at = std::find(ready_.begin() + static_cast<ptrdiff_t>(next_ready_), ready_.end(), stream);
+      if (at != ready_.end()) ready_.erase(at);
+    }
     release_if_over(*stream);
   }
   closed_.clear();
@@ -407,7 +427,7 @@ void Http2Session::after_callbacks() {
 }
 
 void Http2Session::release_if_over(Http2Stream& stream) {
-  if (stream.handler_active() || !(stream.wire_closed || lost_)) return;
+  if (stream.handler_active() || !(stream.wire.closed || lost_)) return;
   const size_t slot = stream.slot;
   if (slot + 1 != streams_.size()) {
     std::swap(streams_[slot], streams_.back());
@@ -429,6 +449,8 @@ void Http2Session::lost() {
   lost_ = true;
   closed_.clear();
   writable_.clear();
+  ready_.clear();
+  next_ready_ = 0;
   // Telling one handler may end it and take its stream out of the list.
   std::vector<Http2Stream*> all;
   for (auto& stream : streams_) all.push_back(stream.get());
@@ -457,7 +479,7 @@ void Http2Session::tick(TimePoint now) {
     return;
   }
   for (auto& stream : streams_) {
-    if (stream->wire_closed || stream->closed) continue;
+    if (stream->wire.closed || stream->closed) continue;
     stream->check_deadline(now);
     const auto still = now - stream->progress;
     const bool stalled_output = stream->head_sent && stream->queued_bytes > 0 && still > options_.stalled_write_timeout;
@@ -466,7 +488,7 @@ void Http2Session::tick(TimePoint now) {
                                still > options_.stalled_read_timeout;
     if (stalled_output || stalled_input) {
       connection_.protocol_error();
-      nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream->id, NGHTTP2_CANCEL);
+      nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream->wire.id, NGHTTP2_CANCEL);
       connection_.flush_soon();
     }
   }

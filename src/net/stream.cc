@@ -74,7 +74,6 @@ void Stream::reset_for_reuse() {
   known_length.reset();
   queued_bytes = 0;
   queue.clear();
-  next_ = offset_ = 0;
   body_bytes = 0;
   input.clear();
   input_ended = false;
@@ -86,6 +85,7 @@ void Stream::reset_for_reuse() {
   held_.clear();
   held_bytes_ = 0;
   gzip_.reset();
+  compressing_ = false;
   cut_off = false;
   deadline = TimePoint::max();
   progress = loop.state().now();
@@ -152,7 +152,6 @@ void Stream::lost() {
   if (closed) return;
   closed = true;
   queue.clear();
-  next_ = offset_ = 0;
   queued_bytes = 0;
   held_.clear();
   wake_all();
@@ -207,15 +206,7 @@ void Stream::output_taken(size_t bytes) {
   assert(bytes <= queued_bytes);
   progress = loop.state().now();
   queued_bytes -= bytes;
-  offset_ += bytes;
-  while (next_ < queue.size() && offset_ >= queue[next_].view.size()) {
-    offset_ -= queue[next_].view.size();
-    queue[next_++].owner.reset();
-  }
-  if (next_ == queue.size()) {
-    queue.clear();
-    next_ = 0;
-  }
+  queue.take(bytes);
 }
 
 void Stream::add_header(std::string_view name, std::string_view value) {
@@ -254,6 +245,7 @@ bool Stream::client_takes_gzip() const {
 void Stream::begin_gzip() {
   undecided_ = false;
   gzip_.emplace();
+  compressing_ = true;
   set_header("content-encoding", "gzip");
   add_header("vary", "Accept-Encoding");
   std::erase_if(headers, [](const Header& header) { return header.name == "content-length"; });
@@ -269,12 +261,13 @@ Result<Unit> Stream::send(int code, Body body) {
     begin_gzip();
     body = Body(gzip(body.parts()));
     gzip_.reset();
+    compressing_ = false;
   }
   known_length = body.bytes();
   ended = true;
   ready_head();
   if (bodiless) return Unit{};
-  queue = std::move(body.parts());
+  queue.assign(std::move(body.parts()));
   queued_bytes = *known_length;
   owner.output_ready(*this);
   return Unit{};
@@ -294,7 +287,7 @@ void Stream::enqueue(Bytes chunk) {
   if (chunk.view.empty() || bodiless) return;
   if (queued_bytes == 0) progress = loop.state().now();
   queued_bytes += chunk.view.size();
-  queue.push_back(std::move(chunk));
+  queue.push(std::move(chunk));
 }
 
 void Stream::write(Bytes chunk) {
@@ -310,7 +303,7 @@ void Stream::write(Bytes chunk) {
     ready_head();
     for (const Bytes& part : held_) enqueue(gzip_->add(part.view));
     held_.clear();
-  } else if (gzip_) {
+  } else if (compressing_) {
     enqueue(gzip_->add(chunk.view));
   } else {
     enqueue(std::move(chunk));
@@ -330,9 +323,10 @@ void Stream::end() {
     ready_head();
     for (Bytes& part : held_) enqueue(std::move(part));
     held_.clear();
-  } else if (gzip_) {
+  } else if (compressing_) {
     enqueue(gzip_->finish());
     gzip_.reset();
+    compressing_ = false;
   }
   owner.output_ready(*this);
 }

@@ -22,6 +22,52 @@ class StreamOwner {
   virtual void handler_ended(Stream& stream) = 0;  // The stream may be destroyed from here on.
 };
 
+// Parts of a body that wait to be sent. The first lies here and not in memory of its own: for a watch it is the only
+// one.
+class OutputQueue {
+ public:
+  bool empty() const { return first_.view.empty(); }
+  std::string_view first() const { return first_.view; }  // Empty when there is nothing.
+  void push(Bytes part) {
+    assert(!part.view.empty());
+    if (empty()) {
+      first_ = std::move(part);
+    } else {
+      rest_.push_back(std::move(part));
+    }
+  }
+  void assign(std::vector<Bytes> parts) {
+    clear();
+    rest_ = std::move(parts);
+    advance();
+  }
+  void take(size_t bytes) {
+    while (bytes >= first_.view.size() && !empty()) {
+      bytes -= first_.view.size();
+      advance();
+    }
+    first_.view.remove_prefix(bytes);
+  }
+  void clear() {
+    first_ = {};
+    rest_.clear();
+    next_ = 0;
+  }
+
+ private:
+  void advance() {
+    if (next_ < rest_.size()) {
+      first_ = std::move(rest_[next_++]);
+      return;
+    }
+    clear();
+  }
+
+  Bytes first_;  // From where it has not been sent yet.
+  std::vector<Bytes> rest_;
+  size_t next_ = 0;  // In rest_.
+};
+
 class Stream {
  public:
   Stream(EventLoop& event_loop, StreamOwner& session, const ServerOptions& server_options);
@@ -42,9 +88,7 @@ class Stream {
   void credit_input();  // Tells the session that what has arrived so far may be replaced by more.
 
   // The part of the queue to be sent next; empty when there is nothing now.
-  std::string_view next_output() const {
-    return next_ < queue.size() ? queue[next_].view.substr(offset_) : std::string_view();
-  }
+  std::string_view next_output() const { return queue.first(); }
   void output_taken(size_t bytes);
   bool output_finished() const { return ended && queued_bytes == 0; }
 
@@ -70,16 +114,26 @@ class Stream {
   bool closed = false;
   bool cut_off = false;  // The deadline answered; the handler no longer can.
   bool dead() const { return closed || cut_off; }
+
+ private:
+  bool undecided_ = false;    // Writes are held until it is known whether to compress.
+  bool compressing_ = false;  // gzip_ is there.
+
+ public:
+  // The session's own.
+  struct {
+    int32_t id = 0;
+    bool closed = false;    // The protocol has forgotten the stream.
+    bool deferred = false;  // The protocol asks for output no more until it is told that there is some.
+    bool ready = false;     // It is to be told.
+  } wire;
   size_t queued_bytes = 0;
   uint64_t body_bytes = 0;
   TimePoint progress;  // When the peer last took or sent something.
-  std::vector<Bytes> queue;
+  OutputQueue queue;
   std::coroutine_handle<> writer;
 
  private:
-  size_t next_ = 0;         // First part of the queue not sent yet.
-  size_t offset_ = 0;       // In that part.
-  bool undecided_ = false;  // Writes are held until it is known whether to compress.
   std::optional<GzipWriter> gzip_;
 
  public:
