@@ -107,31 +107,47 @@ void start_stream(Call& call) {
   if (call.recording != nullptr && call.recording->on_stream) call.recording->on_stream(200);
 }
 
+// Where a webhook converts objects, that comes before they can be shown.
+Task<Result<Unit>> prepare_deliveries(Call& call, const std::vector<cache::Delivery>& deliveries) {
+  std::vector<cache::EntryRef> objects;
+  for (const cache::Delivery& delivery : deliveries) {
+    if (delivery.object()) objects.push_back(delivery.object());
+  }
+  co_return co_await prepare_to_show(call, objects);
+}
+
+// Hands one delivery to the peer, or breaks the stream off. Await what it returns: an error ends the watch.
+auto write_delivery(net::Response& response, const View& view, const cache::Delivery& delivery, const std::string& form,
+                    bool first_table) {
+  Result<store::Blob> bytes = first_table ? render_delivery(view, delivery, view.form_key(true), true)
+                                          : render_delivery(view, delivery, form, false);
+  if (!bytes) {
+    response.abort();
+    return response.write({});
+  }
+  const std::string_view text = **bytes;
+  return response.write(net::Bytes(text, std::move(*bytes)));
+}
+
+// Thousands of these may go on for one event, each with memory that has gone cold: the frame holds little, and what is
+// seldom needed stands elsewhere.
 Task<void> send_events(Call& call, cache::Watcher& watcher) {
+  net::Response& response = call.response;
   const View& view = call.view;
-  const bool is_table = view.accepted.form == Form::Table;
+  Executor& executor = call.executor();
   const std::string form = view.form_key(false);
   const bool converts = call.served->object_rules->asks_to_convert();
-  bool first = true;
+  bool columns_due = view.accepted.form == Form::Table;
   std::vector<cache::Delivery> deliveries;
   while (true) {
-    co_await watcher.next(call.executor(), deliveries);
+    co_await watcher.next(executor, deliveries);
     if (deliveries.empty()) break;
     if (converts) {
-      std::vector<cache::EntryRef> objects;
-      for (const cache::Delivery& delivery : deliveries) {
-        if (delivery.object()) objects.push_back(delivery.object());
-      }
-      Result<Unit> prepared = co_await prepare_to_show(call, objects);
-      if (!prepared) co_return call.response.abort();
+      Result<Unit> prepared = co_await prepare_deliveries(call, deliveries);
+      if (!prepared) co_return response.abort();
     }
     for (const cache::Delivery& delivery : deliveries) {
-      const bool first_table = is_table && first;
-      first = false;
-      Result<store::Blob> bytes =
-          render_delivery(view, delivery, first_table ? view.form_key(true) : form, first_table);
-      if (!bytes) co_return call.response.abort();
-      Result<Unit> written = co_await call.response.write(net::Bytes(**bytes, *bytes));
+      Result<Unit> written = co_await write_delivery(response, view, delivery, form, std::exchange(columns_due, false));
       if (!written) co_return;
     }
   }

@@ -1,6 +1,7 @@
 // One change of the resource, shared by all watchers, and what was rendered of it.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <memory>
 #include <mutex>
@@ -42,6 +43,7 @@ class Event {
 
   Blob render(EventType as, std::string_view form, const std::function<std::string()>& make) const;
   void forget_renderings() const;
+  void count_hits(uint64_t hits) const { counts_->hits.fetch_add(hits, std::memory_order_relaxed); }
 
  private:
   struct Rendering {
@@ -54,6 +56,36 @@ class Event {
   mutable std::mutex mutex_;
   mutable EntryRef gone_;
   mutable std::vector<Rendering> renderings_;
+};
+
+// While it lives, what its thread renders of events is known to that thread without locks, and counted for it alone:
+// many watchers of one loop are given the same event in one go.
+class SharedRenderings {
+ public:
+  SharedRenderings() : outer_(current) { current = this; }
+  ~SharedRenderings();
+  SharedRenderings(const SharedRenderings&) = delete;
+  SharedRenderings& operator=(const SharedRenderings&) = delete;
+
+  static thread_local constinit SharedRenderings* current;  // The innermost of this thread, or null.
+
+  // Null: not known.
+  const Blob* find(const Event& event, EventType as, std::string_view form);
+  const Blob& keep(std::shared_ptr<const Event> event, EventType as, std::string_view form, const Blob& bytes);
+
+ private:
+  struct Known {
+    std::shared_ptr<const Event> event;
+    EventType as = EventType::Bookmark;
+    std::string form;
+    Blob bytes;
+    uint64_t hits = 0;
+  };
+  static constexpr size_t kForms = 4;  // Of one event, usually: watchers ask for few.
+
+  SharedRenderings* const outer_;
+  std::array<Known, kForms> known_;
+  size_t next_ = 0;  // To be replaced.
 };
 
 }  // namespace holdfast::cache

@@ -433,7 +433,7 @@ void CacheState::dispatch(const std::shared_ptr<const Event>& event, Wakes& wake
   const auto offer = [&](std::string_view route) {
     const auto found = routes.find(route);
     if (found == routes.end()) return;
-    for (const auto& watcher : found->second) watcher->offer(event, batch, bodies, *codec, wakes);
+    for (const auto& watcher : found->second) watcher->offer(event, true, batch, bodies, *codec, wakes);
   };
   const Entry& entry = event->object ? *event->object : *event->previous;
   offer("");

@@ -221,7 +221,8 @@ Result<Watcher> CacheState::open(WatchRequest request, Snapshot initial) {
       const auto first =
           std::upper_bound(window.begin(), window.end(), asked.revision,
                            [](Revision r, const std::shared_ptr<const Event>& event) { return r < event->revision; });
-      for (auto event = first; event != window.end(); ++event) watcher->offer(*event, batch, bodies, *codec, none);
+      for (auto event = first; event != window.end(); ++event)
+        watcher->offer(*event, false, batch, bodies, *codec, none);
       watcher->limit_ = watcher->queue_.size() + options.watcher_queue_events;
       break;
     }

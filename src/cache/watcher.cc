@@ -4,17 +4,26 @@
 
 namespace holdfast::cache {
 
-void Wakes::resume(Executor& where, std::coroutine_handle<> what) {
-  for (Resumption& known : resumptions_) {
-    if (known.where == &where) return known.handles.push_back(what);
+const std::shared_ptr<const Event>& Wakes::Resumption::share(const std::shared_ptr<const Event>& event) {
+  if (last != event.get()) {
+    last = event.get();
+    shared = {std::make_shared<std::shared_ptr<const Event>>(event), last};
   }
-  resumptions_.push_back({&where, {what}});
+  return shared;
+}
+
+Wakes::Resumption& Wakes::at(Executor& where) {
+  for (Resumption& known : resumptions_) {
+    if (known.where == &where) return known;
+  }
+  return resumptions_.emplace_back(Resumption{&where});
 }
 
 void Wakes::run() {
   // Watchers first: whoever waits for a revision may go on to read without a pause.
   for (Resumption& resumption : resumptions_) {
     resumption.where->post([handles = std::move(resumption.handles)] {
+      const SharedRenderings here;
       for (const std::coroutine_handle<> handle : handles) handle.resume();
     });
   }
@@ -22,32 +31,32 @@ void Wakes::run() {
 }
 
 void WatcherState::wake(Wakes& wakes) {
-  if (waiting_) wakes.resume(*waiting_on_, std::exchange(waiting_, nullptr));
+  if (waiting_) wakes.at(*waiting_on_).handles.push_back(std::exchange(waiting_, nullptr));
 }
 
-void WatcherState::offer(const std::shared_ptr<const Event>& event, uint64_t batch, Bodies& bodies, const Codec& codec,
-                         Wakes& wakes) {
+void WatcherState::offer(const std::shared_ptr<const Event>& event, bool routed, uint64_t batch, Bodies& bodies,
+                         const Codec& codec, Wakes& wakes) {
   if (event->revision <= after) return;
-  const auto mine = [this](const EntryRef& entry) {
-    return entry && entry->key().starts_with(request.scope) && request.selector.matches(*entry);
+  const bool all = routed && takes_all_;
+  const auto mine = [&](const EntryRef& entry) {
+    return entry && (all || (entry->key().starts_with(request.scope) && request.selector.matches(*entry)));
   };
   const bool was = mine(event->previous), is = mine(event->object);
   if (!was && !is) return;
   Delivery delivery;
   delivery.revision = event->revision;
-  delivery.event_ = event;
   if (is) {
     delivery.type = was ? EventType::Modified : EventType::Added;
   } else {
     delivery.type = EventType::Deleted;
     delivery.object_ = event->gone(bodies, codec);
   }
-  push(std::move(delivery), batch, wakes);
+  push(std::move(delivery), event, batch, wakes);
 }
 
-void WatcherState::push(Delivery delivery, uint64_t batch, Wakes& wakes) {
+void WatcherState::push(Delivery delivery, const std::shared_ptr<const Event>& event, uint64_t batch, Wakes& wakes) {
   std::lock_guard lock(mutex_);
-  if (end_ != Watcher::End::Open) return;
+  if (has_ended()) return;
   if (batch != batch_) {
     batch_ = batch;
     queued_before_ = queued();
@@ -56,29 +65,40 @@ void WatcherState::push(Delivery delivery, uint64_t batch, Wakes& wakes) {
     // What is queued still arrives, in order and without a gap; then the watch ends.
     end_ = Watcher::End::TooSlow;
     counts->slow_watchers.fetch_add(1, std::memory_order_relaxed);
-  } else {
-    queue_.push_back(std::move(delivery));
-    // A burst that it could not help leaves it the usual room, once: until it has caught up.
-    if (queued() > limit_ && (limit_ == base_limit || burst_ == batch)) {
-      limit_ = queued() + base_limit;
-      burst_ = batch;
-    }
+    return wake(wakes);
   }
-  wake(wakes);
+  put(std::move(delivery), event, wakes);
+  // A burst that it could not help leaves it the usual room, once: until it has caught up.
+  if (queued() > limit_ && (limit_ == base_limit_ || burst_ == batch)) {
+    limit_ = queued() + base_limit_;
+    burst_ = batch;
+  }
+}
+
+void WatcherState::put(Delivery delivery, const std::shared_ptr<const Event>& event, Wakes& wakes) {
+  if (!waiting_) {
+    delivery.event_ = event;
+    queue_.push_back(std::move(delivery));
+    return;
+  }
+  Wakes::Resumption& resumption = wakes.at(*waiting_on_);
+  if (event) delivery.event_ = resumption.share(event);
+  waiting_out_->push_back(std::move(delivery));
+  handed_.store(true, std::memory_order_relaxed);
+  resumption.handles.push_back(std::exchange(waiting_, nullptr));
 }
 
 void WatcherState::bookmark(Revision revision, Wakes& wakes) {
   Delivery delivery;
   delivery.revision = revision;
   std::lock_guard lock(mutex_);
-  if (end_ != Watcher::End::Open || queued() >= limit_) return;
-  queue_.push_back(std::move(delivery));
-  wake(wakes);
+  if (has_ended() || queued() >= limit_) return;
+  put(std::move(delivery), nullptr, wakes);
 }
 
 void WatcherState::finish(Watcher::End why, Wakes& wakes) {
   std::lock_guard lock(mutex_);
-  if (end_ == Watcher::End::Open || why == Watcher::End::Cancelled) end_ = why;
+  if (!has_ended() || why == Watcher::End::Cancelled) end_ = why;
   wake(wakes);
 }
 
@@ -104,6 +124,22 @@ void WatcherState::take_initial(size_t max, std::vector<Delivery>& out) {
   initial = {};
 }
 
+bool WatcherState::take_queued(size_t max, std::vector<Delivery>& out) {
+  if (end_ == Watcher::End::Cancelled) return true;
+  if (taken_ == 0 && out.empty() && queue_.size() <= max) {
+    out.swap(queue_);
+  } else {
+    for (; waits_in_queue() > 0 && out.size() < max; ++taken_) out.push_back(std::move(queue_[taken_]));
+    if (waits_in_queue() == 0) {
+      queue_.clear();
+      taken_ = 0;
+    }
+  }
+  // Initial state and replay are behind it: from now on it must keep up.
+  if (queued() < base_limit_) limit_ = base_limit_;
+  return !out.empty() || has_ended();
+}
+
 bool WatcherState::take(size_t max, std::vector<Delivery>& out) {
   if (initial_left) {
     if (end() == Watcher::End::Cancelled) return true;
@@ -111,38 +147,33 @@ bool WatcherState::take(size_t max, std::vector<Delivery>& out) {
     if (!out.empty()) return true;
   }
   std::lock_guard lock(mutex_);
-  if (end_ == Watcher::End::Cancelled) return true;
-  if (taken_ == 0 && out.empty() && queue_.size() <= max) {
-    out.swap(queue_);
-  } else {
-    for (; queued() > 0 && out.size() < max; ++taken_) out.push_back(std::move(queue_[taken_]));
-    if (queued() == 0) {
-      queue_.clear();
-      taken_ = 0;
-    }
-  }
-  // Initial state and replay are behind it: from now on it must keep up.
-  if (queued() < base_limit) limit_ = base_limit;
-  return !out.empty() || end_ != Watcher::End::Open;
+  return take_queued(max, out);
 }
 
-Watcher::End WatcherState::end() const {
-  std::lock_guard lock(mutex_);
-  return end_;
-}
+Watcher::End WatcherState::end() const { return end_; }
 
 bool WatcherState::pending() const {
   std::lock_guard lock(mutex_);
-  return initial_left || queued() > 0 || end_ != Watcher::End::Open;
+  return initial_left || queued() > 0 || has_ended();
 }
 
-bool WatcherState::wait(Executor& executor, std::coroutine_handle<> follower) {
+bool WatcherState::wait(Executor& executor, std::coroutine_handle<> follower, size_t max, std::vector<Delivery>& out) {
   std::lock_guard lock(mutex_);
-  if (queued() > 0 || end_ != Watcher::End::Open) return false;
+  if (take_queued(max, out)) return false;
   assert(!waiting_);
   waiting_ = follower;
   waiting_on_ = &executor;
+  waiting_out_ = &out;
   return true;
+}
+
+void WatcherState::resumed(size_t max, std::vector<Delivery>& out) {
+  if (handed_.load(std::memory_order_relaxed)) {
+    handed_.store(false, std::memory_order_relaxed);
+    if (end_ == Watcher::End::Cancelled) out.clear();
+  } else if (out.empty()) {
+    take(max, out);
+  }
 }
 
 // --- Watcher --------------------------------------------------------------------------------------------------------
@@ -168,12 +199,11 @@ bool Watcher::Next::await_ready() {
   } else {
     out.clear();
   }
-  return state.take(max, out);
+  // What is queued is looked at where it can be waited for too, under one lock.
+  return state.initial_left && state.take(max, out);
 }
-bool Watcher::Next::await_suspend(std::coroutine_handle<> follower) { return state.wait(executor, follower); }
-void Watcher::Next::await_resume() {
-  if (out.empty()) state.take(max, out);
-}
+bool Watcher::Next::await_suspend(std::coroutine_handle<> follower) { return state.wait(executor, follower, max, out); }
+void Watcher::Next::await_resume() { state.resumed(max, out); }
 
 bool Watcher::pending() const { return state_->pending(); }
 

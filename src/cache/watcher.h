@@ -1,6 +1,7 @@
 // What one watcher has not been given yet: the rest of its initial state, then a queue of changes.
 #pragma once
 
+#include <atomic>
 #include <coroutine>
 #include <functional>
 #include <memory>
@@ -16,27 +17,40 @@ namespace holdfast::cache {
 // costs it one post, not a thousand.
 class Wakes {
  public:
+  // What goes to one executor.
+  struct Resumption {
+    Executor* where;
+    std::vector<std::coroutine_handle<>> handles = {};
+    const Event* last = nullptr;
+    std::shared_ptr<const Event> shared = nullptr;
+
+    // The event, counted for this executor alone: threads that count the same thing at the same time wait for each
+    // other.
+    const std::shared_ptr<const Event>& share(const std::shared_ptr<const Event>& event);
+  };
+
   void push_back(std::function<void(bool)> callback) { callbacks_.push_back(std::move(callback)); }
-  void resume(Executor& where, std::coroutine_handle<> what);
+  Resumption& at(Executor& where);
   void run();
 
  private:
-  struct Resumption {
-    Executor* where;
-    std::vector<std::coroutine_handle<>> handles;
-  };
   std::vector<std::function<void(bool)>> callbacks_;
   std::vector<Resumption> resumptions_;  // Executors are few.
 };
 
 struct WatcherState {
   WatcherState(WatchRequest r, size_t queue_events, std::shared_ptr<SharedCounts> c)
-      : limit_(queue_events), request(std::move(r)), base_limit(queue_events), counts(std::move(c)) {}
+      : limit_(queue_events),
+        base_limit_(queue_events),
+        takes_all_(r.selector.empty()),
+        request(std::move(r)),
+        counts(std::move(c)) {}
 
   // --- By the cache, under its lock ---
   // `batch`: changes that came at once. Whoever kept up before takes all of them, however many (the store's watch may
-  // have been lost for a while); whoever was behind already is closed.
-  void offer(const std::shared_ptr<const Event>& event, uint64_t batch, Bodies& bodies, const Codec& codec,
+  // have been lost for a while); whoever was behind already is closed. `routed`: the event was looked up by this
+  // watcher's route.
+  void offer(const std::shared_ptr<const Event>& event, bool routed, uint64_t batch, Bodies& bodies, const Codec& codec,
              Wakes& wakes);
   // Dropped when the queue is full: the next one says as much.
   void bookmark(Revision revision, Wakes& wakes);
@@ -47,28 +61,35 @@ struct WatcherState {
   bool take(size_t max, std::vector<Delivery>& out);
   Watcher::End end() const;
   bool pending() const;
-  // Resumes `follower` once there is something to take. False: there is already.
-  bool wait(Executor& executor, std::coroutine_handle<> follower);
+  // Takes what there is (false), or resumes `follower` once there is something, of which the first is in `out` then.
+  bool wait(Executor& executor, std::coroutine_handle<> follower, size_t max, std::vector<Delivery>& out);
+  // The follower goes on.
+  void resumed(size_t max, std::vector<Delivery>& out);
 
   // Nothing up to here is delivered. It stands beside what else an offer touches: there may be thousands for an event.
   Revision after;
 
  private:
   mutable std::mutex mutex_;
-  std::vector<Delivery> queue_;
-  size_t taken_ = 0;  // From its front, by a follower who takes a few at a time.
+  // Whoever waits, for nothing is queued.
+  std::coroutine_handle<> waiting_;
+  Executor* waiting_on_ = nullptr;
+  std::vector<Delivery>* waiting_out_ = nullptr;
+  // Written under the lock, or by the follower.
+  std::atomic<bool> handed_{false};  // One was put into waiting_out_ and its owner has not gone on yet.
+  std::atomic<Watcher::End> end_{Watcher::End::Open};
   size_t limit_;
+  const size_t base_limit_;  // Of the queue, when there is no initial state or replay.
+  const bool takes_all_;     // Of its scope.
+  std::vector<Delivery> queue_;
+  size_t taken_ = 0;          // From its front, by a follower who takes a few at a time.
   uint64_t batch_ = 0;        // The last one offered ...
   size_t queued_before_ = 0;  // ... and how much was queued when it came.
   uint64_t burst_ = 0;        // The one that raised the limit.
-  Watcher::End end_ = Watcher::End::Open;
-  std::coroutine_handle<> waiting_;
-  Executor* waiting_on_ = nullptr;
 
  public:
   // Constant after construction.
   const WatchRequest request;
-  const size_t base_limit;  // Of the queue, when there is no initial state or replay.
   const std::shared_ptr<SharedCounts> counts;
   std::weak_ptr<struct CacheState> cache;
   std::string route;  // Which changes can matter: see CacheState.
@@ -84,10 +105,15 @@ struct WatcherState {
 
  private:
   friend struct CacheState;
-  void push(Delivery delivery, uint64_t batch, Wakes& wakes);
+  void push(Delivery delivery, const std::shared_ptr<const Event>& event, uint64_t batch, Wakes& wakes);
+  // Queues it, or hands it to whoever waits. `event` may be null.
+  void put(Delivery delivery, const std::shared_ptr<const Event>& event, Wakes& wakes);
   void take_initial(size_t max, std::vector<Delivery>& out);
+  bool take_queued(size_t max, std::vector<Delivery>& out);
   void wake(Wakes& wakes);
-  size_t queued() const { return queue_.size() - taken_; }
+  bool has_ended() const { return end_.load(std::memory_order_relaxed) != Watcher::End::Open; }
+  size_t waits_in_queue() const { return queue_.size() - taken_; }
+  size_t queued() const { return waits_in_queue() + (handed_.load(std::memory_order_relaxed) ? 1 : 0); }
 };
 
 }  // namespace holdfast::cache
