@@ -134,6 +134,7 @@ struct MergeTypes::State {
       case types::Shape::SchemaOrStringArray:
         // OpenAPI states no type for these.
         out = untyped().deduced;
+        out.holds_raw = type.shape != types::Shape::IntOrString;  // Defaults, enums and examples of a schema.
         return;
       case types::Shape::Any:
         if (type.any_kind == types::AnyKind::Atomic) {

@@ -133,6 +133,10 @@ FieldSet with_named_fields(Arena& arena, const MergeType& type, FieldSet set) {
 FieldSet reconcile(Arena& arena, const MergeType& type, FieldSet set) { return reconcile_level(arena, type, set); }
 
 Value unfold_raw(Arena& arena, const MergeType& type, const Value& value) {
+  // What is untyped below a type with raw values may hold them, too: the schemas in a schema's `items`.
+  const auto below = [&](const MergeType* child) -> const MergeType& {
+    return child == &MergeTypes::deduced() || child == &MergeTypes::untyped_atomic() ? type : *child;
+  };
   if (value.is_raw()) {
     const Result<Value> tree = codec::decode_json(arena, value.raw_json());
     return tree.ok() ? *tree : value;
@@ -142,7 +146,7 @@ Value unfold_raw(Arena& arena, const MergeType& type, const Value& value) {
     Value* items = nullptr;
     for (size_t i = 0; i < value.count(); ++i) {
       const Value& old = value.items()[i];
-      const Value item = unfold_raw(arena, *type.item, old);
+      const Value item = unfold_raw(arena, below(type.item), old);
       if (item.same(old)) continue;
       if (items == nullptr) items = arena.copy(value.items()).data();
       items[i] = item;
@@ -156,7 +160,7 @@ Value unfold_raw(Arena& arena, const MergeType& type, const Value& value) {
       bool declared = false;
       const MergeType* child = type.member(old.key, declared);
       if (child == nullptr) continue;
-      const Value member = unfold_raw(arena, *child, old.value);
+      const Value member = unfold_raw(arena, below(child), old.value);
       if (member.same(old.value)) continue;
       if (members == nullptr) members = arena.copy(value.members()).data();
       members[i].value = member;
