@@ -148,7 +148,7 @@ def parse_field(line, where):
         elif key == "default":
             field.default = json.loads(value)
         elif key == "enum":
-            field.enum = value.split("|")
+            field.enum = value.replace("_", " ").split("|")
         elif key == "gate":
             field.gate = value
         elif key == "items":
@@ -319,7 +319,7 @@ class Unit:
                            (field.required, "required"), (field.inlined, "inlined")):
             if flag:
                 parts.append(f".{name} = true")
-        if field.map_kind and not field.type.startswith("map["):
+        if field.map_kind and (field.map_kind == "Granular" or not field.type.startswith("map[")):
             parts.append(f".overrides_map_kind = true, .map_kind = MapKind::{field.map_kind}")
         if field.patch:
             parts.append(f".patch_strategy = {' | '.join(field.patch)}")

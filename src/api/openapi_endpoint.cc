@@ -16,7 +16,12 @@ std::vector<openapi::Served> served_of(const Registry::Snapshot& registry) {
   std::vector<openapi::Served> all;
   for (const Served& entry : registry.all()) {
     if (!entry.established) continue;
-    all.push_back({entry.resource, entry.custom, entry.custom ? entry.version->schema.get() : nullptr});
+    openapi::Served served{.resource = entry.resource, .custom = entry.custom};
+    if (entry.custom) {
+      served.schema = entry.version->schema.get();
+      served.selectable_fields = entry.version->selectable_fields;
+    }
+    all.push_back(served);
   }
   return all;
 }
@@ -40,6 +45,7 @@ uint64_t fingerprint_of(std::span<const openapi::Served> of_group) {
     }
     for (const std::string_view verb : resource.verbs) add(verb);
     for (const types::Subresource& sub : resource.subresources) add(sub.name);
+    for (const std::string& field : served.selectable_fields) add(field);
     all = hash_combine(all, (resource.namespaced ? 2 : 1) + served.schema->fingerprint());
   }
   return all | 1;

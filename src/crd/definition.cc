@@ -114,6 +114,7 @@ std::shared_ptr<const Definition> Definition::make(const Value& as_stored) {
     resource->version = version.text_at("name");
     resource->plural = names.text_at("plural");
     resource->singular = names.text_at("singular");
+    resource->list_kind = names.text_at("listKind");
     resource->kind = names.text_at("kind");
     resource->namespaced = spec.text_at("scope") == "Namespaced";
     resource->short_names = texts(arena, names.items_at("shortNames"));

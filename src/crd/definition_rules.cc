@@ -445,7 +445,8 @@ void validate_status_names(const Value& definition, FieldErrors& errors) {
 
 void collect_formats(const Value& schema, std::set<std::string>& formats) {
   if (!schema.is_map()) return;
-  if (const std::string_view format = schema.text_at("format"); !format.empty() && !is_known_format(format))
+  if (const std::string_view format = schema.text_at("format");
+      !format.empty() && !is_known_format(schema.text_at("type"), format))
     formats.emplace(format);
   for (const Member& member : schema.members()) {
     if (member.key == "properties" && member.value.is_map()) {

@@ -262,10 +262,10 @@ bool has_format(std::string_view format, std::string_view text) {
   return known == nullptr || known->check(text);
 }
 
-bool is_known_format(std::string_view format) {
-  static constexpr std::string_view kNumbers[] = {"int32", "int64", "float", "double"};
-  return find_format(format) != nullptr ||
-         std::find(std::begin(kNumbers), std::end(kNumbers), format) != std::end(kNumbers);
+bool is_known_format(std::string_view type, std::string_view format) {
+  if (type.empty() || type == "string") return find_format(format) != nullptr;
+  if (type == "integer") return format == "int32" || format == "int64";
+  return type == "number" && (format == "float" || format == "double");
 }
 
 bool pattern_compiles(std::string_view pattern, std::string* error) {

@@ -31,7 +31,7 @@ void validate_unique_items(const types::Type& type, const Value& value, const Pa
 
 // Whether the text has the format; nothing known of the format: true.
 bool has_format(std::string_view format, std::string_view text);
-bool is_known_format(std::string_view format);
+bool is_known_format(std::string_view type, std::string_view format);
 // Whether the pattern compiles and, if so, is found in the text.
 bool pattern_compiles(std::string_view pattern, std::string* error);
 bool pattern_matches(std::string_view pattern, std::string_view text);

@@ -24,6 +24,7 @@ struct Served {
   const types::Resource* resource = nullptr;
   bool custom = false;
   const schema::Schema* schema = nullptr;
+  std::span<const std::string> selectable_fields = {};  // Of a custom one: "spec.color".
 };
 
 // What another server publishes of a group version that it serves for us.
@@ -51,6 +52,9 @@ std::string v2_protobuf(const Source& source);
 
 // Upper-case hex of the SHA-512 of a document: its hash in the index and its ETag (without quotes).
 std::string document_hash(std::string_view bytes);
+
+// The kind of a list of a custom resource's objects.
+std::string list_kind_of(const types::Resource& resource);
 
 // "com.example.v1.Widget": the name of a custom resource's schema.
 std::string custom_schema_name(std::string_view group, std::string_view version, std::string_view kind);

@@ -110,7 +110,7 @@ struct Builder {
     return {resource.type == nullptr ? "" : std::string(resource.type->openapi_name)};
   }
   SchemaRef list_schema() const {
-    if (custom) return {custom_schema_name(resource.group, resource.version, resource.kind) + "List"};
+    if (custom) return {custom_schema_name(resource.group, resource.version, list_kind_of(resource))};
     return {resource.list_type == nullptr ? "" : std::string(resource.list_type->openapi_name)};
   }
   KindName own_kind() const {

@@ -100,7 +100,7 @@ struct Writer {
   }
 
   // An element of a list or map.
-  Value element(const Type& type, bool pointer) {
+  Value element(const Type& type, bool pointer, std::span<const std::string_view> enum_values = {}) {
     const Value* zero = v3() && !pointer ? zero_default(type) : nullptr;
     MapBuilder schema(arena);
     if (is_reference(type)) {
@@ -110,18 +110,20 @@ struct Writer {
     }
     add_inline(schema, type);
     if (zero != nullptr) schema.add("default", *zero);
+    if (!enum_values.empty()) schema.add("enum", strings(enum_values));
     return schema.build();
   }
 
-  void add_inline(MapBuilder& schema, const Type& type) {
+  // The values that an enum lists are those of a list's or map's elements.
+  void add_inline(MapBuilder& schema, const Type& type, std::span<const std::string_view> enum_values = {}) {
     switch (type.shape) {
       case Shape::List:
         schema.add("type", Value::string("array"));
-        schema.add("items", element(*type.element, type.element_pointer));
+        schema.add("items", element(*type.element, type.element_pointer, enum_values));
         return;
       case Shape::Map:
         schema.add("type", Value::string("object"));
-        schema.add("additionalProperties", element(*type.element, type.element_pointer));
+        schema.add("additionalProperties", element(*type.element, type.element_pointer, enum_values));
         return;
       case Shape::Any:
       case Shape::Raw:
@@ -191,9 +193,10 @@ struct Writer {
       add_reference(schema, type.openapi_name,
                     default_value == nullptr && extra.count() == 0 && field.description.empty());
     } else {
-      add_inline(schema, type);
+      const bool of_elements = type.shape == Shape::List || type.shape == Shape::Map;
+      add_inline(schema, type, field.enum_values);
       if (default_value != nullptr) schema.add("default", *default_value);
-      if (!field.enum_values.empty()) schema.add("enum", strings(field.enum_values));
+      if (!field.enum_values.empty() && !of_elements) schema.add("enum", strings(field.enum_values));
     }
     for (const Member& member : extra.members()) schema.add(member.key, member.value);
     return schema.build();
@@ -363,37 +366,105 @@ struct Writer {
     return property.build();
   }
 
-  // v2 has no word for alternatives and nulls: what cannot be said is left out, so that the rest stays true.
-  Value v2_schema(const Value& schema) {
+  static bool is_true(const Value& schema, std::string_view key) {
+    const Value* value = schema.find(key);
+    return value != nullptr && value->is_bool() && value->as_bool();
+  }
+
+  static bool is_junctor(std::string_view key) {
+    return key == "oneOf" || key == "anyOf" || key == "allOf" || key == "not";
+  }
+
+  // What a schema says is published as the rules of structural schemas read it. v2 has no word for alternatives and
+  // nulls, and clients check bodies against it: what they would wrongly refuse is left out, so that the rest stays
+  // true.
+  Value published(const Value& schema) {
     if (!schema.is_map()) return schema;
-    const Value* preserve = schema.find("x-kubernetes-preserve-unknown-fields");
-    const bool open = preserve != nullptr && preserve->is_bool() && preserve->as_bool();
-    const Value* nullable = schema.find("nullable");
-    const bool may_be_null = nullable != nullptr && nullable->is_bool() && nullable->as_bool();
-    const Value* either = schema.find("x-kubernetes-int-or-string");
-    const bool int_or_string = either != nullptr && either->is_bool() && either->as_bool();
+    const bool open = is_true(schema, "x-kubernetes-preserve-unknown-fields");
+    const bool may_be_null = is_true(schema, "nullable");
+    const bool embedded = is_true(schema, "x-kubernetes-embedded-resource") && (v3() || !open);
+    const bool without_parts = !v3() && (open || may_be_null);
+    const Value* additional = schema.find("additionalProperties");
+    std::map<std::string_view, Value> properties;
+    std::vector<std::string_view> required;
     MapBuilder result(arena);
     for (const Member& member : schema.members()) {
       const std::string_view key = member.key;
-      if (key == "oneOf" || key == "anyOf" || key == "allOf" || key == "not" || key == "nullable" || key == "default")
-        continue;
-      // Clients check a body against v2: what they would wrongly refuse is not stated.
-      if ((open || may_be_null || int_or_string) &&
-          (key == "type" || key == "items" || key == "properties" || key == "additionalProperties")) {
-        if (key == "type" && open && !may_be_null) result.add(key, member.value);
+      if (!v3() && (is_junctor(key) || key == "nullable" || key == "default")) continue;
+      if (member.value.is_bool() && !member.value.as_bool() && key != "default" && key != "example" &&
+          key != "additionalProperties") {
         continue;
       }
-      if (key == "properties" && member.value.is_map()) {
-        MapBuilder properties(arena);
-        for (const Member& property : member.value.members()) properties.add(property.key, v2_schema(property.value));
-        result.add(key, properties.build());
-      } else if (key == "items" || key == "additionalProperties") {
-        result.add(key, v2_schema(member.value));
+      if (key == "required") {
+        for (const Value& name : member.value.items()) {
+          const Value* property = schema.get("properties", name.as_string());
+          if (v3() || property == nullptr || !is_true(*property, "nullable")) required.push_back(name.as_string());
+        }
+        if (!v3() && additional != nullptr && additional->is_map() && is_true(*additional, "nullable")) {
+          required.clear();
+        }
+      } else if (key == "properties") {
+        if (without_parts) continue;
+        for (const Member& property : member.value.members()) {
+          properties.insert_or_assign(property.key, published(property.value));
+        }
+      } else if (key == "items") {
+        if (!without_parts) result.add(key, published(member.value));
+      } else if (key == "additionalProperties") {
+        result.add(key, published(member.value));
+      } else if (key == "type") {
+        const std::string_view type = member.value.is_string() ? member.value.as_string() : "";
+        const bool unsaid = may_be_null || (open && (type == "array" || type == "object"));
+        if (v3() || !unsaid) result.add(key, member.value);
       } else {
         result.add(key, member.value);
       }
     }
+    if (v3() && is_true(schema, "x-kubernetes-int-or-string")) add_alternatives(result);
+    if (embedded) {
+      properties.insert_or_assign("apiVersion", type_property("The version of this representation of the object."));
+      properties.insert_or_assign("kind", type_property("The kind of the object."));
+      properties.insert_or_assign("metadata", metadata_property());
+      for (const std::string_view name : {"kind", "apiVersion"}) {
+        if (std::find(required.begin(), required.end(), name) == required.end()) required.push_back(name);
+      }
+    }
+    if (!properties.empty()) {
+      MapBuilder all(arena);
+      for (const auto& [name, property] : properties) all.add(name, property);
+      result.add("properties", all.build());
+    }
+    if (!required.empty()) result.add("required", strings(required));
     return result.build();
+  }
+
+  // An integer or a string: stated as alternatives, unless the schema has that already.
+  void add_alternatives(MapBuilder& schema) {
+    const Value both = one_of("integer", "string");
+    const Value* any = schema.find("anyOf");
+    const Value* all = schema.find("allOf");
+    if (any == nullptr || (any->is_list() && any->count() == 0)) {
+      const Value* first =
+          all != nullptr && all->is_list() && all->count() > 0 ? all->items()[0].find("anyOf") : nullptr;
+      if (first == nullptr || !equal(*first, both)) schema.set("anyOf", both);
+      return;
+    }
+    if (equal(*any, both)) return;
+    MapBuilder alternatives(arena);
+    alternatives.add("anyOf", both);
+    ListBuilder list(arena);
+    list.add(alternatives.build());
+    if (all != nullptr && all->is_list()) {
+      for (const Value& item : all->items()) list.add(item);
+    }
+    schema.set("allOf", list.build());
+  }
+
+  Value metadata_property() {
+    MapBuilder metadata(arena);
+    metadata.add("description", Value::string("What every object has: name, labels, owners."));
+    add_reference(metadata, std::string(kMeta) + "ObjectMeta", false);
+    return metadata.build();
   }
 
   Value custom_schema(const Served& served) {
@@ -406,17 +477,14 @@ struct Writer {
       open_root = preserve != nullptr && preserve->is_bool() && preserve->as_bool();
     }
     Value schema = Value::empty_map();
-    if (!open_root) schema = v3() ? own : v2_schema(own);
+    if (!open_root) schema = published(own);
     std::map<std::string_view, Value> properties;
     if (const Value* declared = schema.find("properties"); declared != nullptr && declared->is_map()) {
       for (const Member& member : declared->members()) properties.insert_or_assign(member.key, member.value);
     }
     properties.insert_or_assign("apiVersion", type_property("The version of this representation of the object."));
     properties.insert_or_assign("kind", type_property("The kind of the object."));
-    MapBuilder metadata(arena);
-    metadata.add("description", Value::string("What every object has: name, labels, owners."));
-    add_reference(metadata, std::string(kMeta) + "ObjectMeta", false);
-    properties.insert_or_assign("metadata", metadata.build());
+    properties.insert_or_assign("metadata", metadata_property());
     MapBuilder all(arena);
     for (const auto& [name, property] : properties) all.add(name, property);
     bool has_type = false;
@@ -430,6 +498,15 @@ struct Writer {
     ListBuilder kinds(arena);
     kinds.add(kind_entry(resource.group, resource.kind, resource.version));
     result.add("x-kubernetes-group-version-kind", kinds.build());
+    if (!served.selectable_fields.empty()) {
+      ListBuilder fields(arena);
+      for (const std::string& path : served.selectable_fields) {
+        MapBuilder field(arena);
+        field.add("fieldPath", text(path));
+        fields.add(field.build());
+      }
+      result.add("x-kubernetes-selectable-fields", fields.build());
+    }
     return result.build();
   }
 
@@ -448,7 +525,7 @@ struct Writer {
     schema.add("required", strings(kItems));
     schema.add("properties", properties.build());
     ListBuilder kinds(arena);
-    kinds.add(kind_entry(resource.group, std::string(resource.kind) + "List", resource.version));
+    kinds.add(kind_entry(resource.group, list_kind_of(resource), resource.version));
     schema.add("x-kubernetes-group-version-kind", kinds.build());
     return schema.build();
   }
@@ -462,7 +539,8 @@ struct Writer {
         written.emplace(name, custom_schema(served));
         return true;
       }
-      if (name == own + "List") {
+      if (name ==
+          custom_schema_name(served.resource->group, served.resource->version, list_kind_of(*served.resource))) {
         written.emplace(name, custom_list(*served.resource, own));
         return true;
       }
@@ -500,6 +578,10 @@ Value schemas(Arena& arena, const Source& source, Form form, std::set<std::strin
   MapBuilder result(arena);
   for (const auto& [name, schema] : writer.written) result.add_copy(name, schema);
   return result.build();
+}
+
+std::string list_kind_of(const types::Resource& resource) {
+  return resource.list_kind.empty() ? std::string(resource.kind) + "List" : std::string(resource.list_kind);
 }
 
 std::string custom_schema_name(std::string_view group, std::string_view version, std::string_view kind) {
