@@ -644,7 +644,9 @@ Task<Result<Written>> create_object(Call& call, const WriteOptions& options, Nex
     metadata.set("uid", Value::string(arena, new_uid()));
     metadata.set("creationTimestamp", Value::string(arena, format_rfc3339(call.view.now)));
     if (generates) {
-      metadata.set("name", Value::string(arena, kinds::generate_name(generate_name, random())));
+      metadata.set("name", Value::string(arena, call.served->rules->generates_names
+                                                    ? kinds::generate_name(generate_name, random())
+                                                    : generate_name));
     } else if (call.served->rules->name_may_be_empty && next.object.text_at("metadata", "name").empty()) {
       metadata.set("name", Value::string(arena, new_uid()));
     }

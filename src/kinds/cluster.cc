@@ -136,14 +136,12 @@ void validate_node(Context&, const Value& node, FieldErrors& errors) {
   validate_node_resources(node, errors);
   const Path at("spec");
   const std::span<const Value> networks = node.items_at("spec", "podCIDRs");
-  for (size_t i = 0; i < networks.size(); ++i) validate_cidr(networks[i].as_string(), at.item("podCIDRs", i), errors);
-  if (networks.size() > 1) {
-    const auto a = IpNetwork::parse(networks[0].as_string()), b = IpNetwork::parse(networks[1].as_string());
-    if (networks.size() > 2 || (a && b && a->address.v6 == b->address.v6)) {
-      errors.invalid(at.child("podCIDRs"), sub(node, "spec", "podCIDRs"),
-                     "may specify no more than one CIDR for each IP family");
-    }
+  std::vector<std::string_view> texts;
+  for (size_t i = 0; i < networks.size(); ++i) {
+    texts.push_back(networks[i].as_string());
+    validate_cidr(texts.back(), at.item("podCIDRs", i), errors);
   }
+  validate_cidr_families(texts, at.child("podCIDRs"), sub(node, "spec", "podCIDRs"), errors);
 }
 
 void validate_node_status(Context&, const Value& next, const Value& old, FieldErrors& errors) {

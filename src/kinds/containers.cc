@@ -423,7 +423,10 @@ void validate_ephemeral_container(const Value& container, std::span<const std::s
   const std::string_view target = container.text_at("targetContainerName");
   if (!target.empty() && !contains(others, target)) errors.not_found(at.child("targetContainerName"), target);
   for (const Member& member : container.members()) {
-    if (contains(kEphemeralFields, member.key) || is_empty(&member.value)) continue;
+    // A pointer to nothing but zeros is still a pointer.
+    const types::Field* field = types::find_member(type_named("core/v1.EphemeralContainer"), member.key);
+    const bool points = field != nullptr && field->pointer && member.value.is_map();
+    if (contains(kEphemeralFields, member.key) || (is_empty(&member.value) && !points)) continue;
     errors.forbidden(at.child(member.key), "cannot be set for an Ephemeral Container");
   }
   const std::span<const Value> mounts = container.items_at("volumeMounts");

@@ -124,7 +124,7 @@ void validate_endpoint(const Value& endpoint, std::string_view type, const Path&
   for (const std::string_view hints : {"forZones", "forNodes"}) {
     const std::span<const Value> items = endpoint.items_at("hints", hints);
     const Path hints_at = at.child("hints");
-    if (items.size() > 8) errors.too_many(hints_at.child(hints), static_cast<int64_t>(items.size()), 8);
+    if (items.size() > 8) return errors.too_many(hints_at.child(hints), static_cast<int64_t>(items.size()), 8);
     for (size_t i = 0; i < items.size(); ++i) {
       const std::string_view name = items[i].text_at("name");
       const Path here = hints_at.item(hints, i);

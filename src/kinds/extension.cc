@@ -289,12 +289,15 @@ void validate_api_service(Context&, const Value& object, FieldErrors& errors) {
   const Path at("spec");
   const Value& spec = sub(object, "spec");
   const std::string_view group = spec.text_at("group"), version = spec.text_at("version");
-  const std::string_view name = object.text_at("metadata", "name");
   const std::string expected = std::string(version) + "." + std::string(group);
-  if (const Messages bad = path_segment_errors(name); !bad.empty()) {
-    errors.invalid_each(Path("metadata.name"), name, bad);
-  } else if (!name.empty() && name != expected) {
-    errors.invalid(Path("metadata.name"), name, "must be `spec.version+\".\"+spec.group`: " + go_quote(expected));
+  const Path metadata("metadata");
+  for (const std::string_view key : {"generateName", "name"}) {
+    const std::string_view text = object.text_at("metadata", key);
+    if (const Messages bad = path_segment_errors(text); !bad.empty()) {
+      errors.invalid_each(metadata.child(key), text, bad);
+    } else if (!text.empty() && text != expected) {
+      errors.invalid(metadata.child(key), text, "must be `spec.version+\".\"+spec.group`: " + go_quote(expected));
+    }
   }
   if (group.empty() && version != "v1") {
     errors.required(at.child("group"), "only v1 may have an empty group and it better be legacy kube");

@@ -171,4 +171,50 @@ void validate_endpoint_ip(std::string_view text, const Path& at, FieldErrors& er
   }
 }
 
+namespace {
+
+// Says what is wrong with a list of more than one; `families` has an entry for each, none for what is no address.
+void validate_pair(std::span<const std::optional<bool>> families, std::string_view problem, std::string_view what,
+                   const Path& at, const Shown& shown, FieldErrors& errors) {
+  if (families.size() <= 1) return;
+  const bool pair = std::ranges::find(families, std::optional(false)) != families.end() &&
+                    std::ranges::find(families, std::optional(true)) != families.end();
+  if (!problem.empty()) errors.internal(at, problem);
+  if (!problem.empty() || !pair || families.size() > 2) {
+    errors.invalid(at, shown, "may specify no more than one " + std::string(what) + " for each IP family");
+  }
+}
+
+}  // namespace
+
+void validate_ip_families(std::span<const std::string_view> addresses, const Path& at, const Shown& shown,
+                          FieldErrors& errors) {
+  std::vector<std::optional<bool>> families;
+  std::string problem;
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    const std::optional<IpAddress> address = IpAddress::parse(addresses[i]);
+    families.push_back(address ? std::optional(address->v6) : std::nullopt);
+    if (!address && problem.empty()) {
+      problem = "failed to check for dual stack with error:invalid IP[" + std::to_string(i) +
+                "]: " + std::string(addresses[i]);
+    }
+  }
+  validate_pair(families, problem, "IP", at, shown, errors);
+}
+
+void validate_cidr_families(std::span<const std::string_view> networks, const Path& at, const Shown& shown,
+                            FieldErrors& errors) {
+  std::vector<std::optional<bool>> families;
+  std::string problem;
+  for (size_t i = 0; i < networks.size(); ++i) {
+    const std::optional<IpNetwork> network = IpNetwork::parse(networks[i]);
+    families.push_back(network ? std::optional(network->address.v6) : std::nullopt);
+    if (!network && problem.empty()) {
+      problem = "invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR[" + std::to_string(i) +
+                "]: <nil> (invalid CIDR address: " + std::string(networks[i]) + ")";
+    }
+  }
+  validate_pair(families, problem, "CIDR", at, shown, errors);
+}
+
 }  // namespace holdfast::kinds

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,11 @@ struct IpNetwork {
 // Texts that Kubernetes once took and takes no more (leading zeros, IPv4 inside IPv6) are refused with their reason.
 void validate_ip(std::string_view text, const Path& at, FieldErrors& errors);
 void validate_cidr(std::string_view text, const Path& at, FieldErrors& errors);
+// Several addresses or networks must be a pair of an IPv4 and an IPv6 one. `shown` is how the list looks in an error.
+void validate_ip_families(std::span<const std::string_view> addresses, const Path& at, const Shown& shown,
+                          FieldErrors& errors);
+void validate_cidr_families(std::span<const std::string_view> networks, const Path& at, const Shown& shown,
+                            FieldErrors& errors);
 // An IPv6 text that is not in the form of RFC 5952 gets a warning.
 void warn_about_ip(std::string_view text, const Path& at, std::vector<std::string>& texts);
 void warn_about_cidr(std::string_view text, const Path& at, std::vector<std::string>& texts);

@@ -72,6 +72,7 @@ struct Rules {
   bool unconditional_update = true;    // PUT without resourceVersion is taken.
   bool delete_answers_object = false;  // DELETE answers the last state rather than Status Success.
   bool name_may_be_empty = false;      // LimitRange: an empty name is no error (the name becomes a UUID).
+  bool generates_names = true;         // IPAddress: generateName becomes the name as it is.
   Deletion deletion = Deletion::Plain;
   Propagation propagation = Propagation::Background;
 };

@@ -322,7 +322,10 @@ void validate_cidrs(const Value& object, FieldErrors& errors) {
   const Path at("spec"), here = at.child("cidrs");
   const std::span<const Value> cidrs = object.items_at("spec", "cidrs");
   if (cidrs.empty()) return errors.required(here, "at least one CIDR required");
-  if (cidrs.size() > 2) return errors.invalid(here, object.find("spec"), "may only hold up to 2 values");
+  if (cidrs.size() > 2) {
+    return errors.invalid(here, shown_internal(type_named("networking/v1.ServiceCIDRSpec"), object.find("spec")),
+                          "may only hold up to 2 values");
+  }
   for (size_t i = 0; i < cidrs.size(); ++i) validate_cidr(cidrs[i].as_string(), here.index(i), errors);
   if (cidrs.size() < 2) return;
   const auto a = IpNetwork::parse(cidrs[0].as_string()), b = IpNetwork::parse(cidrs[1].as_string());

@@ -392,56 +392,6 @@ void validate_pod_update(Context& context, const Value& next, const Value& old, 
                        difference(spec_type(), before, result));
 }
 
-// A container that ended for good does not run again.
-void validate_transitions(const Value& next, const Value& old, const Path& at, FieldErrors& errors) {
-  const std::string_view restart = old.text_at("spec", "restartPolicy");
-  if (restart == "Always") return;
-  const std::span<const Value> before = old.items_at("status", "containerStatuses");
-  for (size_t i = 0; i < before.size(); ++i) {
-    const Value& was = sub(before[i], "state", "terminated");
-    if (was.is_null() || (was.int_at_or(0, "exitCode") != 0 && restart == "OnFailure")) continue;
-    for (const Value& status : next.items_at("status", "containerStatuses")) {
-      if (status.text_at("name") != before[i].text_at("name") || is_set(sub(status, "state"), "terminated")) continue;
-      const Path here = at.item("containerStatuses", i);
-      errors.forbidden(here.child("state"), "may not be transitioned to non-terminated state");
-    }
-  }
-}
-
-void validate_pod_status(Context&, const Value& next, const Value& old, FieldErrors& errors) {
-  const Path at("status");
-  const Value &status = sub(next, "status"), &before = sub(old, "status");
-  const std::span<const Value> conditions = status.items_at("conditions");
-  for (size_t i = 0; i < conditions.size(); ++i) {
-    const int64_t generation = conditions[i].int_at_or(0, "observedGeneration");
-    const Path here = at.item("conditions", i);
-    if (generation < 0)
-      errors.invalid(here.child("observedGeneration"), generation, "must be greater than or equal to zero");
-  }
-  const std::string_view nominated = status.text_at("nominatedNodeName");
-  if (!nominated.empty() && nominated != before.text_at("nominatedNodeName")) {
-    errors.invalid_each(at.child("nominatedNodeName"), nominated, dns_subdomain_errors(nominated));
-    if (!old.text_at("spec", "nodeName").empty()) {
-      errors.forbidden(at.child("nominatedNodeName"), "may not be set on pods that are already bound to a node");
-    }
-  }
-  if (status.int_at_or(0, "observedGeneration") < 0) {
-    errors.invalid(at.child("observedGeneration"), status.int_at_or(0, "observedGeneration"),
-                   "must be a non-negative integer");
-  }
-  if (status.text_at("qosClass") != before.text_at("qosClass")) {
-    errors.invalid(at.child("qosClass"), status.text_at("qosClass"), kImmutable);
-  }
-  validate_transitions(next, old, at, errors);
-  for (const std::string_view list : {"podIPs", "hostIPs"}) {
-    const std::span<const Value> ips = status.items_at(list);
-    for (size_t i = 0; i < ips.size(); ++i) validate_ip(ips[i].text_at("ip"), at.item(list, i), errors);
-    if (ips.size() > 2) {
-      errors.invalid(at.child(list), sub(status, list), "may specify no more than one IP for each IP family");
-    }
-  }
-}
-
 bool removed_resources(const Value& next, const Value& old, std::string_view list) {
   for (const Member& amount : old.members_at("resources", list)) {
     if (next.get("resources", list, amount.key) == nullptr) return true;

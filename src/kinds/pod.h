@@ -71,6 +71,8 @@ void warn_about_name(const Value& object, const Value* old, std::string_view wha
 void mirror_pod_cidrs(Draft::Node node_spec);
 void default_pod(Arena& arena, const types::Resource& resource, Draft::Node pod);
 
+void validate_pod_status(Context& context, const Value& next, const Value& old, FieldErrors& errors);
+
 std::string_view qos_class(const Value& pod_spec);
 
 // An image reference has the tag latest, or neither tag nor digest: it is pulled always.

@@ -84,7 +84,7 @@ constexpr Rules kRules[] = {
 
     {.group = kNetworking, .plural = "ingressclasses", .hooks = &kIngressClassHooks},
     {.group = kNetworking, .plural = "ingresses", .hooks = &kIngressHooks, .has_status = true},
-    {.group = kNetworking, .plural = "ipaddresses", .hooks = &kIpAddressHooks},
+    {.group = kNetworking, .plural = "ipaddresses", .hooks = &kIpAddressHooks, .generates_names = false},
     {.group = kNetworking, .plural = "networkpolicies", .hooks = &kNetworkPolicyHooks},
     {.group = kNetworking, .plural = "servicecidrs", .hooks = &kServiceCidrHooks, .has_status = true},
     {.group = "discovery.k8s.io", .plural = "endpointslices", .hooks = &kEndpointSliceHooks},
@@ -215,8 +215,7 @@ ResetFields reset_fields(const types::Resource& resource, Endpoint endpoint) {
   switch (endpoint) {
     case Endpoint::Main:
       if (request) return {.reset = kRequestMain};
-      // ServiceCIDR's strategy drops the status but does not declare it.
-      if (!rules.has_status || rules.plural == "servicecidrs") return {};
+      if (!rules.has_status) return {};
       return {.reset = kStatus};
     case Endpoint::Status:
       if (request) return {.reset = kRequestStatus};

@@ -330,7 +330,7 @@ const Hooks kStorageClassHooks = {.update_checks = {.whole = 1},
                                   .warn = warn_storage_class};
 const Hooks kVolumeAttachmentHooks = {.status_metadata = StatusMetadata::KeepObject,
                                       .update_checks = {.whole = 1, .compared = 0},
-                                      .status_checks = {.compared = 0},
+                                      .status_checks = {.whole = 1, .compared = 0},
                                       .validate = validate_attachment,
                                       .validate_update = validate_attachment_update};
 const Hooks kVolumeAttributesClassHooks = {.update_checks = {.whole = 1},

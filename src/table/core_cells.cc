@@ -284,7 +284,8 @@ void persistent_volume_claim(Row& row) {
   row.name();
   row.text(phase_or_terminating(o));
   row.text(volume);
-  row.text(volume.empty() ? std::string_view{} : o.text_at("status", "capacity", "storage"));
+  const std::string_view capacity = o.text_at("status", "capacity", "storage");
+  row.text(volume.empty() ? std::string_view{} : capacity.empty() ? "0" : capacity);
   row.text(volume.empty() ? "" : access_modes(o.items_at("status", "accessModes")));
   row.text(storage_class(o));
   row.text_or(o.text_at("spec", "volumeAttributesClassName"), "<unset>");
