@@ -10,6 +10,9 @@
 #include "api/state.h"
 #include "api/status.h"
 #include "api/subresources.h"
+#include "base/api_error.h"
+#include "base/text.h"
+#include "kinds/kinds.h"
 #include "ownership/pool.h"
 
 namespace holdfast::api {
@@ -82,7 +85,23 @@ Route route(Call& call) {
   return call.served->has_verb(to_string(info.verb)) ? Route::Found : Route::NoMethod;
 }
 
+// Names that no object can have, because they would be another path: "..", "a%b".
+bool has_impossible_name(Call& call) {
+  const Verb verb = call.info.verb;
+  if (call.info.name.empty() || call.served->storage == nullptr ||
+      (verb != Verb::Get && verb != Verb::Patch && verb != Verb::Delete)) {
+    return false;
+  }
+  const std::vector<std::string> problems = kinds::path_segment_errors(call.info.name);
+  if (problems.empty()) return false;
+  std::string message = "Name parameter invalid: " + go_quote(call.info.name) + ": ";
+  for (size_t i = 0; i < problems.size(); ++i) message += (i == 0 ? "" : ";") + problems[i];
+  respond_error(call, bad_request(std::move(message)));
+  return true;
+}
+
 Task<void> dispatch(Call& call) {
+  if (has_impossible_name(call)) co_return;
   if (is_connect(call)) {
     co_await serve_connect(call);
     co_return;

@@ -119,7 +119,9 @@ Task<void> serve_discovery(Call& call) {
   if (path.root == "apis" && !path.group.empty() && !remote_group && !call.registry->has_group(path.group)) {
     co_return respond_no_page(call);
   }
-  if (call.request.method != "GET") co_return respond_error(call, route_method_not_allowed());
+  // The list of groups is given out whatever the method is, as the aggregator of Kubernetes does it.
+  const bool wrong_method = call.request.method != "GET" && !(path.root == "apis" && path.group.empty());
+  if (wrong_method && path.version.empty()) co_return respond_error(call, route_method_not_allowed());
   Result<DiscoveryForm> form = discovery_form(call, is_root);
   if (!form) co_return respond_error(call, form.error());
   const discovery::Resources resources = call.registry->resources();
@@ -147,6 +149,7 @@ Task<void> serve_discovery(Call& call) {
     if (!Registry::Snapshot::is_builtin_group(path.group)) co_return respond_no_page(call);
     co_return respond_error(call, route_not_found());
   }
+  if (wrong_method) co_return respond_error(call, route_method_not_allowed());
   respond_document(call, *form, document, types::find_type(type_name));
 }
 

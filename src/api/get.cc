@@ -38,7 +38,11 @@ Task<Result<cache::EntryRef>> read_entry(Call& call, std::string_view name, std:
 Task<void> serve_get(Call& call) {
   Result<Unit> negotiated = negotiate_answer(call);
   if (!negotiated) co_return respond_error(call, negotiated.error());
-  if (call.served->storage == nullptr) co_return respond_error(call, not_found(call.group_resource(), call.info.name));
+  if (call.served->storage == nullptr) {
+    // ComponentStatuses, which Kubernetes calls by their singular here.
+    const types::Resource& resource = *call.served->resource;
+    co_return respond_error(call, not_found({resource.group, resource.singular}, call.info.name));
+  }
   Result<std::optional<Revision>> revision = parse_revision(call.query.get("resourceVersion"));
   if (!revision) co_return respond_error(call, revision.error());
   Result<cache::EntryRef> entry = co_await read_entry(call, call.info.name, *revision);

@@ -63,8 +63,10 @@ Task<Result<cache::Snapshot>> continue_snapshot(Call& call, const ContinueToken&
       co_await cache.exactly(Revision{static_cast<uint64_t>(token.revision)}, call.executor());
   if (!snapshot && snapshot.error().reason == Reason::Expired) {
     Error error = expired(
-        "The continue token is too old for a list that agrees with itself. Start again without it, or go on with the "
-        "one in this answer: then objects that changed since the first page may be missing or be listed twice.");
+        "The provided continue parameter is too old to display a consistent list result. You can start a new list "
+        "without the continue parameter, or use the continue token in this response to retrieve the remainder of the "
+        "results. Continuing with the provided token results in an inconsistent list - objects that were created, "
+        "modified, or deleted between the time the first chunk was returned and now may show up in the list.");
     error.continue_token = encode_continue({-1, token.start});
     co_return error;
   }
@@ -224,7 +226,10 @@ Task<Result<Listed>> list_entries(Call& call, ListOptions options, cache::Select
     honours_limit = chosen->honours_limit;
     page_revision = std::to_string(snapshot.revision().value);
   }
-  if (honours_limit && options.limit > 0) request.limit = static_cast<uint64_t>(options.limit);
+  // One object by its name has no pages.
+  const bool single =
+      name_demanded(request.selector.fields).has_value() && (!call.served->resource->namespaced || !call.ns().empty());
+  if (honours_limit && !single && options.limit > 0) request.limit = static_cast<uint64_t>(options.limit);
 
   cache::ListPage page = snapshot.list(request);
   Listed listed;

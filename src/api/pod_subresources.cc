@@ -38,7 +38,8 @@ Task<void> serve_binding(Call& call, const std::string& bytes, Format format) {
   if (!decoded) co_return respond_error(call, decoded.error());
   Result<Value> placed = with_request_namespace(call, *decoded);
   if (!placed) co_return respond_error(call, placed.error());
-  if (call.subresource == nullptr) {
+  const bool legacy = call.subresource == nullptr;
+  if (legacy) {
     // The older way: a POST to bindings.
     call.info.name = call.arena.copy(placed->text_at("metadata", "name"));
     call.served = call.registry->find("", "v1", "pods");
@@ -49,7 +50,10 @@ Task<void> serve_binding(Call& call, const std::string& bytes, Format format) {
   WriteRequest request;
   request.options = *options;
   request.as_is = true;
-  if (const std::string_view uid = placed->text_at("metadata", "uid"); !uid.empty()) request.uid = std::string(uid);
+  // A POST to a collection has no say in the uid, as in any other creation.
+  if (const std::string_view uid = placed->text_at("metadata", "uid"); !uid.empty() && !legacy) {
+    request.uid = std::string(uid);
+  }
   Result<Value> admitted =
       co_await admit_subresource(call, AdmissionOperation::Create, *options, *placed, Value::null(), true);
   if (!admitted) co_return respond_error(call, admitted.error());
@@ -65,11 +69,13 @@ Task<void> serve_eviction(Call& call, const std::string& bytes, Format format) {
   if (!options) co_return respond_error(call, options.error());
   Result<Value> decoded = decode_body(call, bytes, format, expected_of(call), options->field_validation);
   if (!decoded) co_return respond_error(call, decoded.error());
-  if (decoded->text_at("metadata", "name") != call.info.name) {
+  Result<Value> placed = with_request_namespace(call, *decoded);
+  if (!placed) co_return respond_error(call, placed.error());
+  if (placed->text_at("metadata", "name") != call.info.name) {
     co_return respond_error(call, bad_request("name in URL does not match name in Eviction object"));
   }
   Result<Value> admitted =
-      co_await admit_subresource(call, AdmissionOperation::Create, *options, *decoded, Value::null(), true);
+      co_await admit_subresource(call, AdmissionOperation::Create, *options, *placed, Value::null(), true);
   if (!admitted) co_return respond_error(call, admitted.error());
   Result<Unit> evicted = co_await evict(call, *admitted, options->dry_run);
   if (!evicted) co_return respond_error(call, evicted.error());

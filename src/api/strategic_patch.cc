@@ -87,7 +87,8 @@ std::string_view go_kind(const types::Type* type) {
 }
 
 Result<Meta> look_up(const types::Type* type, std::string_view key) {
-  if (type == nullptr || type->shape != types::Shape::Struct) {
+  const bool is_struct = type != nullptr && (type->shape == types::Shape::Struct || type->shape == types::Shape::Raw);
+  if (!is_struct) {
     return untyped("merging an object in json but data type is not struct, instead is: " + std::string(go_kind(type)));
   }
   const types::Field* field = types::find_member(*type, key);
@@ -167,6 +168,13 @@ class Merger {
     return kept.build();
   }
 
+  // Raw JSON is merged as what it says.
+  Value unfolded(const Value& value) {
+    if (!value.is_raw()) return value;
+    Result<Value> tree = codec::decode_json(arena_, value.raw_json());
+    return tree.ok() ? *tree : value;
+  }
+
   // The original's members, less those that $retainKeys does not name.
   Result<Unit> start_with(const Value& original, const Value& patch, MapBuilder& result) {
     const Value* retain = patch.find(kRetainKeys);
@@ -206,7 +214,8 @@ class Merger {
       return Unit{};
     }
     const Value* original = find(result, key);
-    if (original == nullptr || original->kind() != patch.kind()) {
+    const Value tree = original != nullptr ? unfolded(*original) : Value::null();
+    if (original == nullptr || tree.kind() != patch.kind()) {
       if (deletes) return Unit{};
       put_without_directives(result, key, without_nulls(patch));
       return Unit{};
@@ -218,7 +227,7 @@ class Merger {
         result.set(key, patch);
         return Unit{};
       }
-      Result<Value> merged = merge_map(*original, patch, meta->type);
+      Result<Value> merged = merge_map(tree, patch, meta->type);
       if (!merged) return merged.take_error();
       result.set(key, *merged);
       return Unit{};
@@ -226,7 +235,7 @@ class Merger {
     if (patch.is_list()) {
       Result<Meta> meta = look_up(type, key);
       if (!meta) return meta.take_error();
-      Result<Items> merged = merge_list(items_of(*original), items_of(patch), *meta, deletes);
+      Result<Items> merged = merge_list(items_of(tree), items_of(patch), *meta, deletes);
       if (!merged) return merged.take_error();
       result.set(key, list_of(*merged));
       return Unit{};
