@@ -71,8 +71,101 @@ def deleting_a_job_warns_about_its_pods(server):
     check(headers.get("Warning") is None, "one that does")
 
 
+PODS, NODES = "/api/v1/namespaces/default/pods", "/api/v1/nodes"
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
+
+
+def definition(name, spec, **more):
+    version = {"name": "v1", "served": True, "storage": True,
+               "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}, **more}
+    group = f"{name}.example.com"
+    return {"metadata": {"name": f"widgets.{group}"},
+            "spec": {"scope": "Cluster", "group": group, "names": {"plural": "widgets", "kind": "Widget", "listKind": "Widgets"},
+                     "versions": [version]}}
+
+
+# What is sent, and the code and the texts that answer it. The rows of one sentence are steps.
+ROWS = [
+    ("an eviction is of the namespace it is sent to", [
+        ("POST", PODS, {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "a", "image": "i"}]}}, JSON, 201, []),
+        ("POST", f"{PODS}/p/eviction", {"metadata": {"name": "p", "namespace": "other"}}, JSON, 400, ["does not match the namespace"])]),
+    ("a pod's status is looked at", [
+        ("PATCH", f"{PODS}/p/status", {"status": {"resourceClaimStatuses": [{"name": "gpu"}]}}, MERGE, 422, ["must match the name of an entry in `spec.resourceClaims`"]),
+        ("PATCH", f"{PODS}/p/status", {"status": {"conditions": [{"type": "not a name", "status": "True"}]}}, MERGE, 422, ["status.conditions[0].Type"]),
+        ("PATCH", f"{PODS}/p/status", {"status": {"hostIPs": [{"ip": "1.2.3.4"}]}}, MERGE, 422, ["must be equal to `hostIP`"]),
+        ("PATCH", f"{PODS}/p/status", {"status": {"podIP": "1.2.3.4", "podIPs": [{"ip": "1.2.3.4"}, {"ip": "1.2.3.5"}]}}, MERGE, 422,
+         ['[{"IP":"1.2.3.4"},{"IP":"1.2.3.5"}]: may specify no more than one IP for each IP family'])]),
+    ("a POST to bindings has no say in the uid", [
+        ("POST", "/api/v1/namespaces/default/bindings", {"metadata": {"name": "p", "uid": "x"}, "target": {"name": "n"}}, JSON, 201, [])]),
+    ("networks of a node are a pair of both families", [
+        ("POST", NODES, {"metadata": {"name": "n"}, "spec": {"podCIDRs": ["10.0.0.0/24", "x"]}}, JSON, 422,
+         ["failed to check with dual stack with error:invalid CIDR[1]: <nil> (invalid CIDR address: x)", "may specify no more than one CIDR for each IP family"])]),
+    ("names that are no path segment", [
+        ("GET", f"{MAPS}/%2e%2e", None, JSON, 400, ['Name parameter invalid: "..": may not be \'..\'']),
+        ("DELETE", f"{MAPS}/a%25b", None, JSON, 400, ["may not contain '%'"])]),
+    ("the list of groups is there for every method, and a version that is not there for none", [
+        ("PATCH", "/apis", {}, MERGE, 200, ["APIGroupList"]), ("PUT", "/api/v2", {}, JSON, 404, ["could not find"]), ("PUT", "/api/v1", {}, JSON, 405, ["does not allow this method"])]),
+    ("a component is called by its singular", [("GET", "/api/v1/componentstatuses/x", None, JSON, 404, ['componentstatus "x" not found'])]),
+    ("an IPAddress makes no name out of generateName", [
+        ("POST", "/apis/networking.k8s.io/v1/ipaddresses", {"metadata": {"generateName": "gen-"}, "spec": {"parentRef": {"resource": "services", "name": "s"}}}, JSON, 422,
+         ['IPAddress.networking.k8s.io "gen-" is invalid: [metadata.generateName'])]),
+    ("data of a ControllerRevision is no struct that a patch could look into", [
+        ("POST", "/apis/apps/v1/namespaces/default/controllerrevisions", {"metadata": {"name": "r"}, "data": {"spec": {"a": 1}}, "revision": 1}, JSON, 201, []),
+        ("PATCH", "/apis/apps/v1/namespaces/default/controllerrevisions/r", {"data": {"spec": {"a": 2}}}, STRATEGIC, 500,
+         ['unable to find api field in struct RawExtension for the json field'])]),
+    ("a list of one name has no pages", [
+        ("POST", MAPS, {"metadata": {"name": "page"}}, JSON, 201, []),
+        ("GET", f"{MAPS}?limit=1&fieldSelector=metadata.name%3Dpage", None, JSON, 200, ["!\"continue\""]),
+        ("GET", f"{MAPS}?limit=1", None, JSON, 200, ["\"continue\""])]),
+    ("schemas inside a schema's items have owners, formats belong to types, and lists have names of their own", [
+        ("POST", CRDS, definition("items", {"type": "array", "items": {"type": "number", "default": 2, "enum": [1, 2]}}), JSON, 201, ["managedFields", "f:versions"]),
+        ("POST", f"{CRDS}?dryRun=All", definition("formats", {"type": "number", "format": "int32"}), JSON, 201, ["^unrecognized format"]),
+        ("POST", f"{CRDS}?dryRun=All", definition("formats", {"type": "integer", "format": "int32"}), JSON, 201, ["^!unrecognized format"])]),
+    ("a claim that is bound to a volume without a size shows 0", [
+        ("POST", CLAIMS, {"metadata": {"name": "c"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "volumeName": "v"}}, JSON, 201, []),
+        ("TABLE", f"{CLAIMS}/c", None, JSON, 200, ['"c","Pending","v","0"'])]),
+]
+
+
+def rows_get_their_answers(server):
+    for sentence, steps in ROWS:
+        for method, path, body, content_type, code, texts in steps:
+            accept = "application/json;as=Table;v=v1;g=meta.k8s.io" if method == "TABLE" else JSON
+            got, headers, data = server.request("GET" if method == "TABLE" else method, path, body, content_type=content_type, accept=accept)
+            check(got == code, f"{sentence}: {method} {path}: {got} {data}")
+            answer = json.loads(data)
+            said = answer["message"] if answer.get("kind") == "Status" and "message" in answer else json.dumps(answer, separators=(",", ":"))
+            for text in texts:
+                where = headers.get("Warning") or "" if text.startswith("^") else said
+                text = text.removeprefix("^")
+                check((text.removeprefix("!") in where) != text.startswith("!"), f"{sentence}: {method} {path}: {text!r} in {where}")
+
+
+def a_custom_kind_is_published_as_its_schema_reads(server):
+    spec = {"type": "object", "properties": {
+        "either": {"x-kubernetes-int-or-string": True}, "color": {"type": "string"},
+        "inner": {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True}}}
+    assert send(server, "POST", CRDS, definition("published", spec, selectableFields=[{"jsonPath": ".spec.color"}]))[0] == 201
+    for _ in range(100):
+        code, _, data = server.request("GET", "/openapi/v3/apis/published.example.com/v1")
+        if code == 200:
+            break
+    schemas = json.loads(data)["components"]["schemas"]
+    check("com.example.published.v1.Widgets" in schemas, f"the list has the name that was chosen: {list(schemas)}")
+    widget = schemas["com.example.published.v1.Widget"]
+    check(widget["x-kubernetes-selectable-fields"] == [{"fieldPath": "spec.color"}], f"{widget}")
+    parts = widget["properties"]["spec"]["properties"]
+    check(parts["either"]["anyOf"] == [{"type": "integer"}, {"type": "string"}], f"{parts}")
+    check(parts["inner"]["required"] == ["kind", "apiVersion"] and "metadata" in parts["inner"]["properties"], f"{parts}")
+    code, answer = send(server, "GET", "/openapi/v3/api/v1")
+    modes = answer["components"]["schemas"]["io.k8s.api.core.v1.PersistentVolumeClaimSpec"]["properties"]["accessModes"]
+    check("ReadWriteOnce" in modes["items"].get("enum", []), f"an enum of a list is that of its items: {modes}")
+
+
 if __name__ == "__main__":
     with Server(sys.argv[1]) as server:
         run_parts(server, [a_patch_cannot_make_an_object_another_kind, options_of_lists_are_refused_in_order,
-                           an_address_has_an_object_while_a_service_holds_it, deleting_a_job_warns_about_its_pods])
+                           an_address_has_an_object_while_a_service_holds_it, deleting_a_job_warns_about_its_pods,
+                           rows_get_their_answers, a_custom_kind_is_published_as_its_schema_reads])
     finish()

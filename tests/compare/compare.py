@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Sends the same random requests to Holdfast and to a real kube-apiserver, and compares the answers.
 
-  compare.py --ours URL --theirs URL --token T [--seed N] [--stories N] [--kind Name,...] [--without Name,...] [--about WORD] [--keep FILE]
+  compare.py --ours URL --theirs URL --token T [--seed N] [--stories N] [--kind Name,...] [--without Name,...] [--about WORD] [--story N] [--keep FILE]
 
 Both servers know the token, run no controllers and have the admission plugins ServiceAccount and Priority off (as the
 recordings were made; `tools/peer up` of the project's shared folder starts such a kube-apiserver). A story is a few
@@ -18,12 +18,15 @@ except ImportError:  # Then YAML answers are compared as text.
     yaml = None
 
 from grow import Writer, load_kinds
-from stories import APPLY, JSON, MERGE, STORIES
+import formats, stories, stories_more
+from stories import APPLY, JSON, MERGE
+
+STORIES = {**stories.STORIES, **stories_more.STORIES}
 
 
 class Server:
     def __init__(self, url, token):
-        self.where, self.token, self.open = urlsplit(url).netloc, token, None
+        self.where, self.token, self.open, self.last = urlsplit(url).netloc, token, None, b''
 
     def connection(self):
         if self.open is None:
@@ -36,12 +39,16 @@ class Server:
         headers = {'Authorization': 'Bearer ' + self.token, 'Accept': 'application/json', 'User-Agent': 'compare'}
         headers.update(request.get('headers', {}))
         body = request.get('body')
-        if body is not None and not isinstance(body, str):
+        if request.get('again'):
+            body = self.last  # What this server itself said before.
+        if body is not None and not isinstance(body, (str, bytes)):
             body = json.dumps(body, ensure_ascii=False)
+        if isinstance(body, str):
+            body = body.encode()
         for attempt in (0, 1):
             try:
                 connection = self.connection()
-                connection.request(request['method'], request['path'], body.encode() if body else None, headers)
+                connection.request(request['method'], request['path'], body or None, headers)
                 response = connection.getresponse()
                 data = response.read()
                 break
@@ -51,8 +58,18 @@ class Server:
                     return {'code': 0, 'type': None, 'warnings': [], 'body': 'the connection was closed'}
         answer = {'code': response.status, 'type': response.headers.get('Content-Type'),
                   'warnings': sorted(response.headers.get_all('Warning') or [])}
+        self.last, kind = data, answer['type'] or ''
+        if data and ('protobuf' in kind or 'cbor' in kind):
+            try:
+                items = formats.protobuf(data) if 'protobuf' in kind else formats.cbor(data)
+                answer['body'] = items if 'stream=watch' in kind or len(items) != 1 else items[0]
+            except (ValueError, IndexError) as error:
+                answer['body'] = 'not readable: %s: %s' % (error, data.hex())
+            return answer
         try:
-            answer['body'] = json.loads(data)
+            answer['body'] = picked(json.loads(data), request.get('pick'))
+            if isinstance(answer['body'], dict) and 'type' in answer['body'] and 'object' in answer['body']:
+                answer['body'] = [answer['body']]  # A watch with one event.
         except ValueError:
             answer['body'] = data.decode('utf-8', 'replace')
             if yaml and 'yaml' in (answer['type'] or ''):
@@ -63,6 +80,16 @@ class Server:
                 except ValueError:
                     pass
         return answer
+
+
+def picked(body, group):
+    """Of documents about everything: what is about one group."""
+    if not group or not isinstance(body, dict):
+        return body
+    if 'items' in body:
+        return [i for i in body['items'] if (i.get('metadata') or {}).get('name') == group]
+    backwards = '.'.join(reversed(group.split('.')))
+    return {part: {k: v for k, v in (body.get(part) or {}).items() if group in k or backwards in k} for part in ('paths', 'definitions')}
 
 
 def plain_yaml(text):
@@ -90,6 +117,8 @@ def text(value):
     value = re.sub(r'in scheme (\\*")[^"\\]*', r'in scheme \1', value)
     value = re.sub(r'(Too large resource version: \d+, current: )\d+', r'\1<rv>', value)
     value = re.sub(r'in record \(\d+\)', 'in record (<rv>)', value)
+    value = re.sub(r'eyJ2Ijoi[\w-]{20,}', '<continue>', value)
+    value = re.sub(r'eyJhbGci[\w.-]+', '<token>', value)
     return ADDRESS.sub('<ip>', value)
 
 
@@ -103,6 +132,8 @@ def normal(value, key=''):
         value = sorted((v for v in value if v.get('manager') not in ITS_OWN),
                        key=lambda v: (v.get('manager', ''), v.get('operation', ''), v.get('subresource', '')))
     if isinstance(value, dict):
+        if value.get('kind') in ('FlowSchemaList', 'APIServiceList') and isinstance(value.get('items'), list):
+            value = {**value, 'items': [{'kind': value['kind'][:-4], **item} for item in value['items']]}
         if value.get('kind') in ('FlowSchema', 'APIService') and isinstance(value.get('metadata'), dict):
             # kube-apiserver has controllers that write their conditions.
             value = {k: v for k, v in value.items() if k != 'status'}
@@ -126,8 +157,25 @@ def pieces(message):
     return sorted(re.split(r', (?=[a-z<][A-Za-z0-9.\[\]<>]*: )', message.replace(': [', ': ').rstrip(']')))
 
 
+def without_descriptions(value):
+    if isinstance(value, dict):
+        if len(value.get('allOf') or []) == 1 and set(value['allOf'][0]) == {'$ref'}:
+            value = {**{k: v for k, v in value.items() if k != 'allOf'}, **value['allOf'][0]}  # As it is where a description stands beside.
+        if 'x-kubernetes-group-version-kind' in value and len(value['x-kubernetes-group-version-kind']) > 1:
+            value = {k: v for k, v in value.items() if k != 'x-kubernetes-group-version-kind'}  # DeleteOptions of every version.
+        if isinstance(value.get('parameters'), list):
+            value = {**value, 'parameters': [p for p in value['parameters'] if p.get('name') != 'showManagedFields']}
+        if value.get('parameters') == []:
+            value = {k: v for k, v in value.items() if k != 'parameters'}
+        value = {k: v for k, v in value.items() if k not in ('fieldsV2', 'options') and ';mf=' not in k and ';drop=' not in k}  # Ours.
+        return {k: without_descriptions(v) for k, v in value.items() if k != 'description' or isinstance(v, dict) or v in ('about it', 'a thing')}
+    return [without_descriptions(v) for v in value] if isinstance(value, list) else value
+
+
 def comparable(answer):
     body = normal(answer['body'])
+    if isinstance(body, dict) and ('components' in body or 'definitions' in body):
+        body = without_descriptions(body)  # They differ, as docs/differences.md says.
     if isinstance(body, dict) and body.get('kind') == 'Status' and isinstance(body.get('message'), str):
         head, mark, lines = body['message'].partition('errors:\n')
         body['message'] = pieces(head) + sorted(lines.split('\n')) if mark else pieces(body['message'])
@@ -224,6 +272,8 @@ def main():
     parser.add_argument('--token', required=True)
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--stories', type=int, default=200)
+    parser.add_argument('--story', type=int, help='only this one of them, with every request and answer')
+    parser.add_argument('--mark', default='', help='an end for all names, to repeat a run on the same servers')
     parser.add_argument('--kind', help='only these kinds, separated by commas')
     parser.add_argument('--without', default='', help='not these kinds')
     parser.add_argument('--each', action='store_true', help='the kinds in turn')
@@ -234,11 +284,11 @@ def main():
     servers = [Server(args.ours, args.token), Server(args.theirs, args.token)]
     kinds = [k for k in load_kinds(servers[1]) if (not args.kind or k.name in args.kind.split(',')) and k.name not in args.without.split(',') and k.schema and 'get' in k.verbs]
     seen, told, requests_sent, kept = collections.Counter(), 0, 0, []
-    for number in range(args.stories):
+    for number in range(args.stories) if args.story is None else [args.story]:
         rng = random.Random('%d/%d' % (args.seed, number))
         kind = kinds[number % len(kinds)] if args.each else rng.choice(kinds)
         about = args.about or rng.choice(sorted(STORIES))
-        ns = 'c%d-%d' % (args.seed, number)
+        ns = 'c%d-%d%s' % (args.seed, number, args.mark)
         if kind.namespaced:
             create = {'method': 'POST', 'path': '/api/v1/namespaces', 'headers': JSON, 'body': {'metadata': {'name': ns}}}
             both(servers, [create, create])
@@ -272,6 +322,10 @@ def main():
                 continue
             ours, theirs = comparable(answers[0]), comparable(answers[1])
             found = list(differences(ours, theirs))
+            if args.story is not None:
+                print('%s %s %s' % (request['method'], request['path'], json.dumps(request.get('body'))))
+                for name, said in (('ours', answers[0]), ('theirs', answers[1])):
+                    print('  %-6s %d %s' % (name, said['code'], json.dumps(said['body'])))
             if found and request['method'] == 'GET' and 'watch=' not in request['path']:
                 time.sleep(0.3)  # What controllers inside write is there a little later.
                 answers = both(servers, pair)
@@ -287,7 +341,7 @@ def main():
             key = (kind.name, about if found[0][0] == '.code' else '', generic, str(found[0][2])[:40] if found[0][0] != '.code' else
                    str(ours['body'].get('message') if isinstance(ours['body'], dict) else '')[:60] +
                    str(theirs['body'].get('message') if isinstance(theirs['body'], dict) else '')[:60])
-            key = tuple(re.sub(r'c\d+-\d+(-x)?', 'N', str(k)) for k in key)
+            key = tuple(re.sub(r'c\d+-\d+' + args.mark + '(-x)?', 'N', str(k)) for k in key)
             seen[key] += 1
             if seen[key] == 1 and told < args.most:
                 told += 1
@@ -296,7 +350,7 @@ def main():
                     print('    %s' % request['headers'])
                 shown = json.dumps(request.get('body'))
                 print('    sent   ' + (shown if len(shown) < 1500 else shown[:1500] + ' ...'))
-                for path, one, other in found[:6]:
+                for path, one, other in found[:4]:
                     print('    at     ' + path)
                     print('    ours   ' + json.dumps(one)[:600])
                     print('    theirs ' + json.dumps(other)[:600])

@@ -40,7 +40,7 @@ pids+=($!)
 pids+=($!)
 "$holdfast" serve --data-dir "$dir/data" --listen "127.0.0.1:$ours" --controllers=none \
   --token-auth-file "$dir/tokens.csv" --disable-admission-plugins=ServiceAccount,Priority \
-  --service-cluster-ip-range 10.0.0.0/16 >"$dir/holdfast.log" 2>&1 &
+  --service-account-issuer https://kubernetes.default.svc --service-cluster-ip-range 10.0.0.0/16 >"$dir/holdfast.log" 2>&1 &
 pids+=($!)
 answers "https://127.0.0.1:$ours/readyz"
 answers "https://127.0.0.1:$theirs/readyz"
