@@ -20,7 +20,7 @@ LoopState::LoopState()
       now_(std::chrono::steady_clock::now()) {
   assert(epoll_fd_ >= 0 && wake_fd_ >= 0);
   epoll_event event{};
-  event.events = EPOLLIN;
+  event.events = EPOLLIN | EPOLLET;  // Each write is told once: nothing needs to read it.
   event.data.ptr = nullptr;
   epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, wake_fd_, &event);
   received.resize(kScratchBytes);
@@ -38,10 +38,10 @@ void LoopState::post(std::function<void()> work) {
   {
     std::lock_guard lock(mutex_);
     posted_.push_back(std::move(work));
-    wake = !std::exchange(woken_, true);
+    // A loop that is awake looks at posted work before it sleeps.
+    wake = asleep_ && asleep_.exchange(false);
   }
-  // The loop looks at posted work before it waits, so its own posts need no wake-up.
-  if (wake && thread.load(std::memory_order_relaxed) != std::this_thread::get_id()) {
+  if (wake) {
     const uint64_t one = 1;
     [[maybe_unused]] auto n = write(wake_fd_, &one, sizeof one);
   }
@@ -112,7 +112,6 @@ void LoopState::run_posted() {
   {
     std::lock_guard lock(mutex_);
     running_.swap(posted_);
-    woken_ = false;
   }
   for (auto& work : running_) work();
   running_.clear();
@@ -124,18 +123,18 @@ void LoopState::run() {
     int wait = wait_millis();
     if (wait != 0) {
       std::lock_guard lock(mutex_);
-      if (!posted_.empty()) wait = 0;
+      if (posted_.empty()) {
+        asleep_ = true;
+      } else {
+        wait = 0;
+      }
     }
     event_count_ = std::max(0, epoll_wait(epoll_fd_, events_.data(), static_cast<int>(events_.size()), wait));
+    asleep_ = false;
     now_ = std::chrono::steady_clock::now();
     for (int i = 0; i < event_count_; ++i) {
       auto* source = static_cast<EventSource*>(events_[i].data.ptr);
-      if (source == nullptr) {
-        uint64_t count = 0;
-        [[maybe_unused]] auto n = read(wake_fd_, &count, sizeof count);
-      } else if (events_[i].events != 0) {
-        source->on_events(events_[i].events);
-      }
+      if (source != nullptr && events_[i].events != 0) source->on_events(events_[i].events);
     }
     event_count_ = 0;
     run_timers();

@@ -97,9 +97,9 @@ struct LoopState {
   time_t date_second_ = 0;
   std::string date_;
 
-  std::mutex mutex_;  // Guards the three below.
+  std::mutex mutex_;  // Guards posted_.
   std::vector<std::function<void()>> posted_;
-  bool woken_ = false;
+  std::atomic<bool> asleep_{false};  // Set under the lock while nothing is posted: whoever posts then wakes the loop.
   std::vector<std::function<void()>> running_;  // Owned by the loop.
 };
 
