@@ -107,48 +107,70 @@ void start_stream(Call& call) {
   if (call.recording != nullptr && call.recording->on_stream) call.recording->on_stream(200);
 }
 
-// Where a webhook converts objects, that comes before they can be shown.
-Task<Result<Unit>> prepare_deliveries(Call& call, const std::vector<cache::Delivery>& deliveries) {
-  std::vector<cache::EntryRef> objects;
-  for (const cache::Delivery& delivery : deliveries) {
-    if (delivery.object()) objects.push_back(delivery.object());
-  }
-  co_return co_await prepare_to_show(call, objects);
-}
+// Of net::Response::write(), without the words: false when the watch is over.
+using Write = decltype(std::declval<net::Response&>().write({}));
+struct Sent : Write {
+  net::Response& response;
+  bool await_resume() const { return !response.closed(); }
+};
 
-// Hands one delivery to the peer, or breaks the stream off. Await what it returns: an error ends the watch.
-auto write_delivery(net::Response& response, const View& view, const cache::Delivery& delivery, const std::string& form,
-                    bool first_table) {
-  Result<store::Blob> bytes = first_table ? render_delivery(view, delivery, view.form_key(true), true)
-                                          : render_delivery(view, delivery, form, false);
-  if (!bytes) {
-    response.abort();
-    return response.write({});
-  }
-  const std::string_view text = **bytes;
-  return response.write(net::Bytes(text, std::move(*bytes)));
-}
+// What a delivery needs besides its watch.
+struct Sender {
+  explicit Sender(Call& call)
+      : response(call.response),
+        view(call.view),
+        form(call.view.form_key(false)),
+        columns_due(call.view.accepted.form == Form::Table) {}
 
-// Thousands of these may go on for one event, each with memory that has gone cold: the frame holds little, and what is
-// seldom needed stands elsewhere.
+  // co_await sender.send(delivery): takes it, waits while too much is queued for this peer.
+  Sent send(const cache::Delivery& delivery) {
+    const bool first_table = std::exchange(columns_due, false);
+    Result<store::Blob> bytes = first_table ? render_delivery(view, delivery, view.form_key(true), true)
+                                            : render_delivery(view, delivery, form, false);
+    if (!bytes) {
+      response.abort();
+      return {response.write({}), response};
+    }
+    const std::string_view text = **bytes;
+    return {response.write(net::Bytes(text, std::move(*bytes))), response};
+  }
+
+  net::Response& response;
+  const View& view;
+  const std::string form;
+  bool columns_due;  // A table's first event names them.
+};
+
+// Thousands of these may go on for one event, each with memory that has gone cold: the frame holds what that needs and
+// nothing else.
 Task<void> send_events(Call& call, cache::Watcher& watcher) {
-  net::Response& response = call.response;
-  const View& view = call.view;
+  Sender sender(call);
   Executor& executor = call.executor();
-  const std::string form = view.form_key(false);
-  const bool converts = call.served->object_rules->asks_to_convert();
-  bool columns_due = view.accepted.form == Form::Table;
   std::vector<cache::Delivery> deliveries;
   while (true) {
     co_await watcher.next(executor, deliveries);
     if (deliveries.empty()) break;
-    if (converts) {
-      Result<Unit> prepared = co_await prepare_deliveries(call, deliveries);
-      if (!prepared) co_return response.abort();
-    }
     for (const cache::Delivery& delivery : deliveries) {
-      Result<Unit> written = co_await write_delivery(response, view, delivery, form, std::exchange(columns_due, false));
-      if (!written) co_return;
+      if (!co_await sender.send(delivery)) co_return;
+    }
+  }
+}
+
+// Where a webhook converts objects, that comes before they can be shown.
+Task<void> send_converted_events(Call& call, cache::Watcher& watcher) {
+  Sender sender(call);
+  std::vector<cache::Delivery> deliveries;
+  while (true) {
+    co_await watcher.next(call.executor(), deliveries);
+    if (deliveries.empty()) break;
+    std::vector<cache::EntryRef> objects;
+    for (const cache::Delivery& delivery : deliveries) {
+      if (delivery.object()) objects.push_back(delivery.object());
+    }
+    Result<Unit> prepared = co_await prepare_to_show(call, objects);
+    if (!prepared) co_return call.response.abort();
+    for (const cache::Delivery& delivery : deliveries) {
+      if (!co_await sender.send(delivery)) co_return;
     }
   }
 }
@@ -192,7 +214,11 @@ Task<void> serve_watch(Call& call) {
   cache::Watcher following = std::move(*watcher);
   call.response.on_interrupt([&following](net::Interrupt) { following.cancel(); });
   const net::EventLoop::TimerId timer = call.request.loop().run_after(duration, [&following] { following.cancel(); });
-  co_await send_events(call, following);
+  if (call.served->object_rules->asks_to_convert()) {
+    co_await send_converted_events(call, following);
+  } else {
+    co_await send_events(call, following);
+  }
   call.request.loop().cancel(timer);
   call.response.end();
 }

@@ -433,7 +433,11 @@ void CacheState::dispatch(const std::shared_ptr<const Event>& event, Wakes& wake
   const auto offer = [&](std::string_view route) {
     const auto found = routes.find(route);
     if (found == routes.end()) return;
-    for (const auto& watcher : found->second) watcher->offer(event, true, batch, bodies, *codec, wakes);
+    const std::vector<std::shared_ptr<WatcherState>>& watchers = found->second;
+    for (size_t i = 0; i < watchers.size(); ++i) {
+      if (i + kFetchedAhead < watchers.size()) fetch_ahead(watchers[i + kFetchedAhead].get());
+      watchers[i]->offer(event, true, batch, bodies, *codec, wakes);
+    }
   };
   const Entry& entry = event->object ? *event->object : *event->previous;
   offer("");

@@ -24,7 +24,10 @@ void Wakes::run() {
   for (Resumption& resumption : resumptions_) {
     resumption.where->post([handles = std::move(resumption.handles)] {
       const SharedRenderings here;
-      for (const std::coroutine_handle<> handle : handles) handle.resume();
+      for (size_t i = 0; i < handles.size(); ++i) {
+        if (i + kFetchedAhead < handles.size()) fetch_ahead(handles[i + kFetchedAhead].address());
+        handles[i].resume();
+      }
     });
   }
   for (auto& callback : callbacks_) callback(true);
