@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "api/cbor_answer.h"
 #include "api/managed.h"
 #include "api/object_codec.h"
 #include "api/storage.h"
@@ -13,6 +14,12 @@ namespace holdfast::api {
 namespace {
 
 using ownership::ManagedEntry;
+
+void append_cbor_answer(const types::Type* type, const Value& tree, std::string& out) {
+  codec::Sink sink(out);
+  sink.put(codec::kCborSelfDescribed);
+  append_cbor(type, tree, sink);
+}
 
 // What identifies an object stays whatever is asked to be dropped.
 bool identifies(std::string_view path) {
@@ -193,7 +200,7 @@ Result<std::string> encode_answer(const Value& tree, const types::Type* type, Fo
       return out;
     }
     case Format::Cbor:
-      codec::encode_cbor(tree, out);
+      append_cbor_answer(type, tree, out);
       return out;
     case Format::Protobuf: {
       assert(type != nullptr);
@@ -251,6 +258,9 @@ Result<std::string> render_tree(const View& view, Arena& arena, const Value& tre
       shown = table_of(arena, view, tree);
       break;
   }
+  // A Table, and an object of a custom kind, has no bytes.
+  const bool plain = view.accepted.form == Form::Table || view.served->custom;
+  if (view.accepted.format == Format::Cbor && plain) shown_type = nullptr;
   return encode_answer(shown, shown_type, view.accepted.format, view.accepted.pretty);
 }
 
@@ -502,7 +512,10 @@ Result<Unit> ListRenderer::item(const cache::Entry& entry, std::string& out) {
       std::string json;
       Result<Unit> appended = json_item(entry, json);
       if (!appended) return appended;
-      if (view_.accepted.format == Format::Cbor) {
+      const bool cbor = view_.accepted.format == Format::Cbor;
+      const types::Type& type = *view_.served->resource->type;
+      const bool bytes = cbor && view_.accepted.form == Form::Object && !view_.served->custom && holds_bytes(type);
+      if (cbor && !bytes) {
         codec::Sink sink(out);
         codec::write_json_as_cbor(json, sink);
         return Unit{};
@@ -510,6 +523,11 @@ Result<Unit> ListRenderer::item(const cache::Entry& entry, std::string& out) {
       Arena arena;
       Result<Value> tree = codec::decode_json(arena, json);
       if (!tree) return tree.take_error();
+      if (bytes) {
+        codec::Sink sink(out);
+        append_cbor(&type, *tree, sink);
+        return Unit{};
+      }
       return codec::encode_yaml(Value::list(std::span(&*tree, 1)), out);
     }
   }
