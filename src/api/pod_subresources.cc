@@ -21,6 +21,16 @@ Value success_status(Arena& arena, int code) {
 }
 
 Task<Result<NextObject>> bind_live(Call& call, Value binding, const LiveObject* live) {
+  const std::string_view wanted = binding.text_at("metadata", "resourceVersion");
+  const std::string_view there = live == nullptr ? "" : live->object.text_at("metadata", "resourceVersion");
+  if (!wanted.empty() && live != nullptr && wanted != there) {
+    const std::string key = call.storage().key(call.storage().short_key(call.ns(), call.info.name));
+    co_return conflict(call.group_resource(), call.info.name,
+                       "StorageError: invalid object, Code: 4, Key: " + key +
+                           ", ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: ResourceVersion in "
+                           "precondition: " +
+                           std::string(wanted) + ", ResourceVersion in object meta: " + std::string(there));
+  }
   kinds::Context context = context_of(call);
   Draft draft(call.arena, live->object);
   Result<Unit> bound = kinds::bind_pod(context, draft.root(), binding);

@@ -65,6 +65,7 @@ Task<Result<Unit>> bind_token(Call& call, const Value& reference, tokens::Claims
   if (plural.empty()) {
     co_return bad_request("cannot bind token to object of type " + shown_kind(api_version, kind));
   }
+  if (name.empty()) co_return bad_request("Name parameter required.");
   Result<std::optional<Value>> read =
       co_await read_object(call, plural, plural == "nodes" ? std::string_view() : call.ns(), name);
   if (!read) co_return read.take_error();

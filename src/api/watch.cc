@@ -156,6 +156,12 @@ Task<void> send_events(Call& call, cache::Watcher& watcher) {
   }
 }
 
+// Who asked for a list cannot be sent an event: the stream ends with the first, as that of Kubernetes does.
+Task<void> wait_for_event(Call& call, cache::Watcher& watcher) {
+  std::vector<cache::Delivery> deliveries;
+  co_await watcher.next(call.executor(), deliveries);
+}
+
 // Where a webhook converts objects, that comes before they can be shown.
 Task<void> send_converted_events(Call& call, cache::Watcher& watcher) {
   Sender sender(call);
@@ -214,7 +220,9 @@ Task<void> serve_watch(Call& call) {
   cache::Watcher following = std::move(*watcher);
   call.response.on_interrupt([&following](net::Interrupt) { following.cancel(); });
   const net::EventLoop::TimerId timer = call.request.loop().run_after(duration, [&following] { following.cancel(); });
-  if (call.served->object_rules->asks_to_convert()) {
+  if (call.view.accepted.form == Form::PartialMetadataList) {
+    co_await wait_for_event(call, following);
+  } else if (call.served->object_rules->asks_to_convert()) {
     co_await send_converted_events(call, following);
   } else {
     co_await send_events(call, following);

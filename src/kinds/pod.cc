@@ -455,7 +455,7 @@ void validate_resize(Context& context, const Value& next, const Value& old, Fiel
   }
   restore(draft.root(), before, "resources");
   const Value result = draft.value();
-  if (errors.empty() && !semantic_equal(spec_type(), &result, &before)) {
+  if (!semantic_equal(spec_type(), &result, &before)) {
     errors.forbidden(at, "only cpu and memory resources are mutable");
   }
 }

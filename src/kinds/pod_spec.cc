@@ -148,6 +148,14 @@ void validate_names(const Value& spec, const Path& at, FieldErrors& errors) {
     if (is_true(spec, "hostNetwork")) errors.forbidden(at.child("hostNetwork"), "when `hostUsers` is false");
     if (is_true(spec, "hostPID")) errors.forbidden(at.child("HostPID"), "when `hostUsers` is false");
     if (is_true(spec, "hostIPC")) errors.forbidden(at.child("HostIPC"), "when `hostUsers` is false");
+    for (const std::string_view list : {"initContainers", "containers", "ephemeralContainers"}) {
+      const std::span<const Value> containers = spec.items_at(list);
+      for (size_t i = 0; i < containers.size(); ++i) {
+        if (containers[i].items_at("volumeDevices").empty()) continue;
+        const Path here = at.item(list, i);
+        errors.forbidden(here.child("volumeDevices"), "when `hostUsers` is false");
+      }
+    }
   }
   if (is_set(spec, "hostnameOverride")) {
     const Path here = at.child("hostnameOverride");

@@ -120,6 +120,12 @@ struct Builder {
     return std::find(resource.verbs.begin(), resource.verbs.end(), verb) != resource.verbs.end();
   }
 
+  // Built-in kinds are read in whatever a server knows.
+  std::vector<std::string> body_media() const {
+    if (custom) return {"application/json", "application/yaml"};
+    return {"*/*"};
+  }
+
   Operation start(std::string method, std::string operation_id, std::string action, KindName kind,
                   std::string description) const {
     Operation op;
@@ -130,7 +136,7 @@ struct Builder {
     op.kind = std::move(kind);
     op.description = std::move(description);
     op.parameters = {kPretty};
-    op.consumes = {"*/*"};
+    op.consumes = body_media();
     op.produces = object_media(source, custom, false);
     return op;
   }
@@ -168,7 +174,7 @@ struct Builder {
     Operation op = start("put", id("replace", tail), "put", kind, "Replaces " + what + ".");
     append(op.parameters, write_parameters());
     op.body = schema;
-    op.body_media = {"*/*"};
+    op.body_media = body_media();
     op.body_required = true;
     op.responses = {{200, schema}, {201, schema}, {401, {}}};
     add(path, std::move(op), true);
@@ -182,7 +188,7 @@ struct Builder {
     op.body_media = op.consumes = patch_media();
     op.body_required = true;
     op.responses = {{200, schema}};
-    op.responses.push_back({201, schema});
+    if (!custom) op.responses.push_back({201, schema});
     op.responses.push_back({401, {}});
     add(path, std::move(op), true);
   }
@@ -191,7 +197,7 @@ struct Builder {
     Operation op = start("post", id("create", tail), "post", kind, "Creates " + what + ".");
     append(op.parameters, write_parameters());
     op.body = schema;
-    op.body_media = {"*/*"};
+    op.body_media = body_media();
     op.body_required = true;
     op.responses = {{200, schema}, {201, schema}, {202, schema}, {401, {}}};
     add(path, std::move(op), named);
@@ -222,7 +228,7 @@ struct Builder {
         append(op.parameters, delete_parameters());
         std::erase_if(list, [](const Parameter& p) { return p.name == "watch" || p.name == "allowWatchBookmarks"; });
         op.body = {std::string(kMeta) + "DeleteOptions"};
-        op.body_media = {"*/*"};
+        op.body_media = body_media();
       }
       append(op.parameters, list);
       op.responses = {{200, {std::string(kMeta) + "Status"}}, {401, {}}};
@@ -238,7 +244,7 @@ struct Builder {
       Operation op = start("delete", id("delete", tail), "delete", own_kind(), "Deletes " + what + ".");
       append(op.parameters, delete_parameters());
       op.body = {std::string(kMeta) + "DeleteOptions"};
-      op.body_media = {"*/*"};
+      op.body_media = body_media();
       // Kinds that stay for a while, or answer with themselves, describe their own schema.
       const SchemaRef answer = returns_itself() ? own_schema() : SchemaRef{std::string(kMeta) + "Status"};
       op.responses = {{200, answer}, {202, answer}, {401, {}}};

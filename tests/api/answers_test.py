@@ -98,6 +98,12 @@ ROWS = [
          ['[{"IP":"1.2.3.4"},{"IP":"1.2.3.5"}]: may specify no more than one IP for each IP family'])]),
     ("a POST to bindings has no say in the uid", [
         ("POST", "/api/v1/namespaces/default/bindings", {"metadata": {"name": "p", "uid": "x"}, "target": {"name": "n"}}, JSON, 201, [])]),
+    ("a binding is of the pod as it was seen", [
+        ("POST", PODS, {"metadata": {"name": "q"}, "spec": {"containers": [{"name": "a", "image": "i"}]}}, JSON, 201, []),
+        ("POST", f"{PODS}/q/binding", {"metadata": {"name": "q", "resourceVersion": "1"}, "target": {"name": "n"}}, JSON, 409, ["ResourceVersion in precondition: 1"])]),
+    ("devices of a pod with users of its own", [
+        ("POST", PODS, {"metadata": {"name": "u"}, "spec": {"hostUsers": False, "containers": [{"name": "a", "image": "i", "volumeDevices": [{"name": "v", "devicePath": "/d"}]}]}}, JSON, 422,
+         ["spec.containers[0].volumeDevices: Forbidden: when `hostUsers` is false"])]),
     ("networks of a node are a pair of both families", [
         ("POST", NODES, {"metadata": {"name": "n"}, "spec": {"podCIDRs": ["10.0.0.0/24", "x"]}}, JSON, 422,
          ["failed to check with dual stack with error:invalid CIDR[1]: <nil> (invalid CIDR address: x)", "may specify no more than one CIDR for each IP family"])]),
@@ -142,6 +148,13 @@ def rows_get_their_answers(server):
                 check((text.removeprefix("!") in where) != text.startswith("!"), f"{sentence}: {method} {path}: {text!r} in {where}")
 
 
+def bytes_are_bytes_in_cbor(server):
+    assert send(server, "POST", "/api/v1/namespaces/default/secrets", {"metadata": {"name": "s"}, "data": {"k": "YWJj"}})[0] == 201
+    for path in ("/api/v1/namespaces/default/secrets/s", "/api/v1/namespaces/default/secrets"):
+        _, data = send(server, "GET", path, accept="application/cbor")
+        check(b"\x41k\xd6\x43abc" in data, f"{path}: a tag that says base64, and the bytes: {data!r}")
+
+
 def a_custom_kind_is_published_as_its_schema_reads(server):
     spec = {"type": "object", "properties": {
         "either": {"x-kubernetes-int-or-string": True}, "color": {"type": "string"},
@@ -167,5 +180,5 @@ if __name__ == "__main__":
     with Server(sys.argv[1]) as server:
         run_parts(server, [a_patch_cannot_make_an_object_another_kind, options_of_lists_are_refused_in_order,
                            an_address_has_an_object_while_a_service_holds_it, deleting_a_job_warns_about_its_pods,
-                           rows_get_their_answers, a_custom_kind_is_published_as_its_schema_reads])
+                           rows_get_their_answers, bytes_are_bytes_in_cbor, a_custom_kind_is_published_as_its_schema_reads])
     finish()

@@ -116,6 +116,7 @@ def text(value):
     value = re.sub(r'(resourceVersion|ResourceVersion)(\W+)\d+', r'\1\2<rv>', value)
     value = re.sub(r'in scheme (\\*")[^"\\]*', r'in scheme \1', value)
     value = re.sub(r'(Too large resource version: \d+, current: )\d+', r'\1<rv>', value)
+    value = re.sub(r'in object meta: \d+', 'in object meta: <rv>', value)
     value = re.sub(r'in record \(\d+\)', 'in record (<rv>)', value)
     value = re.sub(r'eyJ2Ijoi[\w-]{20,}', '<continue>', value)
     value = re.sub(r'eyJhbGci[\w.-]+', '<token>', value)
