@@ -9,10 +9,25 @@
 #include "base/gates.h"
 #include "base/hash.h"
 #include "base/recycle.h"
+#include "base/same_text.h"
 #include "base/task.h"
 
 namespace holdfast {
 namespace {
+
+TEST(SameText, SeesEveryByteOfTextsOfEveryLength) {
+  for (size_t size = 0; size < 40; ++size) {
+    const std::string text(size, 'x');
+    EXPECT_TRUE(same_text(text, std::string(size, 'x')));
+    EXPECT_FALSE(same_text(text, text + 'x'));
+    for (size_t at = 0; at < size; ++at) {
+      std::string other = text;
+      other[at] = 'y';
+      EXPECT_FALSE(same_text(text, other)) << size << " " << at;
+    }
+  }
+  EXPECT_TRUE(same_text({}, ""));
+}
 
 TEST(ArenaTest, PiecesAreAlignedAndDoNotOverlap) {
   Arena arena(64);

@@ -7,12 +7,14 @@
 #include <cstring>
 
 #include "base/hash.h"
+#include "base/same_text.h"
 #include "base/text.h"
 
 namespace holdfast::ownership {
 namespace {
 
 inline int compare_text(std::string_view a, std::string_view b) {
+  if (same_text(a, b)) return 0;  // Sets that are compared mostly have the same members.
   const size_t shared = std::min(a.size(), b.size());
   if (a.data() != b.data() && shared != 0) {
     // The first bytes differ in most comparisons: memcmp is a call that this spares.

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "base/arena.h"
+#include "base/same_text.h"
 #include "types/types.h"
 #include "value/value.h"
 
@@ -58,7 +59,7 @@ struct MergeType {
     const size_t mask = slots.size() - 1;
     for (size_t at = field_hash(name) & mask; slots[at] != 0; at = (at + 1) & mask) {
       const MergeField& field = fields[slots[at] - 1u];
-      if (field.name == name) return &field;
+      if (same_text(field.name, name)) return &field;
     }
     return nullptr;
   }

@@ -83,7 +83,7 @@ class ItemIndex {
 // The member with this key; the one at `hint` is looked at first.
 inline const Value* find_near(const Value& map, std::string_view key, size_t hint) {
   const std::span<const Member> members = map.members();
-  if (hint < members.size() && members[hint].key == key) return &members[hint].value;
+  if (hint < members.size() && same_text(members[hint].key, key)) return &members[hint].value;
   return map.find(key);
 }
 

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "base/hash.h"
+#include "base/same_text.h"
 
 namespace holdfast {
 namespace {
@@ -43,6 +44,17 @@ const uint32_t* build_index(Arena& arena, std::span<const Member> members, uint3
     index[slot] = i + 1;
   }
   return index;
+}
+
+// Apart from find(), which then calls nothing.
+[[gnu::noinline]] const Value* find_indexed(const Member* members, std::string_view key) {
+  const Header& header = header_of(members);
+  uint32_t slot = static_cast<uint32_t>(hash_bytes(key)) & header.index_mask;
+  for (; header.index[slot] != 0; slot = (slot + 1) & header.index_mask) {
+    const Member& member = members[header.index[slot] - 1];
+    if (same_text(member.key, key)) return &member.value;
+  }
+  return nullptr;
 }
 
 std::atomic<uint64_t> next_draft_id{1};
@@ -82,29 +94,9 @@ Value Value::map(Arena& arena, std::span<const Member> members) {
 
 const Value* Value::find(std::string_view key) const {
   if (kind_ != Kind::Map) return nullptr;
-  if (flags_ & kHasHeader) {
-    const Header& header = header_of(members_);
-    if (header.index != nullptr) {
-      uint32_t slot = static_cast<uint32_t>(hash_bytes(key)) & header.index_mask;
-      for (; header.index[slot] != 0; slot = (slot + 1) & header.index_mask) {
-        const Member& member = members_[header.index[slot] - 1];
-        if (member.key == key) return &member.value;
-      }
-      return nullptr;
-    }
-  }
-  if (key.empty()) {
-    for (uint32_t i = 0; i < count_; ++i) {
-      if (members_[i].key.empty()) return &members_[i].value;
-    }
-    return nullptr;
-  }
-  // Names of the same length mostly differ in their last letter: most comparisons end without a call.
-  const char last = key.back();
-  for (uint32_t i = 0; i < count_; ++i) {
-    const std::string_view other = members_[i].key;
-    if (other.size() != key.size() || other.back() != last) continue;
-    if (std::memcmp(other.data(), key.data(), key.size()) == 0) return &members_[i].value;
+  if ((flags_ & kHasHeader) && header_of(members_).index != nullptr) return find_indexed(members_, key);
+  for (const Member *member = members_, *end = members_ + count_; member != end; ++member) {
+    if (same_text(member->key, key)) return &member->value;
   }
   return nullptr;
 }
@@ -140,7 +132,7 @@ bool equal(const Value& a, const Value& b, Numbers numbers) {
       for (uint32_t i = 0; i < a.count(); ++i) {
         const Member& member = a.members()[i];
         // Objects of one type mostly list their members in one order.
-        const Value* match = other[i].key == member.key ? &other[i].value : b.find(member.key);
+        const Value* match = same_text(other[i].key, member.key) ? &other[i].value : b.find(member.key);
         if (match == nullptr || !equal(member.value, *match, numbers)) return false;
       }
       return true;
@@ -209,7 +201,7 @@ Value ListBuilder::build() {
 
 void MapBuilder::set(std::string_view key, Value value) {
   for (Member& member : members_) {
-    if (member.key == key) {
+    if (same_text(member.key, key)) {
       member.value = value;
       return;
     }
@@ -219,7 +211,7 @@ void MapBuilder::set(std::string_view key, Value value) {
 
 const Value* MapBuilder::find(std::string_view key) const {
   for (const Member& member : members_) {
-    if (member.key == key) return &member.value;
+    if (same_text(member.key, key)) return &member.value;
   }
   return nullptr;
 }
@@ -231,11 +223,16 @@ Value MapBuilder::build() {
 }
 
 Value with_member(Arena& arena, const Value& map, std::string_view key, Value value) {
+  if (map.count() + 1 < kIndexedFrom) {
+    Draft draft(arena, map.is_map() ? map : Value::empty_map());
+    draft.root().set(key, value);
+    return draft.value();
+  }
   MapBuilder result(arena);
   bool replaced = false;
   if (map.is_map()) {
     for (const Member& member : map.members()) {
-      const bool here = member.key == key;
+      const bool here = same_text(member.key, key);
       result.add(member.key, here ? value : member.value);
       replaced |= here;
     }
@@ -328,7 +325,7 @@ Draft::Node Draft::Node::existing(std::string_view key) {
 void Draft::Node::set(std::string_view key, Value value) {
   if (slot_->is_null()) *slot_ = Value::empty_map();
   for (uint32_t i = 0; i < slot_->count_; ++i) {
-    if (slot_->members_[i].key == key) {
+    if (same_text(slot_->members_[i].key, key)) {
       draft_->own_members(*slot_, slot_->count_)[i].value = value;
       return;
     }
