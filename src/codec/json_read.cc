@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <limits>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -9,8 +8,7 @@
 #include "base/text.h"
 #include "codec/codec.h"
 #include "codec/json_error.h"
-#include "codec/json_parse.h"
-#include "codec/repeated.h"
+#include "codec/json_tree.h"
 
 namespace holdfast::codec {
 namespace {
@@ -80,132 +78,6 @@ char* unescape_to(std::string_view raw, char* to) {
     }
   }
   return to;
-}
-
-class TreeHandler {
- public:
-  TreeHandler(Arena& arena, const JsonOptions& options) : arena_(arena), options_(options) {
-    members_.reserve(64);
-    items_.reserve(64);
-    frames_.reserve(32);
-  }
-
-  JsonTake key(const JsonText& text) {
-    const std::string_view key = text.escaped || !text.ascii ? unescape_json(text, arena_) : text.raw;
-    members_.push_back({key, Value()});
-    if (options_.raw == nullptr) return JsonTake::Value;
-    Frame& frame = frames_.back();
-    frame.below = options_.raw->child(frame.path, key);
-    return options_.raw->ends_at(frame.below) ? JsonTake::Raw : JsonTake::Value;
-  }
-  void string(const JsonText& text) {
-    add(Value::string(text.escaped || !text.ascii ? unescape_json(text, arena_) : text.raw));
-  }
-  void integer(int64_t number, std::string_view) { add(Value::integer(number)); }
-  bool number(std::string_view text) {
-    const std::optional<double> parsed = parse_float(text);
-    if (!parsed && !options_.keep_huge_numbers) {
-      out_of_range_ = text;
-      return false;
-    }
-    add(Value::number(parsed ? *parsed : std::numeric_limits<double>::infinity() * (text[0] == '-' ? -1 : 1)));
-    return true;
-  }
-  void boolean(bool b) { add(Value::boolean(b)); }
-  void null() { add(Value::null()); }
-  void raw(std::string_view json) { add(Value::raw(json)); }
-
-  void begin_map() {
-    frames_.push_back({static_cast<uint32_t>(members_.size()), true, path_below(), FieldPaths::kNone});
-  }
-  void end_map() {
-    const size_t start = frames_.back().start;
-    frames_.pop_back();
-    const std::span<const Member> all(members_.data() + start, members_.size() - start);
-    if (all.size() > 1 && first_repeated(all, scratch_) != kNoneRepeated) [[unlikely]]
-      merge_repeated(start);
-    const std::span<const Member> members(members_.data() + start, members_.size() - start);
-    const Value map = members.empty() ? Value::empty_map() : Value::map(arena_, members);
-    members_.resize(start);
-    add(map);
-  }
-  void begin_list() { frames_.push_back({static_cast<uint32_t>(items_.size()), false, path_below(), path_below()}); }
-  void end_list() {
-    const size_t start = frames_.back().start;
-    frames_.pop_back();
-    const std::span<const Value> items(items_.data() + start, items_.size() - start);
-    const Value list = Value::list(arena_.copy(items));
-    items_.resize(start);
-    add(list);
-  }
-
-  Value root() const { return root_; }
-  bool saw_repeated() const { return saw_repeated_; }
-  std::string_view out_of_range() const { return out_of_range_; }
-
- private:
-  struct Frame {
-    uint32_t start;  // First member or item of the container on its stack.
-    bool map;
-    FieldPaths::Node path;   // Where the container itself stands among the raw paths,
-    FieldPaths::Node below;  // and where the value being read now does.
-  };
-
-  FieldPaths::Node path_below() const { return frames_.empty() ? FieldPaths::kRoot : frames_.back().below; }
-
-  void add(Value value) {
-    if (frames_.empty()) {
-      root_ = value;
-    } else if (frames_.back().map) {
-      members_.back().value = value;
-    } else {
-      items_.push_back(value);
-    }
-  }
-
-  // Of members with one key the last value stays, in the first one's place.
-  void merge_repeated(size_t start);
-  Value united(const Value& earlier, const Value& later);
-
-  Arena& arena_;
-  const JsonOptions& options_;
-  std::vector<Member> members_;  // Of all open maps, innermost last.
-  std::vector<Value> items_;     // Of all open lists.
-  std::vector<Frame> frames_;
-  std::vector<uint32_t> scratch_;
-  Value root_;
-  std::string_view out_of_range_;
-  bool saw_repeated_ = false;
-};
-
-Value TreeHandler::united(const Value& earlier, const Value& later) {
-  Value both = earlier;
-  for (const Member& member : later.members()) {
-    const Value* before = both.find(member.key);
-    const bool nested = before != nullptr && before->is_map() && member.value.is_map();
-    both = with_member(arena_, both, member.key, nested ? united(*before, member.value) : member.value);
-  }
-  return both;
-}
-
-void TreeHandler::merge_repeated(size_t start) {
-  saw_repeated_ = true;
-  struct Hash {
-    size_t operator()(std::string_view key) const { return hash_bytes(key); }
-  };
-  std::unordered_map<std::string_view, size_t, Hash> first;
-  size_t kept = start;
-  for (size_t i = start; i < members_.size(); ++i) {
-    const auto [at, fresh] = first.try_emplace(members_[i].key, kept);
-    if (fresh) {
-      members_[kept++] = members_[i];
-    } else {
-      Value& earlier = members_[at->second].value;
-      const Value& later = members_[i].value;
-      earlier = options_.unite_repeated_maps && earlier.is_map() && later.is_map() ? united(earlier, later) : later;
-    }
-  }
-  members_.resize(kept);
 }
 
 // Walks valid JSON again to name the keys given twice, in the order in which Kubernetes meets them.
@@ -340,6 +212,36 @@ class TextAt : public JsonIgnore {
 
 }  // namespace
 
+Value JsonTree::united(const Value& earlier, const Value& later) {
+  Value both = earlier;
+  for (const Member& member : later.members()) {
+    const Value* before = both.find(member.key);
+    const bool nested = before != nullptr && before->is_map() && member.value.is_map();
+    both = with_member(arena_, both, member.key, nested ? united(*before, member.value) : member.value);
+  }
+  return both;
+}
+
+void JsonTree::merge_repeated(size_t start) {
+  saw_repeated_ = true;
+  struct Hash {
+    size_t operator()(std::string_view key) const { return hash_bytes(key); }
+  };
+  std::unordered_map<std::string_view, size_t, Hash> first;
+  size_t kept = start;
+  for (size_t i = start; i < members_.size(); ++i) {
+    const auto [at, fresh] = first.try_emplace(members_[i].key, kept);
+    if (fresh) {
+      members_[kept++] = members_[i];
+    } else {
+      Value& earlier = members_[at->second].value;
+      const Value& later = members_[i].value;
+      earlier = options_.unite_repeated_maps && earlier.is_map() && later.is_map() ? united(earlier, later) : later;
+    }
+  }
+  members_.resize(kept);
+}
+
 std::string_view unescape_json(const JsonText& text, Arena& arena) {
   if (!text.ascii && !is_valid_utf8(text.raw)) {
     // Escapes are ASCII, so replacing first and decoding then gives what decoding rune by rune would.
@@ -365,7 +267,7 @@ std::string_view unescape_json(const JsonText& text, std::string& scratch) {
 
 Result<Value> decode_json(Arena& arena, std::string_view source, const JsonOptions& options) {
   if (source.size() > UINT32_MAX) return refuse(options, {"JSON of more than 4 GiB", 0});
-  TreeHandler handler(arena, options);
+  JsonTree handler(arena, options);
   JsonParser parser(source, handler);
   if (!parser.parse_document()) {
     JsonError error = find_json_error(source);

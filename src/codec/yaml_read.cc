@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "codec/codec.h"
-#include "codec/json_parse.h"
+#include "codec/json_tree.h"
 #include "codec/repeated.h"
 #include "codec/yaml_nodes.h"
 #include "codec/yaml_scalar.h"
@@ -518,10 +518,8 @@ bool has_plain_runes(std::string_view text) {
   return true;
 }
 
-// Watches for what YAML reads differently from JSON; where nothing of that kind stands, the JSON reader's tree is the
-// YAML reader's.
-bool is_plain_json(std::string_view source) {
-  if (source.empty() || source[0] != '{') return false;
+// Whether YAML takes all of these characters, and takes them as JSON does.
+bool has_plain_text(std::string_view source) {
   // DEL is refused; tabs do not indent.
   unsigned odd = 0;
   unsigned bits = 0;
@@ -529,85 +527,77 @@ bool is_plain_json(std::string_view source) {
     odd |= static_cast<unsigned>(c == 0x7f) | static_cast<unsigned>(c == '\t') | static_cast<unsigned>(c == '\r');
     bits |= static_cast<unsigned char>(c);
   }
-  const bool ascii = bits < 0x80;
-  if (odd != 0 || (!ascii && !has_plain_runes(source))) return false;
-  for (size_t at = source.find('"'); at != std::string_view::npos; at = source.find('"', at)) {
-    const size_t start = at++;
-    for (; at < source.size() && source[at] != '"'; ++at) {
-      if (source[at] != '\\') continue;
-      ++at;
-      // An escaped slash and surrogates are errors in YAML.
-      if (at + 2 >= source.size() || source[at] == '/') return false;
-      if (source[at] == 'u' && (source[at + 1] | 0x20) == 'd' && source[at + 2] > '7') return false;
-    }
-    if (at >= source.size()) return false;
-    const size_t length = ++at - start;
+  return odd == 0 && (bits < 0x80 || has_plain_runes(source));
+}
+
+// Builds of JSON the tree that YAML's reader would build: maps sorted by key, integral floats as integers. Watches for
+// what YAML reads differently, or not at all; where nothing of that kind stands, the tree is the YAML reader's.
+class JsonAsYaml : public JsonTree {
+ public:
+  using JsonTree::JsonTree;
+
+  JsonTake key(const JsonText& text) {
     // A key's colon must stand on its line, not too far away.
-    while (at < source.size() && is_json_space(source[at])) ++at;
     constexpr size_t kLongestKey = 1000;
-    if (at < source.size() && source[at] == ':' && at - start > std::min(length, kLongestKey)) return false;
+    const char* const after = text.raw.data() + text.raw.size() + 1;
+    if (*after != ':' || text.raw.size() + 2 > kLongestKey) differs_ = true;
+    check_escapes(text);
+    return JsonTree::key(text);
   }
-  return true;
-}
-
-// As deep as a plain recursion may go on any thread's stack; deeper JSON takes the way of all YAML.
-constexpr size_t kShallow = 500;
-
-bool by_key(const Member& a, const Member& b) { return a.key < b.key; }
-
-enum class JsonTree : uint8_t { AsIs, Changes, TooDeep };
-
-// Whether YAML would give the tree otherwise: maps sorted, integral floats as integers.
-JsonTree compare_with_yaml(const Value& value, size_t depth) {
-  if (value.is_double()) return JsonTree::Changes;
-  if (!value.is_list() && !value.is_map()) return JsonTree::AsIs;
-  if (depth > kShallow) return JsonTree::TooDeep;
-  JsonTree result = JsonTree::AsIs;
-  const auto visit = [&](const Value& child) {
-    if (result != JsonTree::TooDeep) result = std::max(result, compare_with_yaml(child, depth + 1));
-  };
-  if (value.is_list()) {
-    for (const Value& item : value.items()) visit(item);
-    return result;
+  void string(const JsonText& text) {
+    check_escapes(text);
+    JsonTree::string(text);
   }
-  const std::span<const Member> members = value.members();
-  if (!std::is_sorted(members.begin(), members.end(), by_key)) result = JsonTree::Changes;
-  for (const Member& member : members) visit(member.value);
-  return result;
-}
+  bool number(std::string_view text) {
+    const std::optional<double> parsed = parse_float(text);
+    if (!parsed) return false;
+    add(after_json(*parsed));
+    return true;
+  }
+  void begin_map() {
+    JsonTree::begin_map();
+    check_depth();
+  }
+  void begin_list() {
+    JsonTree::begin_list();
+    check_depth();
+  }
+  void end_map() {
+    const std::span<Member> members = open_members();
+    std::sort(members.begin(), members.end(), [](const Member& a, const Member& b) { return a.key < b.key; });
+    const auto same_key = [](const Member& a, const Member& b) { return a.key == b.key; };
+    if (std::adjacent_find(members.begin(), members.end(), same_key) != members.end()) differs_ = true;
+    close_map();
+  }
 
-Value as_from_yaml(Arena& arena, const Value& value) {
-  switch (value.kind()) {
-    case Value::Kind::Double:
-      return after_json(value.as_double());
-    case Value::Kind::List: {
-      const std::span<Value> items = arena.copy(value.items());
-      for (Value& item : items) item = as_from_yaml(arena, item);
-      return Value::list(items);
+  bool differs() const { return differs_; }
+
+ private:
+  // An escaped slash and surrogates are errors in YAML.
+  void check_escapes(const JsonText& text) {
+    if (!text.escaped) return;
+    for (size_t at = text.raw.find('\\'); at != std::string_view::npos; at = text.raw.find('\\', at + 2)) {
+      const char* const escape = text.raw.data() + at + 1;
+      if (escape[0] == '/' || (escape[0] == 'u' && (escape[1] | 0x20) == 'd' && escape[2] > '7')) differs_ = true;
     }
-    case Value::Kind::Map: {
-      std::vector<Member> members(value.members().begin(), value.members().end());
-      for (Member& member : members) member.value = as_from_yaml(arena, member.value);
-      std::sort(members.begin(), members.end(), by_key);
-      return Value::map(arena, members);
-    }
-    default:
-      return value;
   }
-}
+  // Deeper JSON takes the way of all YAML, which knows how deep it may go.
+  void check_depth() {
+    constexpr size_t kShallow = 500;
+    if (depth() > kShallow) differs_ = true;
+  }
+
+  bool differs_ = false;
+};
 
 }  // namespace
 
 Result<Value> decode_yaml(Arena& arena, std::string_view source, const YamlOptions& options) {
   if (source.size() > UINT32_MAX) return bad_request("YAML of more than 4 GiB");
-  if (is_plain_json(source)) {
-    std::vector<std::string> repeated;
-    const Result<Value> json = decode_json(arena, source, {.duplicates = &repeated});
-    if (json && repeated.empty()) {
-      const JsonTree tree = compare_with_yaml(*json, 0);
-      if (tree == JsonTree::AsIs) return *json;
-      if (tree == JsonTree::Changes) return as_from_yaml(arena, *json);
-    }
+  if (source.starts_with('{') && has_plain_text(source)) {
+    const JsonOptions plain;
+    JsonAsYaml tree(arena, plain);
+    if (JsonParser(source, tree).parse_document() && !tree.differs()) return tree.root();
   }
   const YamlParse parsed = parse_yaml_nodes(arena, source);
   if (parsed.problem) return bad_request("yaml: " + *parsed.problem);
