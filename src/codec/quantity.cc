@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "base/same_text.h"
 namespace holdfast::codec {
 namespace {
 
@@ -41,7 +42,7 @@ std::string_view trim_space(std::string_view text) {
 // --- decimal digits, most significant first ---
 
 void strip_leading_zeros(std::string& digits) {
-  digits.erase(0, std::min(digits.find_first_not_of('0'), digits.size()));
+  if (digits.starts_with('0')) digits.erase(0, std::min(digits.find_first_not_of('0'), digits.size()));
 }
 
 void multiply(std::string& digits, uint32_t factor) {
@@ -190,13 +191,13 @@ struct Scale {
 
 bool interpret(std::string_view suffix, Scale& scale) {
   for (const Suffix& s : kDecimal) {
-    if (s.text == suffix) {
+    if (same_text(s.text, suffix)) {
       scale = {Format::DecimalSI, s.exponent};
       return true;
     }
   }
   for (const Suffix& s : kBinary) {
-    if (s.text == suffix) {
+    if (same_text(s.text, suffix)) {
       scale = {Format::BinarySI, s.exponent};
       return true;
     }
@@ -221,8 +222,10 @@ bool Quantity::surely_canonical(std::string_view text) {
   size_t digits = 1;
   while (digits < text.size() && is_digit(text[digits])) ++digits;
   const std::string_view number = text.substr(0, digits), suffix = text.substr(digits);
-  // An odd last digit: not a multiple of eight. Few digits: within every suffix's exact range.
-  if (suffix == "Ki" || suffix == "Mi" || suffix == "Gi") return digits <= 5 && (number.back() & 1) != 0;
+  // Below 1024 no larger suffix would do. An odd last digit: not a multiple of eight. Few digits: within every suffix's
+  // exact range.
+  if (suffix == "Ki" || suffix == "Mi" || suffix == "Gi")
+    return digits <= 3 || (digits <= 5 && (number.back() & 1) != 0);
   if (digits > kFastDigits || number.ends_with("000")) return false;
   return suffix.empty() || (suffix.size() == 1 && std::string_view("numkMG").find(suffix[0]) != std::string_view::npos);
 }
@@ -257,7 +260,8 @@ Result<Quantity> Quantity::parse(std::string_view text) {
   q.format_ = scale.format;
   q.negative_ = parts.negative;
 
-  std::string digits = std::string(parts.whole) + std::string(parts.fraction);
+  std::string digits(parts.whole);
+  digits += parts.fraction;
   // Which texts are kept follows from where upstream's int64 path ends: eighteen digits, or for binary suffixes
   // fifteen less the digits that the suffix itself brings.
   const auto length = static_cast<int64_t>(digits.size());

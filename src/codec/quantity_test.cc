@@ -149,6 +149,7 @@ TEST(Quantity, WhatIsSurelyCanonicalIsPrintedAsItStands) {
   }
   EXPECT_TRUE(Quantity::surely_canonical("100m"));
   EXPECT_TRUE(Quantity::surely_canonical("3Gi"));
+  EXPECT_TRUE(Quantity::surely_canonical("128Mi"));
   EXPECT_FALSE(Quantity::surely_canonical("1000m"));
 }
 
