@@ -95,9 +95,6 @@ void FieldErrors::type_invalid(const Path& at, const Shown& value, std::string_v
 void FieldErrors::internal(const Path& at, std::string_view detail) {
   add("InternalError", "Internal error", at, nullptr, detail);
 }
-void FieldErrors::invalid_each(const Path& at, const Shown& value, std::span<const std::string> messages) {
-  for (const std::string& message : messages) invalid(at, value, message);
-}
 void FieldErrors::append(FieldErrors&& others) {
   for (Cause& cause : others.errors_) errors_.push_back(std::move(cause));
 }

@@ -92,8 +92,13 @@ class FieldErrors {
   void too_many(const Path& at, int64_t actual, int64_t max_items);
   void type_invalid(const Path& at, const Shown& value, std::string_view detail);
   void internal(const Path& at, std::string_view detail);
-  // As invalid(), once for each message.
-  void invalid_each(const Path& at, const Shown& value, std::span<const std::string> messages);
+  // As invalid(), once for each message. Mostly there are none, and then nothing is made of the value.
+  template <class T>
+  void invalid_each(const Path& at, const T& value, std::span<const std::string> messages) {
+    if (messages.empty()) return;
+    const Shown shown(value);
+    for (const std::string& message : messages) invalid(at, shown, message);
+  }
   void append(FieldErrors&& others);
 
   // Drops what was reported after the first `count`.
