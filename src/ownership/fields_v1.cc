@@ -4,7 +4,9 @@
 #include <cmath>
 #include <cstring>
 #include <iterator>
+#include <utility>
 
+#include "codec/codec.h"
 #include "ownership/deep.h"
 #include "ownership/field_set.h"
 
@@ -546,36 +548,43 @@ constexpr auto make_escapes() {
 constexpr auto kEscapes = make_escapes();
 constexpr char kHex[] = "0123456789abcdef";
 
-// `text` as the content of a JSON string; its bytes above 0x7f pass as they are.
-void append_escaped(std::string& out, std::string_view text) {
-  size_t plain = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const unsigned char c = static_cast<unsigned char>(text[i]);
-    if (kEscapes.of[c] != kEscape) continue;
-    out.append(text, plain, i - plain);
-    plain = i + 1;
-    out += '\\';
+constexpr size_t kLongestEscape = 6;
+
+// `text` as the content of a JSON string; its bytes above 0x7f pass as they are. There is room for kLongestEscape times
+// its length.
+char* write_escaped(std::string_view text, char* to) {
+  for (const char letter : text) {
+    const unsigned char c = static_cast<unsigned char>(letter);
+    if (kEscapes.of[c] != kEscape) [[likely]] {
+      *to++ = letter;
+      continue;
+    }
+    *to++ = '\\';
     switch (c) {
       case '"':
       case '\\':
-        out += static_cast<char>(c);
+        *to++ = letter;
         break;
       case '\n':
-        out += 'n';
+        *to++ = 'n';
         break;
       case '\r':
-        out += 'r';
+        *to++ = 'r';
         break;
       case '\t':
-        out += 't';
+        *to++ = 't';
         break;
       default:
-        out += "u00";
-        out += kHex[c >> 4];
-        out += kHex[c & 15];
+        for (const char digit : {'u', '0', '0', kHex[c >> 4], kHex[c & 15]}) *to++ = digit;
     }
   }
-  out.append(text, plain, text.size() - plain);
+  return to;
+}
+
+void append_escaped(std::string& out, std::string_view text) {
+  const size_t before = out.size();
+  out.resize(before + text.size() * kLongestEscape);
+  out.resize(static_cast<size_t>(write_escaped(text, out.data() + before) - out.data()));
 }
 
 // Length of the valid UTF-8 sequence at the start of `text`, 0 if there is none.
@@ -761,10 +770,10 @@ class Writer {
   Writer(std::string& out, MemberOrder order) : out_(out), order_(order) {}
 
   void level(FieldSet set, bool self) {
-    out_ += '{';
+    out_.put('{');
     bool first = true;
     if (self && !set.empty()) {
-      out_ += "\".\":{}";
+      out_.put("\".\":{}");
       first = false;
     }
     const std::span<const SetEntry> entries = set.entries();
@@ -775,43 +784,44 @@ class Writer {
       }
       std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
       for (const auto& [text, entry] : sorted) {
-        if (!first) out_ += ',';
-        first = false;
-        out_ += '"';
-        append_escaped(out_, text);
-        out_ += "\":";
+        key("", text, first);
         child(*entry);
       }
     } else {
       for (const SetEntry& entry : entries) {
-        if (!first) out_ += ',';
-        first = false;
         if (entry.element.is_field()) {
-          out_ += "\"f:";
-          append_escaped(out_, entry.element.name());
+          key("f:", entry.element.name(), first);
         } else {
           text_.clear();
           append_element_text(text_, entry.element);
-          out_ += '"';
-          append_escaped(out_, text_);
+          key("", text_, first);
         }
-        out_ += "\":";
         child(entry);
       }
     }
-    out_ += '}';
+    out_.put('}');
   }
 
  private:
+  void key(std::string_view before, std::string_view text, bool& first) {
+    char* to = out_.room(before.size() + text.size() * kLongestEscape + std::string_view(",\"\":").size());
+    if (!std::exchange(first, false)) *to++ = ',';
+    *to++ = '"';
+    to = std::copy(before.begin(), before.end(), to);
+    to = write_escaped(text, to);
+    *to++ = '"';
+    *to++ = ':';
+    out_.wrote(to);
+  }
   void child(const SetEntry& entry) {
     if (entry.child_count == 0) {
-      out_ += "{}";
+      out_.put("{}");
     } else {
       level(entry.children(), entry.member);
     }
   }
 
-  std::string& out_;
+  codec::Sink out_;
   const MemberOrder order_;
   std::string text_;
 };
