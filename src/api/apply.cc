@@ -186,7 +186,8 @@ Result<Unit> report_config_findings(Call& call, const DecodedConfig& config, Fie
   return Unit{};
 }
 
-Result<Value> typed_from_config(Call& call, const Value& object, const Value& config, const types::Type& type) {
+Result<Value> typed_from_config(Call& call, const Value& object, const Value& config, const types::Type& type,
+                                const Value* live) {
   const auto refused = [&](std::string_view why) {
     const Expected kind = expected_of(call);
     return untyped("failed to convert new object " + shown_object(call, config) +
@@ -194,6 +195,11 @@ Result<Value> typed_from_config(Call& call, const Value& object, const Value& co
                    std::string(kind.version) + ", Kind=" + std::string(kind.kind) + ": " + std::string(why));
   };
   call.document = object;
+  // What fits its type as it is, all of it, would be neither converted nor refused on the way.
+  codec::TypedReport report;
+  const codec::TypedOptions options{.gates = &call.api.options.gates, .made_from = live};
+  Result<Value> fitting = codec::to_typed(call.arena, type, object, options, &report);
+  if (fitting && !report.has_unknown) return fitting;
   Result<Value> numbers = with_converted_numbers(call.arena, type, object);
   if (!numbers) return refused(numbers.error().message);
   Result<Value> typed = codec::to_typed(call.arena, type, *numbers, {.gates = &call.api.options.gates});

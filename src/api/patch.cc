@@ -374,7 +374,9 @@ Task<Result<NextObject>> apply_live(Call& call, const WriteOptions& options, kin
   Value object = applied->object;
   if (live == nullptr || applied->changed) {
     if (!call.served->custom) {
-      Result<Value> typed = typed_from_config(call, object, config.value, *resource.type);
+      // What was converted need not be spelled as decoding would.
+      const Value* read = live != nullptr && live->object.same(live->stored) ? &live->object : nullptr;
+      Result<Value> typed = typed_from_config(call, object, config.value, *resource.type, read);
       if (!typed) co_return typed.take_error();
       object = *typed;
     } else {

@@ -37,8 +37,10 @@ Result<WriteOptions> parse_apply_options(Call& call, PatchType type, std::string
 Result<Unit> report_config_findings(Call& call, const DecodedConfig& config, FieldValidation validation);
 // What Go's decoder says when it is given one value of an object at a time, as where documents are trees already.
 std::string as_single_value(std::string message);
-// What an apply made, as an object of the type. 500 without a reason, as Kubernetes answers.
-Result<Value> typed_from_config(Call& call, const Value& object, const Value& config, const types::Type& type);
+// What an apply made, as an object of the type. 500 without a reason, as Kubernetes answers. `live`: what it was made
+// from, if that is of the type already.
+Result<Value> typed_from_config(Call& call, const Value& object, const Value& config, const types::Type& type,
+                                const Value* live = nullptr);
 
 // A tree as Kubernetes' converter from untyped trees takes it: an integral double fits an integer field, what is beyond
 // its range wraps; what is of another type is refused. "cannot convert float64 to int32", "unrecognized type: bool".

@@ -1,6 +1,7 @@
 #include "codec/typed.h"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -9,6 +10,7 @@
 #include "codec/go_names.h"
 #include "codec/go_time.h"
 #include "codec/json.h"
+#include "codec/member_position.h"
 #include "codec/protobuf.h"
 #include "codec/protobuf_read.h"
 #include "codec/quantity.h"
@@ -45,7 +47,7 @@ class Typer {
 
   Result<Value> run(const Type& type, const Value& in) {
     Value out;
-    if (!convert(type, in, out)) return bad_request(std::move(fatal_));
+    if (!convert(type, in, options_.made_from, out)) return bad_request(std::move(fatal_));
     if (!saved_.empty()) return bad_request(std::move(saved_));
     return out;
   }
@@ -53,11 +55,12 @@ class Typer {
 
  private:
   // Each sets `out`, to null for Go's zero value where that is not printed by itself. False: an error that Go returns
-  // at once. Errors that Go only keeps (the first counts) leave `out` at the zero value.
-  bool convert(const Type& type, const Value& in, Value& out);
-  bool structure(const Type& type, const Value& in, Value& out);
-  bool list(const Type& type, const Value& in, Value& out);
-  bool map(const Type& type, const Value& in, Value& out);
+  // at once. Errors that Go only keeps (the first counts) leave `out` at the zero value. `from`: what stands there in
+  // the tree that this one was made from; may be null.
+  bool convert(const Type& type, const Value& in, const Value* from, Value& out);
+  bool structure(const Type& type, const Value& in, const Value* from, Value& out);
+  bool list(const Type& type, const Value& in, const Value* from, Value& out);
+  bool map(const Type& type, const Value& in, const Value* from, Value& out);
   bool integer(const Type& type, const Value& in, Value& out);
   bool bytes(const Type& type, const Value& in, Value& out);
   bool time(const Type& type, const Value& in, Value& out);
@@ -96,7 +99,8 @@ class Typer {
   bool report_unknown_ = true;
   std::string saved_, fatal_;
   std::vector<Step> path_;
-  std::vector<Value> slots_;    // A stack: one frame of values, in the order of declaration, a struct that is open.
+  std::vector<Value> slots_;  // A stack: one frame of values, in the order of declaration, a struct that is open.
+  size_t slots_used_ = 0;
   std::vector<Member> output_;  // A stack: what each open struct or map prints.
 };
 
@@ -132,11 +136,22 @@ std::string Typer::number_text(const Value& value) const {
   return std::isfinite(value.as_double()) ? float_text(value.as_double(), FloatText::Json) : "";
 }
 
-bool Typer::convert(const Type& type, const Value& in, Value& out) {
+// The member of a tree's map; the one at `hint` is looked at first.
+const Value* member_of(const Value* map, std::string_view key, size_t hint) {
+  if (map == nullptr || !map->is_map()) return nullptr;
+  const std::span<const Member> members = map->members();
+  return hint < members.size() && same_text(members[hint].key, key) ? &members[hint].value : map->find(key);
+}
+
+bool Typer::convert(const Type& type, const Value& in, const Value* from, Value& out) {
+  if (from != nullptr && (in.is_map() || in.is_list()) && in.same(*from)) {
+    out = in;
+    return true;
+  }
   out = Value::null();
   switch (type.shape) {
     case Kind::Struct:
-      return structure(type, in, out);
+      return structure(type, in, from, out);
     case Kind::String:
       if (in.is_string()) {
         out = in;
@@ -166,9 +181,9 @@ bool Typer::convert(const Type& type, const Value& in, Value& out) {
     case Kind::Bytes:
       return bytes(type, in, out);
     case Kind::List:
-      return list(type, in, out);
+      return list(type, in, from, out);
     case Kind::Map:
-      return map(type, in, out);
+      return map(type, in, from, out);
     case Kind::Time:
     case Kind::MicroTime:
       return time(type, in, out);
@@ -191,27 +206,22 @@ bool Typer::convert(const Type& type, const Value& in, Value& out) {
   }
 }
 
-bool Typer::structure(const Type& type, const Value& in, Value& out) {
+bool Typer::structure(const Type& type, const Value& in, const Value* from, Value& out) {
   if (!in.is_map() && !in.is_null()) return wrong(json_kind(in), type.go_name);
   if (path_.size() >= static_cast<size_t>(kMaxProtobufDepth) * 2) return fatal("exceeded max depth");
-  const size_t frame = slots_.size();
-  slots_.resize(frame + type.members.size());
-  bool same = true;  // Whether what comes out is, member for member, what came in.
+  const size_t frame = slots_used_;
+  slots_used_ += type.members.size();
+  if (slots_.size() < slots_used_) slots_.resize(2 * slots_used_);
+  std::fill_n(slots_.begin() + static_cast<std::ptrdiff_t>(frame), type.members.size(), Value());
+  uint64_t given = 0;  // Bits of the members that are there, while there are no more than 64.
+  bool same = true;    // Whether what comes out is, member for member, what came in.
   size_t next = 0;
   const std::span<const Member> members = in.is_map() ? in.members() : std::span<const Member>();
-  for (const Member& member : members) {
-    // Members mostly come in the order of declaration.
-    size_t at = next;
-    const size_t near = std::min(type.members.size(), next + 8);
-    while (at < near && type.members[at]->name != member.key) ++at;
-    if (at == near) {
-      const auto found = std::ranges::lower_bound(type.members_by_name, member.key, {},
-                                                  [&](uint16_t position) { return type.members[position]->name; });
-      at = found == type.members_by_name.end() ? type.members.size() : *found;
-    }
+  for (size_t i = 0; i < members.size(); ++i) {
+    const Member& member = members[i];
+    const size_t at = member_position(type, member.key, next);
     const Field* field = at < type.members.size() ? type.members[at] : nullptr;
-    if (field == nullptr || field->name != member.key || !field->exists(options_.gates) ||
-        (field->root_only && path_.size() != 1)) {
+    if (field == nullptr || !field->exists(options_.gates) || (field->root_only && path_.size() != 1)) {
       has_unknown_ = has_unknown_ || report_unknown_;
       same = false;
       continue;
@@ -219,30 +229,40 @@ bool Typer::structure(const Type& type, const Value& in, Value& out) {
     if (at < next) same = false;
     next = at + 1;
     path_.push_back({&type, field, member.key, 0});
+    const Value* before = member_of(from, member.key, i);
     Value value;
     if (!field->pointer) {
-      if (!convert(*field->type, member.value, value)) return false;
+      if (!convert(*field->type, member.value, before, value)) return false;
     } else if (is_printed_null(member.value)) {
       value = member.value;
     } else if (!member.value.is_null()) {
-      if (!convert(*field->type, member.value, value)) return false;
+      if (!convert(*field->type, member.value, before, value)) return false;
       // The pointer is set, if only to Go's zero value.
       if (value.is_null() && !zero(*field->type, value)) return false;
       if (value.is_null()) value = printed_null();
     }
     path_.pop_back();
     slots_[frame + at] = value;
+    given |= uint64_t{1} << (at & 63);
   }
 
   const size_t start = output_.size();
-  for (size_t i = 0; i < type.members.size(); ++i) {
-    if (!emit(type, *type.members[i], slots_[frame + i])) return false;
+  // Most members of most structs are absent, and nothing is printed of them.
+  if (type.fields.size() == type.members.size()) {
+    for (uint64_t left = given | type.shown_fields; left != 0; left &= left - 1) {
+      const auto i = static_cast<size_t>(std::countr_zero(left));
+      if (!emit(type, *type.members[i], slots_[frame + i])) return false;
+    }
+  } else {
+    for (size_t i = 0; i < type.members.size(); ++i) {
+      if (!emit(type, *type.members[i], slots_[frame + i])) return false;
+    }
   }
-  slots_.resize(frame);
+  slots_used_ = frame;
   const std::span<const Member> printed(output_.data() + start, output_.size() - start);
   same = same && in.is_map() && printed.size() == members.size();
   for (size_t i = 0; same && i < printed.size(); ++i) {
-    same = printed[i].value.same(members[i].value) && printed[i].key == members[i].key;
+    same = printed[i].value.same(members[i].value) && same_text(printed[i].key, members[i].key);
   }
   if (same) {
     out = in;
@@ -273,7 +293,7 @@ bool Typer::zero(const Type& type, Value& out) {
       out = Value::string("0");
       return true;
     case Kind::Struct:
-      return structure(type, Value::null(), out);
+      return structure(type, Value::null(), nullptr, out);
     case Kind::SchemaOrBool:
       out = Value::boolean(false);
       return true;
@@ -333,7 +353,7 @@ bool Typer::emit(const Type& owner, const Field& field, Value value) {
   return true;
 }
 
-bool Typer::list(const Type& type, const Value& in, Value& out) {
+bool Typer::list(const Type& type, const Value& in, const Value* from, Value& out) {
   if (in.is_null()) return true;
   if (!in.is_list()) return wrong(json_kind(in), type.go_name);
   const Type& element = *type.element;
@@ -343,7 +363,8 @@ bool Typer::list(const Type& type, const Value& in, Value& out) {
   for (size_t i = 0; i < items.size(); ++i) {
     path_.back().position = i;
     Value value;
-    if (!convert(element, items[i], value)) return false;
+    const bool had = from != nullptr && from->is_list() && i < from->count();
+    if (!convert(element, items[i], had ? &from->items()[i] : nullptr, value)) return false;
     if (value.is_null() && !zero(element, value)) return false;
     if (changed == nullptr && !value.same(items[i])) {
       changed = arena_.allocate_array<Value>(items.size());
@@ -356,7 +377,7 @@ bool Typer::list(const Type& type, const Value& in, Value& out) {
   return true;
 }
 
-bool Typer::map(const Type& type, const Value& in, Value& out) {
+bool Typer::map(const Type& type, const Value& in, const Value* from, Value& out) {
   if (in.is_null()) return true;
   if (!in.is_map()) return wrong(json_kind(in), type.go_name);
   const Type& element = *type.element;
@@ -369,7 +390,7 @@ bool Typer::map(const Type& type, const Value& in, Value& out) {
     const Member& member = members[i];
     path_.back().key = member.key.data() == nullptr ? std::string_view("") : member.key;
     Value value;
-    if (!convert(element, member.value, value)) return false;
+    if (!convert(element, member.value, member_of(from, member.key, i), value)) return false;
     if (value.is_null() && !zero(element, value)) return false;
     same = same && value.same(member.value);
     sorted = sorted && (i == 0 || members[i - 1].key < member.key);
@@ -528,12 +549,12 @@ bool Typer::schema_union(const Type& type, const Value& in, Value& out) {
   const bool report_before = std::exchange(report_unknown_, false);
   bool ok = true;
   if (in.is_map()) {
-    ok = structure(*type.fields[or_bool ? 1 : 0].type, in, out);
+    ok = structure(*type.fields[or_bool ? 1 : 0].type, in, nullptr, out);
   } else if (or_bool) {
     if (!in.is_bool()) return fatal("boolean or JSON schema expected");
     out = in;
   } else if (in.is_list()) {
-    ok = list(*type.fields[1].type, in, out);
+    ok = list(*type.fields[1].type, in, nullptr, out);
     if (ok && out.count() == 0) out = Value::null();
   }
   report_unknown_ = report_before;

@@ -26,6 +26,8 @@ struct TypedOptions {
   // quantities given as numbers take their spelling from it, RawExtensions their bytes. (Decode it with
   // JsonOptions::keep_huge_numbers, so that a number beyond the doubles is refused here, with its field's name.)
   std::string_view json_source = {};
+  // A tree of this type from which the one to be read was made: what is the very same in both is not looked at again.
+  const Value* made_from = nullptr;
 };
 
 struct TypedReport {

@@ -185,6 +185,25 @@ TEST(Typed, SharesATreeThatIsInFormAlready) {
   EXPECT_TRUE(result->same(*tree));
 }
 
+TEST(Typed, WhatWasMadeFromATypedTreeIsLookedAtWhereItDiffers) {
+  Arena arena;
+  const types::Type& type = *types::find_type("core/v1.PodSpec");
+  const Value before = *to_typed(
+      arena, type,
+      *decode_json(arena,
+                   R"({"containers":[{"name":"a","resources":{}},{"name":"b","resources":{}}],"nodeName":"x"})"));
+  const auto with_second = [&](std::string_view container) {
+    const Value items[] = {before.items_at("containers")[0], *decode_json(arena, container)};
+    return with_member(arena, before, "containers", Value::list(arena.copy(std::span<const Value>(items))));
+  };
+  const Value changed = with_second(R"({"image":"c","name":"b"})");
+  const Result<Value> typed = to_typed(arena, type, changed, {.made_from = &before});
+  EXPECT_EQ(encode_json(*typed), encode_json(*to_typed(arena, type, changed)));
+  EXPECT_TRUE(typed->items_at("containers")[0].same(before.items_at("containers")[0]));
+  EXPECT_EQ(to_typed(arena, type, with_second(R"({"name":1})"), {.made_from = &before}).error().message,
+            "json: cannot unmarshal number into Go struct field Container.containers.name of type string");
+}
+
 TEST(Typed, FieldsOfOursAreUnknownWhileTheirGateIsOff) {
   const Gates on = Gates().with(Gate::DeclarativeFieldManager, true);
   constexpr std::string_view kPod =
