@@ -156,7 +156,10 @@ Result<Unit> encode_enveloped(const types::Type& type, const Value& value, std::
   std::string message;
   Result<Unit> encoded = encode_protobuf(type, value, message);
   if (!encoded) return encoded;
-  write_envelope_head({value.text_at("apiVersion"), value.text_at("kind")}, message.size(), out);
+  const TypeMeta meta{value.text_at("apiVersion"), value.text_at("kind")};
+  constexpr size_t kEnvelope = 64;  // More than the rest of it takes.
+  out.reserve(out.size() + meta.api_version.size() + meta.kind.size() + message.size() + kEnvelope);
+  write_envelope_head(meta, message.size(), out);
   out += message;
   out += kEnvelopeTail;
   return Unit{};

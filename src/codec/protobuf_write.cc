@@ -10,6 +10,7 @@
 #include "base/base64.h"
 #include "base/clock.h"
 #include "codec/json.h"
+#include "codec/member_position.h"
 #include "codec/protobuf.h"
 #include "codec/protobuf_wire.h"
 #include "codec/quantity.h"
@@ -32,7 +33,13 @@ class BackwardBuffer {
   void put(std::string_view bytes) {
     if (!bytes.empty()) std::memcpy(room(bytes.size()), bytes.data(), bytes.size());
   }
-  void put_varint(uint64_t value) { wire::write_varint(value, room(wire::varint_size(value))); }
+  void put_varint(uint64_t value) {
+    if (value < 0x80) {
+      put(static_cast<char>(value));
+    } else {
+      wire::write_varint(value, room(wire::varint_size(value)));
+    }
+  }
   // Room for that many bytes in front of what is there.
   char* room(size_t count) {
     if (start_ < count) grow(count);
@@ -42,7 +49,8 @@ class BackwardBuffer {
   void give_back(size_t count) { start_ += count; }
 
  private:
-  void grow(size_t count) {
+  // Apart, so that room() is a few instructions wherever it is used.
+  [[gnu::noinline]] void grow(size_t count) {
     const size_t used = size();
     constexpr size_t kLeast = 1024;
     std::string larger(std::max({used * 2, used + count, kLeast}), '\0');
@@ -135,18 +143,12 @@ bool Encoder::structure(const Type& type, const Value& value) {
   assert(type.members.size() <= kMaxMembers);
   const Value* members[kMaxMembers];
   std::fill_n(members, type.members.size(), nullptr);
-  // The tree's members mostly stand in the order of declaration, so each is looked for behind the one before.
   size_t next = 0;
   for (const Member& member : value.members()) {
-    size_t at = next;
-    while (at < type.members.size() && type.members[at]->name != member.key) ++at;
+    const size_t at = member_position(type, member.key, next);
     if (at == type.members.size()) {
-      for (at = 0; at < next && type.members[at]->name != member.key; ++at) {
-      }
-      if (at == next) {
-        what_ = "unknown field";
-        return in_field(member.key);
-      }
+      what_ = "unknown field";
+      return in_field(member.key);
     }
     members[at] = &member.value;
     next = at + 1;
@@ -160,8 +162,10 @@ bool Encoder::structure(const Type& type, const Value& value) {
 bool Encoder::message(const Type& type, std::span<const Value* const> members) {
   const auto order = type.fields_by_number;
   for (size_t i = order.size(); i-- > 0;) {
-    const Field& field = type.fields[order[i]];
     const size_t start = type.member_starts[order[i]];
+    // Most fields of most structs are absent pointers, lists and maps, of which nothing is written.
+    if (members[start] == nullptr && type.plan[order[i]].omit == types::FieldPlan::kWhenAbsent) continue;
+    const Field& field = type.fields[order[i]];
     if (field.inlined) {
       const size_t before = out_.size();
       if (!message(*field.type, members.subspan(start, field.type->members.size()))) return false;
