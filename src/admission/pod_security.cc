@@ -46,6 +46,8 @@ std::optional<int32_t> parse_version(std::string_view text) {
 
 Policy policy_of(const Value& space) {
   Policy policy;
+  const std::span<const Member> labels = space.members_at("metadata", "labels");
+  if (std::ranges::none_of(labels, [](const Member& label) { return label.key.starts_with(kPrefix); })) return policy;
   bool enforce_set = false, warn_set = false, warn_version_set = false;
   for (const std::string_view mode : {"enforce", "audit", "warn"}) {
     LevelVersion parsed;

@@ -6,6 +6,14 @@
 namespace holdfast::api {
 namespace {
 
+// A namespace as a tree, with the memory it lies in. Uid and revision say which and when.
+struct ReadNamespace {
+  std::string uid;
+  Revision revision;
+  Arena arena;
+  std::optional<Value> tree;
+};
+
 // Other objects as the caches have them.
 class Objects final : public admission::Lookup {
  public:
@@ -16,7 +24,7 @@ class Objects final : public admission::Lookup {
     Storage* storage = call_.api.storage_of(group, plural);
     if (storage == nullptr) return std::nullopt;
     if (group.empty() && plural == "namespaces" && known_.ns && known_.ns->name() == name) {
-      return tree(arena, *storage, *known_.ns);
+      return known_namespace(*storage);
     }
     if (group.empty() && plural == "serviceaccounts" && known_.service_account &&
         known_.service_account->key() == storage->short_key(ns, name)) {
@@ -58,6 +66,20 @@ class Objects final : public admission::Lookup {
   }
 
  private:
+  // Every write asks for its namespace, some several times, and it is mostly the one that was asked for before.
+  std::optional<Value> known_namespace(const Storage& storage) const {
+    static thread_local std::shared_ptr<ReadNamespace> last;
+    const cache::Entry& entry = *known_.ns;
+    if (last == nullptr || last->revision != entry.revision() || last->uid != entry.uid()) {
+      auto read = std::make_shared<ReadNamespace>();
+      read->uid = entry.uid();
+      read->revision = entry.revision();
+      read->tree = tree(read->arena, storage, entry);
+      last = std::move(read);
+    }
+    call_.held.push_back(last);
+    return last->tree;
+  }
   // Texts of the tree point into the body, which is copied into the arena.
   static std::optional<Value> tree(Arena& arena, const Storage& storage, const cache::Entry& entry) {
     const store::Blob body = entry.body();
