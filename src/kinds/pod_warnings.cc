@@ -159,8 +159,10 @@ void warn_about_overlaps(const Value& volume, std::vector<std::string>& texts) {
   if (const Value& source = sub(volume, "downwardAPI"); !source.is_null()) {
     Overlaps(name, "DownwardAPI", texts).add_items(source, "");
   }
+  const std::span<const Value> sources = volume.items_at("projected", "sources");
+  if (sources.empty()) return;
   Overlaps projected(name, "Projected", texts);
-  for (const Value& source : volume.items_at("projected", "sources")) {
+  for (const Value& source : sources) {
     if (source.count() == 0) texts.push_back("volume " + go_quote(name) + " (Projected) has no sources provided");
     if (const Value& one = sub(source, "configMap"); !is_empty(one, "items")) {
       projected.add_items(one, named("ConfigMap", one.text_at("name")));
@@ -300,8 +302,9 @@ void warn_about_pod(const Value& spec, const Value* metadata, const Path& spec_a
     note("seccomp.security.alpha.kubernetes.io/pod",
          "non-functional in v1.27+; use the \"seccompProfile\" field instead");
   }
+  const bool has_notes = metadata != nullptr && metadata->has("annotations");
   each_container(spec, spec_at, [&](const Value& container, const Path& at) {
-    if (!is_set(sub(container, "securityContext"), "seccompProfile")) {
+    if (has_notes && !is_set(sub(container, "securityContext"), "seccompProfile")) {
       const std::string key =
           "container.seccomp.security.alpha.kubernetes.io/" + std::string(container.text_at("name"));
       note(key, "non-functional in v1.27+; use the \"seccompProfile\" field instead");
