@@ -62,10 +62,32 @@ class MergeWalk {
     return Value::map(arena_, std::span<const Member>(out, count));
   }
 
+  // Whether both have the same items in the same order, each once: mostly they do.
+  static bool line_up(const ItemIndex& live, const ItemIndex& config) {
+    if (live.count() != config.count()) return false;
+    for (size_t i = 0; i < live.count(); ++i) {
+      if (live.find(config.element(i), i) != i || live.copies(i) != 1) return false;
+    }
+    return true;
+  }
+
+  Value pairs(const MergeType& type, const Value& live, const Value& config) {
+    const std::span<const Value> li = live.items(), ci = config.items();
+    Value* out = nullptr;
+    for (size_t i = 0; i < li.size(); ++i) {
+      const Value merged = node(*type.item, li[i], ci[i]);
+      if (merged.same(li[i])) continue;
+      if (out == nullptr) out = arena_.copy(li).data();
+      out[i] = merged;
+    }
+    return out == nullptr ? live : Value::list({out, li.size()});
+  }
+
   // The order of the result: the configuration's where items are shared, the live one's between them.
   Value items(const MergeType& type, const Value& live, const Value& config) {
     const std::span<const Value> li = live.items(), ci = config.items();
     const ItemIndex l(arena_, type, li), c(arena_, type, ci);
+    if (line_up(l, c)) return pairs(type, live, config);
 
     // Positions in the configuration whose items are live too, in its order.
     std::vector<uint32_t> shared;
