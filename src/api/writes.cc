@@ -258,8 +258,8 @@ Task<Result<UpdateAttempt>> update_once(Call& call, const WriteRequest& request,
   if (!body) co_return body.take_error();
   const bool same_object = *body == *live.body;
   // Changes of nothing but times are no change: the old ones stay.
-  if (ownership::differ_only_in_times(next.managed, live.managed) &&
-      (same_object || call.served->object_rules->same(stored, live.stored))) {
+  if ((same_object || call.served->object_rules->same(stored, live.stored)) &&
+      ownership::differ_only_in_times(next.managed, live.managed)) {
     next.managed = live.managed;
   }
 
@@ -425,10 +425,13 @@ std::string new_uid() {
   }();
   const uint64_t a = (random() & 0xffffffffffff0fffull) | 0x4000ull;
   const uint64_t b = (random() & 0x3fffffffffffffffull) | 0x8000000000000000ull;
-  char text[40];
-  std::snprintf(text, sizeof text, "%08x-%04x-%04x-%04x-%012llx", static_cast<uint32_t>(a >> 32),
-                static_cast<uint32_t>(a >> 16 & 0xffff), static_cast<uint32_t>(a & 0xffff),
-                static_cast<uint32_t>(b >> 48), static_cast<unsigned long long>(b & 0xffffffffffffull));
+  std::string text = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+  int digit = 0;
+  for (char& c : text) {
+    if (c == '-') continue;
+    c = "0123456789abcdef"[(digit < 16 ? a : b) >> (60 - 4 * (digit % 16)) & 15];
+    ++digit;
+  }
   return text;
 }
 
