@@ -40,6 +40,7 @@ enum class Route : uint8_t { Found, NoPath, NoMethod };
 Route route_subresource(Call& call) {
   call.subresource = call.served->subresource(call.info.subresource);
   if (call.subresource == nullptr) return Route::NoPath;
+  if (call.request.method == "HEAD" && call.info.subresource != "proxy") return Route::NoMethod;
   std::string_view verb = to_string(call.info.verb);
   for (const std::string_view allowed : call.subresource->verbs) {
     if (allowed == verb) return Route::Found;

@@ -119,8 +119,8 @@ Task<void> serve_discovery(Call& call) {
   if (path.root == "apis" && !path.group.empty() && !remote_group && !call.registry->has_group(path.group)) {
     co_return respond_no_page(call);
   }
-  // The list of groups is given out whatever the method is, as the aggregator of Kubernetes does it.
-  const bool wrong_method = call.request.method != "GET" && !(path.root == "apis" && path.group.empty());
+  // What groups there are is said whatever the method is, as the aggregator of Kubernetes does it.
+  const bool wrong_method = call.request.method != "GET" && !(path.root == "apis" && path.version.empty());
   if (wrong_method && path.version.empty()) co_return respond_error(call, route_method_not_allowed());
   Result<DiscoveryForm> form = discovery_form(call, is_root);
   if (!form) co_return respond_error(call, form.error());

@@ -111,7 +111,7 @@ ROWS = [
         ("GET", f"{MAPS}/%2e%2e", None, JSON, 400, ['Name parameter invalid: "..": may not be \'..\'']),
         ("DELETE", f"{MAPS}/a%25b", None, JSON, 400, ["may not contain '%'"])]),
     ("the list of groups is there for every method, and a version that is not there for none", [
-        ("PATCH", "/apis", {}, MERGE, 200, ["APIGroupList"]), ("PUT", "/api/v2", {}, JSON, 404, ["could not find"]), ("PUT", "/api/v1", {}, JSON, 405, ["does not allow this method"])]),
+        ("PATCH", "/apis", {}, MERGE, 200, ["APIGroupList"]), ("PUT", "/apis/apps", {}, JSON, 200, ["preferredVersion"]), ("PUT", "/api/v2", {}, JSON, 404, ["could not find"]), ("PUT", "/api/v1", {}, JSON, 405, ["does not allow this method"])]),
     ("a component is called by its singular", [("GET", "/api/v1/componentstatuses/x", None, JSON, 404, ['componentstatus "x" not found'])]),
     ("an IPAddress makes no name out of generateName", [
         ("POST", "/apis/networking.k8s.io/v1/ipaddresses", {"metadata": {"generateName": "gen-"}, "spec": {"parentRef": {"resource": "services", "name": "s"}}}, JSON, 422,
@@ -148,6 +148,17 @@ def rows_get_their_answers(server):
                 check((text.removeprefix("!") in where) != text.startswith("!"), f"{sentence}: {method} {path}: {text!r} in {where}")
 
 
+def a_head_has_no_subresource(server):
+    code, _, _ = server.request("HEAD", f"{PODS}/p/status")
+    check(code == 405, f"{code}")
+
+
+def a_bookmark_of_a_daemon_set_has_its_annotation(server):
+    _, _, data = server.request("GET", "/apis/apps/v1/daemonsets?watch=1&timeoutSeconds=1&allowWatchBookmarks=1&sendInitialEvents=1&resourceVersionMatch=NotOlderThan")
+    event = json.loads(data.splitlines()[0])
+    check(event["object"]["metadata"]["annotations"]["deprecated.daemonset.template.generation"] == "0", f"{event}")
+
+
 def bytes_are_bytes_in_cbor(server):
     assert send(server, "POST", "/api/v1/namespaces/default/secrets", {"metadata": {"name": "s"}, "data": {"k": "YWJj"}})[0] == 201
     for path in ("/api/v1/namespaces/default/secrets/s", "/api/v1/namespaces/default/secrets"):
@@ -180,5 +191,6 @@ if __name__ == "__main__":
     with Server(sys.argv[1]) as server:
         run_parts(server, [a_patch_cannot_make_an_object_another_kind, options_of_lists_are_refused_in_order,
                            an_address_has_an_object_while_a_service_holds_it, deleting_a_job_warns_about_its_pods,
-                           rows_get_their_answers, bytes_are_bytes_in_cbor, a_custom_kind_is_published_as_its_schema_reads])
+                           rows_get_their_answers, bytes_are_bytes_in_cbor, a_head_has_no_subresource,
+                           a_bookmark_of_a_daemon_set_has_its_annotation, a_custom_kind_is_published_as_its_schema_reads])
     finish()
