@@ -55,17 +55,20 @@ bool same_source(const Value& a, const Value& b) {
   return true;
 }
 
-// dataSource and dataSourceRef say the same unless the second reaches into another namespace.
-void normalize_sources(Draft::Node spec, bool drop_unknown) {
-  if (drop_unknown && is_set(spec.value(), "dataSource") && !is_set(spec.value(), "dataSourceRef")) {
+// dataSource and dataSourceRef say the same unless the second reaches into another namespace. `before`: the spec that
+// an update finds; what that has is not taken away.
+void normalize_sources(Draft::Node spec, const Value& before) {
+  const bool referred = is_set(before, "dataSourceRef");
+  // The gate that lets a claim refer to another namespace is off.
+  if (!referred && !spec.value().text_at("dataSourceRef", "namespace").empty()) spec.remove("dataSourceRef");
+  if (!referred && !is_set(before, "dataSource") && is_set(spec.value(), "dataSource") &&
+      !is_set(spec.value(), "dataSourceRef")) {
     const Value& source = sub(spec.value(), "dataSource");
     const std::string_view group = source.text_at("apiGroup"), kind = source.text_at("kind");
     const bool known = (group.empty() && kind == "PersistentVolumeClaim") ||
                        (group == "snapshot.storage.k8s.io" && kind == "VolumeSnapshot");
     if (!known) spec.remove("dataSource");
   }
-  // The gate that lets a claim refer to another namespace is off.
-  if (drop_unknown && !spec.value().text_at("dataSourceRef", "namespace").empty()) spec.remove("dataSourceRef");
   const bool source = is_set(spec.value(), "dataSource"), reference = is_set(spec.value(), "dataSourceRef");
   if (source && !reference) {
     spec.set("dataSourceRef", *spec.find("dataSource"));
@@ -74,9 +77,11 @@ void normalize_sources(Draft::Node spec, bool drop_unknown) {
   }
 }
 
-void create_claim(Context&, Draft::Node object) { normalize_sources(object.child("spec"), true); }
+void create_claim(Context&, Draft::Node object) { normalize_sources(object.child("spec"), Value::null()); }
 
-void update_claim(Context&, Draft::Node next, const Value&) { normalize_sources(next.child("spec"), false); }
+void update_claim(Context&, Draft::Node next, const Value& old) {
+  normalize_sources(next.child("spec"), sub(old, "spec"));
+}
 
 void validate_source(const Value& spec, std::string_view key, const Path& at, FieldErrors& errors) {
   if (!is_set(spec, key)) return;

@@ -537,7 +537,7 @@ void update_slice(Context&, Draft::Node next, const Value&) { drop_list_attribut
 
 const Hooks kDeviceClassHooks = {
     .generation = Generation::Spec, .update_checks = {.whole = 1}, .validate = validate_device_class};
-const Hooks kResourceClaimHooks = {.status_metadata = StatusMetadata::KeepObject,
+const Hooks kResourceClaimHooks = {.status_metadata = StatusMetadata::KeepObjectAndDeletion,
                                    .update_checks = {.whole = 1},
                                    .defaults = default_claim,
                                    .update_status = update_claim_status,

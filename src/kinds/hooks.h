@@ -25,11 +25,12 @@ enum class Generation : uint8_t {
 
 // What a write to /status may change beside the status.
 enum class StatusMetadata : uint8_t {
-  Honoured,    // Labels, annotations, finalizers and owners as sent.
-  KeepLabels,  // Deployment: labels stay as they were.
-  KeepOwners,  // Pod.
-  KeepObject,  // Labels, annotations, finalizers, owners stay.
-  KeepAll,     // Everything but managedFields stays.
+  Honoured,               // Labels, annotations, finalizers and owners as sent.
+  KeepLabels,             // Deployment: labels stay as they were.
+  KeepOwners,             // Pod.
+  KeepObject,             // Labels, annotations, finalizers, owners stay.
+  KeepObjectAndDeletion,  // And whether it is being deleted.
+  KeepAll,                // Everything but managedFields stays.
 };
 
 // How often a kind's own validation looks at the metadata that was looked at before it: as that of a create does, and

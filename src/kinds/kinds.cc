@@ -75,6 +75,9 @@ void keep_metadata(StatusMetadata rule, Draft::Node metadata, const Value& old) 
       restore(metadata, old, "ownerReferences");
       metadata.remove("deletionTimestamp");  // Deleting is not reported but asked for.
       break;
+    case StatusMetadata::KeepObjectAndDeletion:
+      restore(metadata, old, "deletionTimestamp");
+      [[fallthrough]];
     case StatusMetadata::KeepObject:
       for (const std::string_view key : kObjectMetadata) restore(metadata, old, key);
       break;

@@ -402,7 +402,7 @@ const Hooks kNetworkPolicyHooks = {.generation = Generation::Spec,
                                    .defaults = default_network_policy,
                                    .validate = validate_network_policy,
                                    .warn = warn_network_policy};
-const Hooks kServiceCidrHooks = {.status_metadata = StatusMetadata::KeepObject,
+const Hooks kServiceCidrHooks = {.status_metadata = StatusMetadata::KeepObjectAndDeletion,
                                  .validate = validate_service_cidr,
                                  .validate_update = validate_service_cidr_update};
 const Hooks kIpAddressHooks = {.name = name_is_ip,

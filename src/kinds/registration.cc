@@ -492,7 +492,7 @@ const Hooks kMutatingWebhookHooks = {.generation = Generation::Webhooks,
                                      .defaults = default_mutating_webhooks,
                                      .validate = validate_mutating_webhooks};
 const Hooks kValidatingPolicyHooks = {.generation = Generation::Spec,
-                                      .status_metadata = StatusMetadata::KeepObject,
+                                      .status_metadata = StatusMetadata::KeepObjectAndDeletion,
                                       .update_checks = {.whole = 1, .compared = 0},
                                       .status_checks = {.compared = 0},
                                       .defaults = default_policy,

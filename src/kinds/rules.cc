@@ -221,8 +221,8 @@ ResetFields reset_fields(const types::Resource& resource, Endpoint endpoint) {
       if (request) return {.reset = kRequestStatus};
       if (rules.plural == "pods") return {.reset = kPodStatus};
       if (rules.plural == "deployments") return {.reset = kDeploymentStatus};
-      if (rules.hooks != nullptr && (rules.hooks->status_metadata == StatusMetadata::KeepObject ||
-                                     rules.hooks->status_metadata == StatusMetadata::KeepAll)) {
+      // Those of which labels, annotations, finalizers and owners stay.
+      if (rules.hooks != nullptr && rules.hooks->status_metadata >= StatusMetadata::KeepObject) {
         return {.reset = kSpecAndMetadata};
       }
       return {.reset = kSpec};

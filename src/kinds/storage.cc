@@ -328,7 +328,7 @@ const Hooks kStorageClassHooks = {.update_checks = {.whole = 1},
                                   .validate = validate_storage_class,
                                   .validate_update = validate_storage_class_update,
                                   .warn = warn_storage_class};
-const Hooks kVolumeAttachmentHooks = {.status_metadata = StatusMetadata::KeepObject,
+const Hooks kVolumeAttachmentHooks = {.status_metadata = StatusMetadata::KeepObjectAndDeletion,
                                       .update_checks = {.whole = 1, .compared = 0},
                                       .status_checks = {.whole = 1, .compared = 0},
                                       .validate = validate_attachment,

@@ -74,6 +74,7 @@ def deleting_a_job_warns_about_its_pods(server):
 PODS, NODES = "/api/v1/namespaces/default/pods", "/api/v1/nodes"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
+ATTACHMENTS = "/apis/storage.k8s.io/v1/volumeattachments"
 
 
 def definition(name, spec, **more):
@@ -131,6 +132,11 @@ ROWS = [
     ("a claim that is bound to a volume without a size shows 0", [
         ("POST", CLAIMS, {"metadata": {"name": "c"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "volumeName": "v"}}, JSON, 201, []),
         ("TABLE", f"{CLAIMS}/c", None, JSON, 200, ['"c","Pending","v","0"'])]),
+    ("a claim is filled from its own namespace only", [
+        ("PATCH", f"{CLAIMS}/c", {"spec": {"dataSourceRef": {"kind": "PersistentVolumeClaim", "name": "x", "namespace": "other"}}}, MERGE, 200, ['!"dataSourceRef"'])]),
+    ("a status says nothing about deletion", [
+        ("POST", ATTACHMENTS, {"metadata": {"name": "a"}, "spec": {"attacher": "a.example.com", "nodeName": "n", "source": {"persistentVolumeName": "v"}}}, JSON, 201, []),
+        ("PATCH", f"{ATTACHMENTS}/a/status", {"metadata": {"deletionTimestamp": "2020-01-01T00:00:00Z"}}, MERGE, 200, ["!deletionTimestamp"])]),
 ]
 
 
