@@ -8,7 +8,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 dir=$(mktemp -d)
 pids=()
 cleanup() {
-  for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
+  # kube-apiserver takes minutes to end once its etcd is gone, and what they hold is thrown away.
+  for pid in "${pids[@]}"; do kill -KILL "$pid" 2>/dev/null || true; done
   for pid in "${pids[@]}"; do wait "$pid" 2>/dev/null || true; done
   rm -rf "$dir"
 }

@@ -686,6 +686,18 @@ def story_scale(w, name):
         yield {'method': 'GET', 'path': w.kind.path(w.ns, name)}
 
 
+def comes_to_be_served(w, definition):
+    """Creates a definition of a kind and waits for it; false: it was refused."""
+    answer = yield {'method': 'POST', 'path': w.kind.path(w.ns), 'headers': JSON, 'body': definition}
+    if answer['code'] != 201:
+        return False
+    for _ in range(20):
+        answer = yield {'method': 'GET', 'path': '/apis/%s/v1' % definition['spec']['group'], 'wait': True}
+        if answer['code'] == 200:
+            break
+    return True
+
+
 def story_custom(w, name):
     """Objects of a custom kind whose schema has something of everything."""
     if w.kind.name != 'CustomResourceDefinition':
@@ -693,13 +705,8 @@ def story_custom(w, name):
     rng, definition = w.rng, w.named(w.kind.samples[-1], name)
     definition['spec']['scope'] = 'Cluster'
     group = definition['spec']['group']
-    answer = yield {'method': 'POST', 'path': w.kind.path(w.ns), 'headers': JSON, 'body': definition}
-    if answer['code'] != 201:
+    if not (yield from comes_to_be_served(w, definition)):
         return
-    for _ in range(20):  # Until it is served.
-        answer = yield {'method': 'GET', 'path': '/apis/%s/v1' % group, 'wait': True}
-        if answer['code'] == 200:
-            break
     widget = {'apiVersion': group + '/v1', 'kind': 'Widget', 'metadata': {'name': 'w', 'labels': {'a': 'b'}},
               'spec': {'size': 3, 'color': 'blue', 'replicas': 2, 'items': [{'name': 'a', 'value': 1}, {'name': 'b', 'value': 'x'}], 'tags': ['x', 'y'],
                        'any': {'k': [1, {'z': None}]}, 'more': {'k': 'v'}, 'maybe': None}}

@@ -2,7 +2,7 @@
 import copy, json
 
 from grow import at, places
-from stories import APPLY, FIELDS, JSON, MERGE, PARTIAL, PARTIAL_LIST, PATCH, STRATEGIC, TABLE, query, selectors
+from stories import APPLY, FIELDS, JSON, MERGE, PARTIAL, PARTIAL_LIST, PATCH, STRATEGIC, TABLE, comes_to_be_served, query, selectors
 
 PROTOBUF, CBOR = 'application/vnd.kubernetes.protobuf', 'application/cbor'
 AS_TABLE, AS_PARTIAL, AS_PARTIALS = ';as=Table;v=v1;g=meta.k8s.io', ';as=PartialObjectMetadata;v=v1;g=meta.k8s.io', ';as=PartialObjectMetadataList;v=v1;g=meta.k8s.io'
@@ -390,13 +390,8 @@ def story_published(w, name):
         spec['versions'].append({'name': rng.choice(['v2', 'v1beta1', 'v1alpha1', 'x1']), 'served': rng.random() < 0.7, 'storage': False, 'schema': {'openAPIV3Schema': {'type': 'object', 'x-kubernetes-preserve-unknown-fields': True}}, **rng.choice([{}, {'deprecated': True}, {'deprecated': True, 'deprecationWarning': 'old'}])})
     spec['scope'] = rng.choice(['Namespaced', 'Cluster'])
     spec['names'] = {'plural': 'widgets', 'kind': 'Widget', **rng.choice([{}, {'singular': 'widget', 'shortNames': ['wd', 'w'], 'categories': ['all', 'x']}, {'listKind': 'Widgets'}])}
-    answer = yield {'method': 'POST', 'path': w.kind.path(w.ns), 'headers': JSON, 'body': definition}
-    if answer['code'] != 201:
+    if not (yield from comes_to_be_served(w, definition)):
         return
-    for _ in range(20):  # Until it is served.
-        answer = yield {'method': 'GET', 'path': '/apis/%s/v1' % group, 'wait': True}
-        if answer['code'] == 200:
-            break
     for _ in range(20):
         answer = yield {'method': 'GET', 'path': '/openapi/v3/apis/%s/v1' % group, 'wait': True}
         if answer['code'] == 200:
