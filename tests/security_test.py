@@ -3,6 +3,7 @@
 
 security_test.py PATH/TO/holdfast
 """
+import contextlib
 import hmac
 import hashlib
 import json
@@ -454,44 +455,38 @@ class WireTest(Closed):
                       (400, 413, 422))
         self.assertEqual(users.call("GET", "/healthz").code, 200)
 
-    def test_slow_senders_keep_nobody_waiting(self):
+    @contextlib.contextmanager
+    def unfinished(self, count, *texts):
+        """That many connections for each of the texts, in turn, which nobody ends or reads."""
         context = ssl.create_default_context(cafile=str(users.pki / "ca.crt"))
-        slow = []
-        try:
-            for i in range(60):
-                stream = context.wrap_socket(socket.create_connection((users.host, users.port), timeout=10), server_hostname="127.0.0.1")
-                half = "GET /api HTTP/1.1\r\nHost: x\r\n" if i % 2 else (
-                    "POST /api/v1/namespaces/mine/configmaps HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer tenant-token\r\n"
-                    "Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{")
-                stream.sendall(half.encode())
-                slow.append(stream)
+        with contextlib.ExitStack() as held:
+            streams = []
+            for text in texts * count:
+                connection = socket.create_connection((users.host, users.port), timeout=10)
+                streams.append(held.enter_context(context.wrap_socket(connection, server_hostname="127.0.0.1")))
+                streams[-1].sendall(text.encode())
+            yield streams
+
+    def test_slow_senders_keep_nobody_waiting(self):
+        headers = "GET /api HTTP/1.1\r\nHost: x\r\n"
+        body = ("POST /api/v1/namespaces/mine/configmaps HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer tenant-token\r\n"
+                "Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{")
+        with self.unfinished(30, body, headers):
             begin = time.monotonic()
             self.assertEqual(users.admin("GET", "/api/v1/namespaces/mine/secrets/s").code, 200)
             self.assertEqual(users.call("GET", "/apis", token="plain-token").code, 200)
             self.assertLess(time.monotonic() - begin, 5)
-        finally:
-            for stream in slow:
-                stream.close()
 
     def test_who_trickles_and_who_does_not_read_keeps_nobody_waiting(self):
-        context = ssl.create_default_context(cafile=str(users.pki / "ca.crt"))
-        slow = []
-        try:
-            for i in range(30):
-                stream = context.wrap_socket(socket.create_connection((users.host, users.port), timeout=10), server_hostname="127.0.0.1")
-                # A document of megabytes that is never read, or headers that never end.
-                asked = "GET /openapi/v2 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer plain-token\r\n"
-                stream.sendall((asked + ("\r\n" if i % 2 else "X-Slow: ")).encode())
-                slow.append(stream)
+        # Headers that never end, and a document of megabytes that is never read.
+        asked = "GET /openapi/v2 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer plain-token\r\n"
+        with self.unfinished(15, asked + "X-Slow: ", asked + "\r\n") as slow:
             begin = time.monotonic()
             for _ in range(5):
                 for stream in slow[::2]:
                     stream.sendall(b"z")
                 self.assertEqual(users.admin("GET", "/api/v1/namespaces/mine/secrets/s").code, 200)
             self.assertLess(time.monotonic() - begin, 20)
-        finally:
-            for stream in slow:
-                stream.close()
 
     def test_odd_request_lines_are_refused(self):
         token = "Authorization: Bearer tenant-token\r\n"

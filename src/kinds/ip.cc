@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace holdfast::kinds {
 
@@ -173,14 +174,22 @@ void validate_endpoint_ip(std::string_view text, const Path& at, FieldErrors& er
 
 namespace {
 
-// Says what is wrong with a list of more than one; `families` has an entry for each, none for what is no address.
-void validate_pair(std::span<const std::optional<bool>> families, std::string_view problem, std::string_view what,
-                   const Path& at, const Shown& shown, FieldErrors& errors) {
-  if (families.size() <= 1) return;
-  const bool pair = std::ranges::find(families, std::optional(false)) != families.end() &&
-                    std::ranges::find(families, std::optional(true)) != families.end();
-  if (!problem.empty()) errors.internal(at, problem);
-  if (!problem.empty() || !pair || families.size() > 2) {
+// Of more than one, which must be a pair. `is_v6`: of a text, none for what is no address; `problem`: with the i-th
+// then.
+template <class IsV6, class Problem>
+void validate_pair(std::span<const std::string_view> texts, std::string_view what, const IsV6& is_v6,
+                   const Problem& problem, const Path& at, const Shown& shown, FieldErrors& errors) {
+  if (texts.size() <= 1) return;
+  bool has_v4 = false, has_v6 = false, readable = true;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const std::optional<bool> v6 = is_v6(texts[i]);
+    if (v6) {
+      (*v6 ? has_v6 : has_v4) = true;
+    } else if (std::exchange(readable, false)) {
+      errors.internal(at, problem(i));
+    }
+  }
+  if (!readable || !has_v4 || !has_v6 || texts.size() > 2) {
     errors.invalid(at, shown, "may specify no more than one " + std::string(what) + " for each IP family");
   }
 }
@@ -189,32 +198,28 @@ void validate_pair(std::span<const std::optional<bool>> families, std::string_vi
 
 void validate_ip_families(std::span<const std::string_view> addresses, const Path& at, const Shown& shown,
                           FieldErrors& errors) {
-  std::vector<std::optional<bool>> families;
-  std::string problem;
-  for (size_t i = 0; i < addresses.size(); ++i) {
-    const std::optional<IpAddress> address = IpAddress::parse(addresses[i]);
-    families.push_back(address ? std::optional(address->v6) : std::nullopt);
-    if (!address && problem.empty()) {
-      problem = "failed to check for dual stack with error:invalid IP[" + std::to_string(i) +
-                "]: " + std::string(addresses[i]);
-    }
-  }
-  validate_pair(families, problem, "IP", at, shown, errors);
+  const auto is_v6 = [](std::string_view text) {
+    const std::optional<IpAddress> address = IpAddress::parse(text);
+    return address ? std::optional(address->v6) : std::nullopt;
+  };
+  const auto problem = [&](size_t i) {
+    return "failed to check for dual stack with error:invalid IP[" + std::to_string(i) +
+           "]: " + std::string(addresses[i]);
+  };
+  validate_pair(addresses, "IP", is_v6, problem, at, shown, errors);
 }
 
 void validate_cidr_families(std::span<const std::string_view> networks, const Path& at, const Shown& shown,
                             FieldErrors& errors) {
-  std::vector<std::optional<bool>> families;
-  std::string problem;
-  for (size_t i = 0; i < networks.size(); ++i) {
-    const std::optional<IpNetwork> network = IpNetwork::parse(networks[i]);
-    families.push_back(network ? std::optional(network->address.v6) : std::nullopt);
-    if (!network && problem.empty()) {
-      problem = "invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR[" + std::to_string(i) +
-                "]: <nil> (invalid CIDR address: " + std::string(networks[i]) + ")";
-    }
-  }
-  validate_pair(families, problem, "CIDR", at, shown, errors);
+  const auto is_v6 = [](std::string_view text) {
+    const std::optional<IpNetwork> network = IpNetwork::parse(text);
+    return network ? std::optional(network->address.v6) : std::nullopt;
+  };
+  const auto problem = [&](size_t i) {
+    return "invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR[" + std::to_string(i) +
+           "]: <nil> (invalid CIDR address: " + std::string(networks[i]) + ")";
+  };
+  validate_pair(networks, "CIDR", is_v6, problem, at, shown, errors);
 }
 
 }  // namespace holdfast::kinds
