@@ -4,7 +4,6 @@ A server gets what real ones get most: applies that create, repeat and change, r
 writes and, from the recordings, a little of everything. What runs here counts as hot when the binary is laid out and optimised.
 """
 import json
-import os
 import pathlib
 import re
 import subprocess
@@ -56,12 +55,28 @@ DEPLOYMENT = {
 }
 
 
+def send(url, folder, requests, parallel):
+    """Sends them over a few HTTP/2 connections. Each: (method, path, accept, content type, body or None)."""
+    who = f"cacert = {folder}/pki/ca.crt\ncert = {folder}/pki/admin.crt\nkey = {folder}/pki/admin.key"
+    config = []
+    with tempfile.TemporaryDirectory() as bodies:
+        for i, (method, path, accept, content_type, body) in enumerate(requests):
+            config.append(("next\n" if i else "") + who)
+            config.append(f'url = "{url}{path}"\nrequest = {method}\nheader = "Accept: {accept}"\noutput = /dev/null')
+            if body is not None:
+                file = pathlib.Path(bodies) / str(i)
+                file.write_text(json.dumps(body))
+                config.append(f'header = "Content-Type: {content_type}"\ndata-binary = "@{file}"')
+        command = ["curl", "--silent", "--http2", "--parallel", "--parallel-max", str(parallel), "--config", "-"]
+        subprocess.run(command, input="\n".join(config), text=True, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
 class Server:
-    """A server on its own data directory; again=True starts one on what an earlier one left."""
+    """A server on a data directory, which may be what an earlier one left."""
 
     def __init__(self, binary, folder, *flags):
-        self.folder = pathlib.Path(folder)
-        kubeconfig = self.folder / "kubeconfig"
+        self.folder = folder
+        kubeconfig = pathlib.Path(folder) / "kubeconfig"
         kubeconfig.unlink(missing_ok=True)
         command = [binary, "serve", "--data-dir", folder, "--listen", "127.0.0.1:0", *flags]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -72,20 +87,7 @@ class Server:
         self.url = re.search(r"server: (\S+)", kubeconfig.read_text()).group(1)
 
     def curl(self, requests, parallel=32):
-        """Sends them over a few HTTP/2 connections. Each: (method, path, accept, content type, body or None)."""
-        pki = self.folder / "pki"
-        config = [f"cacert = {pki}/ca.crt\ncert = {pki}/admin.crt\nkey = {pki}/admin.key"]
-        with tempfile.TemporaryDirectory() as bodies:
-            for i, (method, path, accept, content_type, body) in enumerate(requests):
-                if i:
-                    config.append(f"next\ncacert = {pki}/ca.crt\ncert = {pki}/admin.crt\nkey = {pki}/admin.key")
-                config.append(f'url = "{self.url}{path}"\nrequest = {method}\nheader = "Accept: {accept}"\noutput = /dev/null')
-                if body is not None:
-                    file = pathlib.Path(bodies) / str(i)
-                    file.write_text(body if isinstance(body, str) else json.dumps(body))
-                    config.append(f'header = "Content-Type: {content_type}"\ndata-binary = "@{file}"')
-            command = ["curl", "--silent", "--http2", "--parallel", "--parallel-max", str(parallel), "--config", "-"]
-            subprocess.run(command, input="\n".join(config), text=True, check=False, stdout=subprocess.DEVNULL)
+        send(self.url, self.folder, requests, parallel)
 
     def stop(self):
         self.process.terminate()
@@ -123,7 +125,7 @@ def train(server):
             server.curl([("GET", collection + query, list_accept, None, None) for query in ("", "", "?limit=50", "?labelSelector=no%3Dsuch", "?labelSelector=app")], 1)
     # Watchers, and the changes that they see.
     for accept in (FORMATS["json"], FORMATS["dropped"], FORMATS["protobuf"]):
-        watchers = subprocess.Popen([sys.executable, __file__, "--watch", server.url, str(server.folder), accept])
+        watchers = subprocess.Popen([sys.executable, __file__, "--watch", server.url, server.folder, accept])
         time.sleep(2)
         server.curl([("PATCH", f"{config_maps}/training-0", FORMATS["json"], "application/merge-patch+json", {"metadata": {"annotations": {"turn": str(i)}}}) for i in range(OBJECTS)], 1)
         watchers.wait()
@@ -136,9 +138,7 @@ def train(server):
 
 
 def watch(url, folder, accept):
-    server = Server.__new__(Server)
-    server.url, server.folder = url, pathlib.Path(folder)
-    server.curl([("GET", "/api/v1/namespaces/default/configmaps?watch=true&timeoutSeconds=8", accept, None, None)] * WATCHERS, WATCHERS)
+    send(url, folder, [("GET", "/api/v1/namespaces/default/configmaps?watch=true&timeoutSeconds=8", accept, None, None)] * WATCHERS, WATCHERS)
 
 
 def main():
