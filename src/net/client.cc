@@ -1,320 +1,35 @@
-// The HTTP/1.1 client. One coroutine owns a connection at a time and waits for it to change; everything else is plain.
-#include <arpa/inet.h>
+// The client. Over HTTP/1.1 one coroutine owns a connection at a time and waits for it to change; over HTTP/2 calls
+// share one (http2_calls). Everything else is plain.
 #include <netdb.h>
-#include <netinet/tcp.h>
-#include <openssl/x509_vfy.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
 
 #include "base/thread_pool.h"
 #include "net/http1_body.h"
-#include "net/loop.h"
+#include "net/http2_calls.h"
 #include "net/stream.h"
-#include "net/tls.h"
+#include "net/wire.h"
 
 namespace holdfast::net {
 
 namespace {
 
 using detail::BodyDecoder;
+using detail::call_error;
 using detail::ContextPtr;
-using detail::TlsEngine;
-
-// Received and not yet read by whoever called; more waits in the kernel.
-constexpr size_t kBufferedBytes = 256 << 10;
-constexpr std::string_view kDeadline = "context deadline exceeded";
-
-Error call_error(std::string text) { return {Reason::ServiceUnavailable, std::move(text)}; }
-
-struct Endpoint {
-  sockaddr_storage storage{};
-  socklen_t bytes = 0;
-  std::string text;  // "10.0.0.1:443"
-};
-
-Endpoint endpoint_of(const sockaddr* address, socklen_t bytes) {
-  Endpoint endpoint;
-  std::memcpy(&endpoint.storage, address, bytes);
-  endpoint.bytes = bytes;
-  char host[INET6_ADDRSTRLEN];
-  if (address->sa_family == AF_INET) {
-    const auto& v4 = reinterpret_cast<const sockaddr_in&>(endpoint.storage);
-    inet_ntop(AF_INET, &v4.sin_addr, host, sizeof host);
-    endpoint.text = std::string(host) + ":" + std::to_string(ntohs(v4.sin_port));
-  } else {
-    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(endpoint.storage);
-    inet_ntop(AF_INET6, &v6.sin6_addr, host, sizeof host);
-    endpoint.text = "[" + std::string(host) + "]:" + std::to_string(ntohs(v6.sin6_port));
-  }
-  return endpoint;
-}
-
-Result<std::vector<Endpoint>> lookup(const std::string& host, uint16_t port, int flags) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = flags | AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  if (getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) {
-    return call_error("dial tcp: lookup " + host + ": no such host");
-  }
-  std::vector<Endpoint> endpoints;
-  for (addrinfo* a = found; a != nullptr; a = a->ai_next) endpoints.push_back(endpoint_of(a->ai_addr, a->ai_addrlen));
-  freeaddrinfo(found);
-  return endpoints;
-}
+using detail::Endpoint;
+using detail::Http2Call;
+using detail::Http2Calls;
+using detail::kDeadline;
+using detail::lookup;
+using detail::Wire;
 
 // Names are looked up where waiting hurts nobody.
 ThreadPool& lookup_threads() {
   static ThreadPool pool(1);
   return pool;
 }
-
-// What Go says about a certificate that does not verify.
-std::string certificate_problem(long code, const std::string& name) {
-  std::string why;
-  switch (code) {
-    case X509_V_ERR_HOSTNAME_MISMATCH:
-    case X509_V_ERR_IP_ADDRESS_MISMATCH:
-      why = "certificate is not valid for " + name;
-      break;
-    case X509_V_ERR_CERT_HAS_EXPIRED:
-    case X509_V_ERR_CERT_NOT_YET_VALID:
-      why = "certificate has expired or is not yet valid";
-      break;
-    default:
-      why = "certificate signed by unknown authority";
-  }
-  return "tls: failed to verify certificate: x509: " + why;
-}
-
-// One connection. Its owner waits with `co_await wire.changed()` and looks again.
-class Wire final : public detail::EventSource {
- public:
-  Wire(EventLoop& event_loop, const Endpoint& to) : loop(event_loop) {
-    fd_ = socket(to.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd_ < 0) {
-      fail("dial tcp " + to.text + ": socket: " + std::strerror(errno));
-      return;
-    }
-    const int one = 1;
-    setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    dialled_ = to.text;
-    if (connect(fd_, reinterpret_cast<const sockaddr*>(&to.storage), to.bytes) != 0 && errno != EINPROGRESS) {
-      refused(errno);
-      return;
-    }
-    loop.state().add(fd_, this, EPOLLIN | EPOLLOUT | EPOLLRDHUP);
-    watched_ = true;
-  }
-
-  ~Wire() override {
-    loop.cancel(timer_);
-    unwatch();
-    if (fd_ >= 0) ::close(fd_);
-  }
-
-  void use_tls(const ContextPtr& context, const std::string& name, bool verify) {
-    tls_.emplace(context, false);
-    tls_->set_server_name(name, verify);
-    tls_->write_to(&out_);
-    server_name_ = name;
-  }
-
-  void fail(std::string why) {
-    if (failure.empty()) failure = std::move(why);
-    unwatch();
-    wake();
-  }
-
-  // Fails with Go's text when the time is over; none for 0.
-  void set_deadline(Millis timeout) {
-    loop.cancel(timer_);
-    timer_ = timeout.count() > 0 ? loop.run_after(timeout, [this] { fail(std::string(kDeadline)); }) : 0;
-  }
-
-  void send(std::string_view bytes) {
-    if (!failure.empty()) return;
-    if (tls_) {
-      tls_->write(bytes);
-    } else {
-      out_.append(bytes);
-    }
-    flush();
-  }
-
-  // After something was taken out of `in`.
-  void took() {
-    if (paused_ && in.size() < kBufferedBytes) {
-      paused_ = false;
-      watch();
-      if (tls_ && failure.empty()) decrypt();
-    }
-  }
-
-  auto changed() {
-    struct Awaiter {
-      Wire& wire;
-      bool await_ready() const noexcept { return !wire.failure.empty(); }
-      void await_suspend(std::coroutine_handle<> h) {
-        assert(!wire.waiter_);
-        wire.waiter_ = h;
-      }
-      void await_resume() const noexcept {}
-    };
-    return Awaiter{*this};
-  }
-
-  void on_events(uint32_t events) override {
-    if (!failure.empty()) return;
-    if (!connected) {
-      int error = 0;
-      socklen_t bytes = sizeof error;
-      getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &bytes);
-      if (error != 0) return refused(error);
-      if (!(events & EPOLLOUT)) return;
-      connected = true;
-      if (tls_) handshake();
-      wake();
-    }
-    if (events & EPOLLOUT) flush();
-    if ((events & EPOLLIN) && !paused_) return receive();
-    if (events & (EPOLLHUP | EPOLLERR)) end_of_input();
-  }
-
-  EventLoop& loop;
-  bool connected = false;
-  bool secured = false;  // The handshake is done.
-  bool ended = false;    // The peer has closed its side.
-  bool is_tls() const { return tls_.has_value(); }
-  std::string failure;
-  std::string in;
-
- private:
-  void wake() {
-    if (waiter_) loop.state().resume_soon(std::exchange(waiter_, {}));
-  }
-
-  void refused(int error) {
-    std::string why = std::strerror(error);
-    if (!why.empty() && why[0] >= 'A' && why[0] <= 'Z') why[0] |= 0x20;
-    fail("dial tcp " + dialled_ + ": connect: " + why);
-  }
-
-  void end_of_input() {
-    ended = true;
-    unwatch();
-    if (tls_ && !secured) fail("EOF");
-    wake();
-  }
-
-  void unwatch() {
-    if (std::exchange(watched_, false)) loop.state().remove(fd_, this);
-  }
-
-  void watch() {
-    if (!watched_) return;
-    const bool pending = !connected || sent_ < out_.size();
-    loop.state().change(fd_, this, (paused_ ? 0u : EPOLLIN) | (pending ? EPOLLOUT : 0u));
-  }
-
-  void flush() {
-    while (connected && watched_ && sent_ < out_.size()) {
-      const ssize_t n = ::send(fd_, out_.data() + sent_, out_.size() - sent_, MSG_NOSIGNAL);
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0 && errno != EAGAIN) {
-        // The answer may be there already (an early refusal); the reader finds out.
-        out_.clear();
-        sent_ = 0;
-        break;
-      }
-      if (n <= 0) break;
-      sent_ += n;
-    }
-    if (sent_ == out_.size()) {
-      out_.clear();
-      sent_ = 0;
-    }
-    watch();
-  }
-
-  void handshake() {
-    switch (tls_->handshake()) {
-      case TlsEngine::Status::Ok:
-        secured = true;
-        break;
-      case TlsEngine::Status::WantInput:
-        break;
-      default:
-        if (tls_->verify_result() != X509_V_OK) {
-          fail(certificate_problem(tls_->verify_result(), server_name_));
-        } else {
-          fail("tls: handshake failure: " + tls_->failure());
-        }
-    }
-    flush();
-  }
-
-  void receive() {
-    std::string& buffer = loop.state().received;
-    const ssize_t got = recv(fd_, buffer.data(), buffer.size(), 0);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    if (got <= 0) return end_of_input();
-    const std::string_view bytes(buffer.data(), static_cast<size_t>(got));
-    if (!tls_) {
-      in.append(bytes);
-    } else {
-      cipher_.append(bytes);
-      decrypt();
-    }
-    if (in.size() >= kBufferedBytes && !paused_) {
-      paused_ = true;
-      watch();
-    }
-    wake();
-  }
-
-  void decrypt() {
-    tls_->feed(cipher_);
-    if (!secured) handshake();
-    std::string& plain = loop.state().plain;
-    while (secured && failure.empty() && in.size() < kBufferedBytes) {
-      size_t got = 0;
-      const TlsEngine::Status status = tls_->read(plain.data(), plain.size(), got);
-      if (status == TlsEngine::Status::Ok) {
-        in.append(plain.data(), got);
-      } else if (status == TlsEngine::Status::WantInput) {
-        break;
-      } else if (status == TlsEngine::Status::Closed) {
-        end_of_input();
-        break;
-      } else {
-        fail("remote error: tls: " + tls_->failure());
-        break;
-      }
-    }
-    cipher_.erase(0, cipher_.size() - tls_->unread().size());
-    tls_->feed({});
-    if (!out_.empty()) flush();
-    wake();
-  }
-
-  int fd_ = -1;
-  bool watched_ = false;
-  bool paused_ = false;
-  std::optional<TlsEngine> tls_;
-  std::string server_name_;
-  std::string dialled_;
-  std::string cipher_;
-  std::string out_;
-  size_t sent_ = 0;
-  uint64_t timer_ = 0;
-  std::coroutine_handle<> waiter_;
-};
 
 // Reads status line and headers out of `head`, which ends before the empty line.
 bool parse_head(std::string_view head, ClientResponse& response) {
@@ -366,12 +81,7 @@ std::string request_text(const ClientOptions& options, const ClientRequest& requ
     return std::any_of(request.headers.begin(), request.headers.end(),
                        [&](const auto& header) { return detail::equals_ignoring_case(header.first, name); });
   };
-  if (!given("host")) {
-    const bool v6 = options.host.find(':') != std::string::npos;
-    text += "Host: " + (v6 ? "[" + options.host + "]" : options.host);
-    if (options.port != (options.tls ? 443 : 80)) text += ":" + std::to_string(options.port);
-    text += "\r\n";
-  }
+  if (!given("host")) text += "Host: " + detail::authority_of(options) + "\r\n";
   for (const auto& [name, value] : request.headers) {
     text += name + ": ";
     for (const char c : value) text += c == '\r' || c == '\n' ? ' ' : c;
@@ -405,7 +115,34 @@ struct Client::State {
     detail::TimePoint since;
   };
   std::vector<Idle> idle;
+  std::vector<std::shared_ptr<Http2Calls>> shared;  // HTTP/2 connections.
+  bool dialling = false;                            // Calls wait to see whether they can share that connection.
+  bool http1_only = false;                          // The server chose HTTP/1.1: nothing to wait for.
+  std::vector<std::coroutine_handle<>> waiting;
   bool closed = false;
+
+  std::shared_ptr<Http2Calls> take_shared() {
+    std::erase_if(shared, [](const auto& connection) { return connection->over(); });
+    for (const auto& connection : shared) {
+      if (connection->usable()) return connection;
+    }
+    return nullptr;
+  }
+
+  auto dialled() {
+    struct Awaiter {
+      State& state;
+      bool await_ready() const noexcept { return !state.dialling; }
+      void await_suspend(std::coroutine_handle<> h) { state.waiting.push_back(h); }
+      void await_resume() const noexcept {}
+    };
+    return Awaiter{*this};
+  }
+
+  void end_dialling() {
+    dialling = false;
+    for (const std::coroutine_handle<> waiter : std::exchange(waiting, {})) loop.state().resume_soon(waiter);
+  }
 
   std::unique_ptr<Wire> take_idle() {
     const auto now = std::chrono::steady_clock::now();
@@ -427,6 +164,7 @@ struct Client::State {
 
 struct ClientStream::State {
   std::shared_ptr<Client::State> client;
+  std::unique_ptr<Http2Call> call;  // Over HTTP/2; else the rest.
   std::unique_ptr<Wire> wire;
   BodyDecoder decoder;
   ClientResponse head;
@@ -446,24 +184,56 @@ namespace {
 
 using ClientState = Client::State;
 
+// Asks the proxy at the other end for a tunnel.
+Task<Result<Unit>> open_tunnel(Wire& wire, const ClientOptions& options) {
+  const bool v6 = options.host.find(':') != std::string::npos;
+  const std::string target = (v6 ? "[" + options.host + "]" : options.host) + ":" + std::to_string(options.port);
+  std::string request = "CONNECT " + target + " HTTP/1.1\r\nHost: " + target + "\r\n";
+  if (!options.proxy_authorization.empty()) request += "Proxy-Authorization: " + options.proxy_authorization + "\r\n";
+  wire.send(request + "\r\n");
+  size_t end = 0;
+  while ((end = wire.in.find("\r\n\r\n")) == std::string::npos) {
+    if (!wire.failure.empty()) co_return call_error("proxyconnect tcp: " + wire.failure);
+    if (wire.ended) co_return call_error("proxyconnect tcp: EOF");
+    if (wire.in.size() > options.max_header_bytes) co_return call_error("proxyconnect tcp: the answer is too large");
+    co_await wire.changed();
+  }
+  ClientResponse answer;
+  if (!parse_head(std::string_view(wire.in).substr(0, end), answer)) {
+    co_return call_error("proxyconnect tcp: malformed HTTP response");
+  }
+  if (answer.status != 200)
+    co_return call_error("proxyconnect tcp: the proxy answered " + std::to_string(answer.status));
+  wire.in.erase(0, end + 4);
+  co_return Unit{};
+}
+
 Task<Result<std::unique_ptr<Wire>>> dial(std::shared_ptr<ClientState> client, Millis timeout) {
   const ClientOptions& options = client->options;
   if (options.tls && !client->context) client->context = detail::client_context(options);
   if (options.tls && !client->context->ok()) co_return client->context->error();
-  Result<std::vector<Endpoint>> endpoints = lookup(options.host, options.port, AI_NUMERICHOST);
+  const bool proxied = !options.proxy_host.empty();
+  const std::string host = proxied ? options.proxy_host : options.host;
+  const uint16_t port = proxied ? options.proxy_port : options.port;
+  Result<std::vector<Endpoint>> endpoints = lookup(host, port, AI_NUMERICHOST);
   if (!endpoints) {
-    endpoints = co_await from_callback<Result<std::vector<Endpoint>>>(
-        client->loop, [host = options.host, port = options.port](auto done) {
-          lookup_threads().post([=]() mutable { done(lookup(host, port, 0)); });
-        });
+    endpoints = co_await from_callback<Result<std::vector<Endpoint>>>(client->loop, [host, port](auto done) {
+      lookup_threads().post([=]() mutable { done(lookup(host, port, 0)); });
+    });
   }
   if (!endpoints) co_return endpoints.take_error();
-  std::string why = "dial tcp: lookup " + options.host + ": no addresses";
+  std::string why = "dial tcp: lookup " + host + ": no addresses";
   for (const Endpoint& endpoint : *endpoints) {
     auto wire = std::make_unique<Wire>(client->loop, endpoint);
-    if (options.tls) wire->use_tls(**client->context, options.server_name, !options.insecure);
+    if (options.tls && !proxied) wire->use_tls(**client->context, options.server_name, !options.insecure);
     wire->set_deadline(timeout.count() > 0 ? std::min(timeout, options.connect_timeout) : options.connect_timeout);
-    while (wire->failure.empty() && !(wire->connected && (wire->secured || !options.tls))) co_await wire->changed();
+    while (wire->failure.empty() && !wire->connected) co_await wire->changed();
+    if (proxied && wire->failure.empty()) {
+      Result<Unit> tunnel = co_await open_tunnel(*wire, options);
+      if (!tunnel) co_return tunnel.take_error();
+      if (options.tls) wire->use_tls(**client->context, options.server_name, !options.insecure);
+    }
+    while (wire->failure.empty() && options.tls && !wire->secured) co_await wire->changed();
     if (wire->failure.empty()) co_return wire;
     why = wire->failure;
     if (why == kDeadline && timeout.count() == 0) why = "dial tcp " + endpoint.text + ": i/o timeout";
@@ -499,6 +269,50 @@ Task<Result<std::unique_ptr<ClientStream::State>>> exchange(std::shared_ptr<Clie
   co_return stream;
 }
 
+Task<Result<std::unique_ptr<ClientStream::State>>> exchange(std::shared_ptr<ClientState> client,
+                                                            const ClientRequest& request,
+                                                            std::shared_ptr<Http2Calls> connection) {
+  auto stream = std::make_unique<ClientStream::State>();
+  stream->client = std::move(client);
+  stream->call = connection->start(request);
+  Http2Call& call = *stream->call;
+  while (!call.head_done && call.failure.empty() && !call.ended) co_await call.changed();
+  if (!call.head_done) co_return call_error(call.failure.empty() ? "unexpected EOF" : call.failure);
+  stream->head = std::move(call.head);
+  co_return stream;
+}
+
+// An HTTP/2 connection that takes another call, or one of HTTP/1.1 if the server speaks nothing else.
+struct Connected {
+  std::shared_ptr<Http2Calls> shared;
+  std::unique_ptr<Wire> wire;
+};
+Task<Result<Connected>> connect(std::shared_ptr<ClientState> client, Millis timeout) {
+  const bool may_share = client->options.http2 && client->options.tls;
+  while (may_share && !client->http1_only) {
+    if (std::shared_ptr<Http2Calls> shared = client->take_shared()) co_return Connected{std::move(shared), nullptr};
+    if (!client->dialling) break;
+    co_await client->dialled();
+  }
+  client->dialling = may_share;
+  Result<std::unique_ptr<Wire>> wire = co_await dial(client, timeout);
+  if (!wire) {
+    client->end_dialling();
+    co_return wire.take_error();
+  }
+  if (!(*wire)->speaks_http2()) {
+    client->http1_only = true;
+    client->end_dialling();
+    co_return Connected{nullptr, std::move(*wire)};
+  }
+  (*wire)->set_deadline(Millis(0));
+  auto shared = std::make_shared<Http2Calls>(std::move(*wire), client->options);
+  spawn(Http2Calls::run(shared), [client](std::exception_ptr) {});
+  client->shared.push_back(shared);
+  client->end_dialling();
+  co_return Connected{std::move(shared), nullptr};
+}
+
 Task<Result<std::unique_ptr<ClientStream::State>>> open_stream(std::shared_ptr<ClientState> client,
                                                                const ClientRequest& request) {
   if (!client->loop.in_thread()) co_await resume_on(client->loop);
@@ -507,13 +321,27 @@ Task<Result<std::unique_ptr<ClientStream::State>>> open_stream(std::shared_ptr<C
     // The server may have closed an idle connection while the request was on its way: once more on a new one.
     if (opened || opened.error().message != "EOF") co_return opened;
   }
-  Result<std::unique_ptr<Wire>> wire = co_await dial(client, request.timeout);
-  if (!wire) co_return wire.take_error();
-  co_return co_await exchange(client, request, std::move(*wire));
+  // A server that goes away refuses what it has not looked at: that is sent again over a new connection.
+  constexpr int kTries = 3;
+  for (int tried = 1;; ++tried) {
+    Result<Connected> connected = co_await connect(client, request.timeout);
+    if (!connected) co_return connected.take_error();
+    if (connected->wire) co_return co_await exchange(client, request, std::move(connected->wire));
+    Result<std::unique_ptr<ClientStream::State>> opened = co_await exchange(client, request, connected->shared);
+    if (opened || tried == kTries || opened.error().message != detail::kRefusedStream) co_return opened;
+  }
 }
 
 // The next piece of the body; empty at its end.
 Task<Result<std::string>> read_piece(ClientStream::State& stream) {
+  if (stream.call) {
+    Http2Call& call = *stream.call;
+    while (call.body.empty() && !call.ended && call.failure.empty()) co_await call.changed();
+    if (!call.body.empty()) co_return call.take_body();
+    if (!call.failure.empty()) co_return call_error(call.failure);
+    stream.over = true;
+    co_return std::string();
+  }
   while (!stream.over) {
     Wire& wire = *stream.wire;
     size_t consumed = 0;
@@ -554,6 +382,7 @@ ClientStream::~ClientStream() = default;
 const ClientResponse& ClientStream::head() const { return state_->head; }
 Task<Result<std::string>> ClientStream::read_some() { return read_piece(*state_); }
 void ClientStream::cancel() {
+  if (state_->call) state_->call->cancel("context canceled");
   if (state_->wire) state_->wire->fail("context canceled");
 }
 
@@ -564,13 +393,18 @@ Client::~Client() {
   state_->loop.post([state = state_] {
     state->closed = true;
     state->idle.clear();
+    for (const auto& connection : state->shared) connection->close_when_idle();
   });
 }
 
 Task<Result<ClientStream>> Client::open(ClientRequest request) {
   Result<std::unique_ptr<ClientStream::State>> opened = co_await open_stream(state_, request);
   if (!opened) co_return opened.take_error();
-  (*opened)->wire->set_deadline(Millis(0));
+  if ((*opened)->call) {
+    (*opened)->call->set_deadline(Millis(0));
+  } else {
+    (*opened)->wire->set_deadline(Millis(0));
+  }
   co_return ClientStream(std::move(*opened));
 }
 

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <thread>
 
@@ -20,8 +22,9 @@ ServerOptions tls_options() {
   return options;
 }
 
-ClientOptions to(const TestServer& s) {
+ClientOptions to(const TestServer& s, bool http2 = false) {
   ClientOptions options;
+  options.http2 = http2;
   options.host = "127.0.0.1";
   options.port = s.port();
   options.ca_pem = TestPki::get().authority.certificate_pem;
@@ -34,9 +37,13 @@ ClientRequest get(std::string target) {
   return request;
 }
 
-TEST(Client, FetchesOverTlsAndKeepsTheConnection) {
+// Over HTTP/1.1 and over HTTP/2.
+class EitherClient : public ::testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Protocols, EitherClient, ::testing::Bool());
+
+TEST_P(EitherClient, FetchesOverTlsAndKeepsTheConnection) {
   TestServer s(tls_options());
-  Client client(s.loops.at(0), to(s));
+  Client client(s.loops.at(0), to(s, GetParam()));
   for (int i = 0; i < 5; ++i) {
     Result<ClientResponse> answer = run(s.loops.at(0), client.fetch(get("/x"), 1000));
     ASSERT_TRUE(answer) << answer.error().message;
@@ -47,9 +54,9 @@ TEST(Client, FetchesOverTlsAndKeepsTheConnection) {
   EXPECT_EQ(s.server->stats().connections_accepted, 1u);
 }
 
-TEST(Client, SendsABodyAndReadsALargeOneBack) {
+TEST_P(EitherClient, SendsABodyAndReadsALargeOneBack) {
   TestServer s(tls_options());
-  Client client(s.loops.at(0), to(s));
+  Client client(s.loops.at(0), to(s, GetParam()));
   ClientRequest request = get("/echo");
   request.method = "POST";
   request.body = std::string(1'000'000, 'z');
@@ -58,9 +65,9 @@ TEST(Client, SendsABodyAndReadsALargeOneBack) {
   EXPECT_TRUE(answer->body == request.body);
 }
 
-TEST(Client, UnpacksGzip) {
+TEST_P(EitherClient, UnpacksGzip) {
   TestServer s(tls_options());
-  Client client(s.loops.at(0), to(s));
+  Client client(s.loops.at(0), to(s, GetParam()));
   ClientRequest request = get("/gzip?500");
   request.headers.emplace_back("Accept-Encoding", "gzip, deflate");
   Result<ClientResponse> answer = run(s.loops.at(0), client.fetch(request, 2'000'000));
@@ -101,9 +108,9 @@ TEST(Gzip, IsUsedAsKubeApiserverUsesIt) {
   }
 }
 
-TEST(Client, ShowsItsCertificate) {
+TEST_P(EitherClient, ShowsItsCertificate) {
   TestServer s(tls_options());
-  ClientOptions options = to(s);
+  ClientOptions options = to(s, GetParam());
   options.identity = TestPki::get().client;
   Client client(s.loops.at(0), options);
   Result<ClientResponse> answer = run(s.loops.at(0), client.fetch(get("/who"), 1000));
@@ -111,15 +118,15 @@ TEST(Client, ShowsItsCertificate) {
   EXPECT_EQ(answer->body, "alice");
 }
 
-TEST(Client, DoesNotTrustJustAnybody) {
+TEST_P(EitherClient, DoesNotTrustJustAnybody) {
   TestServer s(tls_options());
-  ClientOptions options = to(s);
+  ClientOptions options = to(s, GetParam());
   options.ca_pem = TestPki::make("other-ca", "", nullptr).certificate_pem;
   Client stranger(s.loops.at(0), options);
   Result<ClientResponse> answer = run(s.loops.at(0), stranger.fetch(get("/"), 1000));
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().message, "tls: failed to verify certificate: x509: certificate signed by unknown authority");
-  options = to(s);
+  options = to(s, GetParam());
   options.server_name = "elsewhere.example.com";
   Client elsewhere(s.loops.at(0), options);
   answer = run(s.loops.at(0), elsewhere.fetch(get("/"), 1000));
@@ -141,19 +148,19 @@ TEST(Client, SaysWhyItCouldNotConnect) {
             "dial tcp: lookup no-such-host.invalid: no such host");
 }
 
-TEST(Client, GivesUpInTime) {
+TEST_P(EitherClient, GivesUpInTime) {
   TestServer s(tls_options());
-  Client client(s.loops.at(0), to(s));
+  Client client(s.loops.at(0), to(s, GetParam()));
   ClientRequest request = get("/wait");
   request.timeout = 50ms;
   EXPECT_EQ(run(s.loops.at(0), client.fetch(request, 1000)).error().message, "context deadline exceeded");
 }
 
-TEST(Client, TriesAgainWhenAKeptConnectionWasClosed) {
+TEST_P(EitherClient, TriesAgainWhenAKeptConnectionWasClosed) {
   ServerOptions server_options = tls_options();
   server_options.idle_timeout = 60ms;
   TestServer s(server_options);
-  Client client(s.loops.at(0), to(s));
+  Client client(s.loops.at(0), to(s, GetParam()));
   for (int i = 0; i < 4; ++i) {
     Result<ClientResponse> answer = run(s.loops.at(0), client.fetch(get("/x"), 1000));
     ASSERT_TRUE(answer) << answer.error().message;
@@ -161,9 +168,9 @@ TEST(Client, TriesAgainWhenAKeptConnectionWasClosed) {
   }
 }
 
-TEST(Client, FollowsAStreamAndCanLeaveIt) {
+TEST_P(EitherClient, FollowsAStreamAndCanLeaveIt) {
   TestServer s(tls_options());
-  Client client(s.loops.at(0), to(s));
+  Client client(s.loops.at(0), to(s, GetParam()));
   const int before = seen.peer_gone;
   {
     Result<ClientStream> stream = run(s.loops.at(0), client.open(get("/forever")));
@@ -178,10 +185,153 @@ TEST(Client, FollowsAStreamAndCanLeaveIt) {
   EXPECT_TRUE(eventually([&] { return seen.peer_gone == before + 1; }));
 }
 
-TEST(Client, AnAnswerAboveTheLimitIsAnError) {
+TEST_P(EitherClient, AnAnswerAboveTheLimitIsAnError) {
   TestServer s(tls_options());
-  Client client(s.loops.at(0), to(s));
+  Client client(s.loops.at(0), to(s, GetParam()));
   EXPECT_EQ(run(s.loops.at(0), client.fetch(get("/stream?100"), 5000)).error().reason, Reason::RequestEntityTooLarge);
+}
+
+Task<Result<ClientResponse>> fetch_together(Client& client, int count) {
+  auto one = [](Client& c, int& left, std::coroutine_handle<>& all, std::optional<Error>& error) -> Task<void> {
+    Result<ClientResponse> answer = co_await c.fetch(get("/wait"), 1000);
+    if (!answer) error = answer.error();
+    if (--left == 0 && all) all.resume();
+  };
+  int left = count;
+  std::coroutine_handle<> all;
+  std::optional<Error> error;
+  for (int i = 0; i < count; ++i) spawn(one(client, left, all, error), [](std::exception_ptr) {});
+  struct All {
+    int& left;
+    std::coroutine_handle<>& all;
+    bool await_ready() const noexcept { return left == 0; }
+    void await_suspend(std::coroutine_handle<> h) { all = h; }
+    void await_resume() const noexcept {}
+  };
+  co_await All{left, all};
+  if (error) co_return *error;
+  co_return ClientResponse{};
+}
+
+TEST(Http2Client, CallsAtTheSameTimeShareAConnection) {
+  TestServer s(tls_options());
+  Client client(s.loops.at(0), to(s, true));
+  Result<ClientResponse> all = run(s.loops.at(0), fetch_together(client, 50));
+  EXPECT_TRUE(all) << all.error().message;
+  EXPECT_EQ(s.server->stats().connections_accepted, 1u);
+}
+
+TEST(Http2Client, OpensAnotherConnectionWhereTheServerAllowsNoMoreCalls) {
+  ServerOptions options = tls_options();
+  options.max_concurrent_streams = 10;
+  TestServer s(options);
+  Client client(s.loops.at(0), to(s, true));
+  ASSERT_TRUE(run(s.loops.at(0), client.fetch(get("/x"), 1000)));  // Now the limit is known.
+  Result<ClientResponse> all = run(s.loops.at(0), fetch_together(client, 25));
+  EXPECT_TRUE(all) << all.error().message;
+  EXPECT_EQ(s.server->stats().connections_accepted, 3u);
+}
+
+TEST(Http2Client, GoesOnOverANewConnectionWhenTheServerGoesAway) {
+  TestServer s(tls_options());
+  Client client(s.loops.at(0), to(s, true));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(run(s.loops.at(0), client.fetch(get("/goaway"), 1000))->body, "last");
+    EXPECT_EQ(run(s.loops.at(0), client.fetch(get("/x"), 1000))->body, "hello /x?");
+  }
+}
+
+TEST(Http2Client, AnAnswerBrokenOffIsAnError) {
+  TestServer s(tls_options());
+  Client client(s.loops.at(0), to(s, true));
+  EXPECT_THAT(run(s.loops.at(0), client.fetch(get("/throw-late"), 1000)).error().message, HasSubstr("stream error"));
+  EXPECT_TRUE(run(s.loops.at(0), client.fetch(get("/x"), 1000)));
+  EXPECT_EQ(s.server->stats().connections_accepted, 1u);
+}
+
+TEST(Http2Client, SlowReadersHoldUpTheServerAndNobodyElse) {
+  TestServer s(tls_options());
+  Client client(s.loops.at(0), to(s, true));
+  const uint64_t before = seen.written;
+  Result<ClientStream> stream = run(s.loops.at(0), client.open(get("/stream?20000")));
+  ASSERT_TRUE(stream);
+  EXPECT_TRUE(eventually([&] { return seen.written - before >= 4'000'000; }));
+  EXPECT_TRUE(run(s.loops.at(0), client.fetch(get("/stream?3000"), 4'000'000)));
+  EXPECT_LT(seen.written - before, 20'000'000u);
+  size_t got = 0;
+  while (true) {
+    Result<std::string> piece = run(s.loops.at(0), stream->read_some());
+    ASSERT_TRUE(piece) << piece.error().message;
+    if (piece->empty()) break;
+    got += piece->size();
+  }
+  EXPECT_EQ(got, 20'000'000u);
+  auto holder = std::make_shared<ClientStream>(std::move(*stream));
+  s.loops.at(0).post([h = std::move(holder)]() mutable { h.reset(); });
+}
+
+// A proxy of one connection: takes CONNECT, then passes bytes on both ways.
+struct Proxy {
+  Proxy() {
+    listener = socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in any{};
+    any.sin_family = AF_INET;
+    any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t bytes = sizeof any;
+    EXPECT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&any), bytes), 0);
+    EXPECT_EQ(listen(listener, 4), 0);
+    getsockname(listener, reinterpret_cast<sockaddr*>(&any), &bytes);
+    port = ntohs(any.sin_port);
+    thread = std::thread([this] { serve(); });
+  }
+  ~Proxy() {
+    shutdown(listener, SHUT_RDWR);
+    thread.join();
+    close(listener);
+  }
+  void serve() {
+    const int peer = accept(listener, nullptr, nullptr);
+    if (peer < 0) return;
+    char c = 0;
+    while (!request.ends_with("\r\n\r\n") && recv(peer, &c, 1, 0) == 1) request += c;
+    const uint16_t to = static_cast<uint16_t>(std::atoi(request.c_str() + request.find(':') + 1));
+    {
+      Socket server(to);
+      send(peer, "HTTP/1.1 200 OK\r\n\r\n", 19, MSG_NOSIGNAL);
+      std::thread back([&] {
+        for (std::string more; !(more = server.read_some()).empty();)
+          send(peer, more.data(), more.size(), MSG_NOSIGNAL);
+        shutdown(peer, SHUT_RDWR);
+      });
+      char buffer[4096];
+      for (ssize_t n = 0; (n = recv(peer, buffer, sizeof buffer, 0)) > 0;)
+        server.send({buffer, static_cast<size_t>(n)});
+      shutdown(server.fd(), SHUT_RDWR);
+      back.join();
+    }
+    close(peer);
+  }
+  int listener = -1;
+  uint16_t port = 0;
+  std::string request;
+  std::thread thread;
+};
+
+TEST_P(EitherClient, GoesThroughAProxy) {
+  TestServer s(tls_options());
+  Proxy proxy;
+  {
+    ClientOptions options = to(s, GetParam());
+    options.proxy_host = "127.0.0.1";
+    options.proxy_port = proxy.port;
+    options.proxy_authorization = "Basic dXNlcjpwYXNz";
+    Client client(s.loops.at(0), options);
+    Result<ClientResponse> answer = run(s.loops.at(0), client.fetch(get("/x"), 1000));
+    ASSERT_TRUE(answer) << answer.error().message;
+    EXPECT_EQ(answer->body, "hello /x?");
+  }
+  EXPECT_THAT(proxy.request, StartsWith("CONNECT 127.0.0.1:" + std::to_string(s.port()) + " HTTP/1.1\r\n"));
+  EXPECT_THAT(proxy.request, HasSubstr("Proxy-Authorization: Basic dXNlcjpwYXNz\r\n"));
 }
 
 TEST(Tls, ACertificateIsVerifiedAgainstAPoolAndReloaded) {

@@ -375,6 +375,12 @@ struct ClientOptions {
   std::string ca_pem;       // The system's roots when empty.
   bool insecure = false;    // Do not verify the server.
   std::optional<Identity> identity;
+  // Offers HTTP/2 in the TLS handshake: one connection then carries up to as many calls as the server allows.
+  bool http2 = false;
+  // An HTTP proxy that is asked for a tunnel (CONNECT) to host and port; none when empty.
+  std::string proxy_host;
+  uint16_t proxy_port = 0;
+  std::string proxy_authorization;  // "Basic ..."; none when empty.
   Millis connect_timeout{30'000};
   Millis idle_timeout{60'000};  // An idle connection is closed after it.
   uint32_t max_idle_connections = 8;
@@ -396,8 +402,8 @@ struct ClientResponse {
   std::string_view header(std::string_view name) const;
 };
 
-// A server's answer while it arrives (a watch, a proxied request). Destroying it closes its connection unless the body
-// was read to the end.
+// A server's answer while it arrives (a watch, a proxied request). Destroying it before the body was read to the end
+// closes its connection, or resets its stream of an HTTP/2 connection.
 class ClientStream {
  public:
   struct State;
@@ -416,8 +422,9 @@ class ClientStream {
   std::unique_ptr<State> state_;
 };
 
-// One server's client: HTTP/1.1, connections kept alive and reused. Belongs to one loop, which must outlive it and its
-// calls; calls under way when it is destroyed finish by themselves. A ClientStream is used on the loop's thread.
+// One server's client: HTTP/1.1 or, when asked for, HTTP/2; connections kept alive and reused. Belongs to one loop,
+// which must outlive it and its calls; calls under way when it is destroyed finish by themselves. A ClientStream is
+// used on the loop's thread.
 class Client {
  public:
   Client(EventLoop& loop, ClientOptions options);

@@ -138,6 +138,10 @@ Result<ContextPtr> server_context(const Identity& identity, std::string_view cli
 Result<ContextPtr> client_context(const ClientOptions& options) {
   ContextPtr ctx = new_context(TLS_client_method());
   SSL_CTX_set_mode(ctx.get(), SSL_MODE_RELEASE_BUFFERS);
+  if (options.http2) {
+    constexpr unsigned char kProtocols[] = "\x02h2\x08http/1.1";
+    SSL_CTX_set_alpn_protos(ctx.get(), kProtocols, sizeof kProtocols - 1);
+  }
   if (options.identity) {
     Result<Unit> used = use_identity(ctx.get(), *options.identity);
     if (!used) return used.take_error();

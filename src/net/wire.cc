@@ -1,0 +1,255 @@
+#include "net/wire.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <openssl/x509_vfy.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace holdfast::net::detail {
+
+namespace {
+
+// Received and not yet read by whoever called; more waits in the kernel.
+constexpr size_t kBufferedBytes = 256 << 10;
+
+Endpoint endpoint_of(const sockaddr* address, socklen_t bytes) {
+  Endpoint endpoint;
+  std::memcpy(&endpoint.storage, address, bytes);
+  endpoint.bytes = bytes;
+  char host[INET6_ADDRSTRLEN];
+  if (address->sa_family == AF_INET) {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(endpoint.storage);
+    inet_ntop(AF_INET, &v4.sin_addr, host, sizeof host);
+    endpoint.text = std::string(host) + ":" + std::to_string(ntohs(v4.sin_port));
+  } else {
+    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(endpoint.storage);
+    inet_ntop(AF_INET6, &v6.sin6_addr, host, sizeof host);
+    endpoint.text = "[" + std::string(host) + "]:" + std::to_string(ntohs(v6.sin6_port));
+  }
+  return endpoint;
+}
+
+// What Go says about a certificate that does not verify.
+std::string certificate_problem(long code, const std::string& name) {
+  std::string why;
+  switch (code) {
+    case X509_V_ERR_HOSTNAME_MISMATCH:
+    case X509_V_ERR_IP_ADDRESS_MISMATCH:
+      why = "certificate is not valid for " + name;
+      break;
+    case X509_V_ERR_CERT_HAS_EXPIRED:
+    case X509_V_ERR_CERT_NOT_YET_VALID:
+      why = "certificate has expired or is not yet valid";
+      break;
+    default:
+      why = "certificate signed by unknown authority";
+  }
+  return "tls: failed to verify certificate: x509: " + why;
+}
+
+}  // namespace
+
+Result<std::vector<Endpoint>> lookup(const std::string& host, uint16_t port, int flags) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = flags | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) {
+    return call_error("dial tcp: lookup " + host + ": no such host");
+  }
+  std::vector<Endpoint> endpoints;
+  for (addrinfo* a = found; a != nullptr; a = a->ai_next) endpoints.push_back(endpoint_of(a->ai_addr, a->ai_addrlen));
+  freeaddrinfo(found);
+  return endpoints;
+}
+
+Wire::Wire(EventLoop& event_loop, const Endpoint& to) : loop(event_loop) {
+  fd_ = socket(to.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd_ < 0) {
+    fail("dial tcp " + to.text + ": socket: " + std::strerror(errno));
+    return;
+  }
+  const int one = 1;
+  setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+  dialled_ = to.text;
+  if (connect(fd_, reinterpret_cast<const sockaddr*>(&to.storage), to.bytes) != 0 && errno != EINPROGRESS) {
+    refused(errno);
+    return;
+  }
+  loop.state().add(fd_, this, EPOLLIN | EPOLLOUT | EPOLLRDHUP);
+  watched_ = true;
+}
+
+Wire::~Wire() {
+  loop.cancel(timer_);
+  unwatch();
+  if (fd_ >= 0) ::close(fd_);
+}
+
+void Wire::use_tls(const ContextPtr& context, const std::string& name, bool verify) {
+  tls_.emplace(context, false);
+  tls_->set_server_name(name, verify);
+  tls_->write_to(&out_);
+  server_name_ = name;
+  if (connected) handshake();
+}
+
+void Wire::fail(std::string why) {
+  if (failure.empty()) failure = std::move(why);
+  unwatch();
+  wake();
+}
+
+void Wire::set_deadline(Millis timeout) {
+  loop.cancel(timer_);
+  timer_ = timeout.count() > 0 ? loop.run_after(timeout, [this] { fail(std::string(kDeadline)); }) : 0;
+}
+
+void Wire::send(std::string_view bytes) {
+  if (!failure.empty()) return;
+  if (tls_) {
+    tls_->write(bytes);
+  } else {
+    out_.append(bytes);
+  }
+  flush();
+}
+
+void Wire::took() {
+  if (paused_ && in.size() < kBufferedBytes) {
+    paused_ = false;
+    watch();
+    if (tls_ && failure.empty()) decrypt();
+  }
+}
+
+void Wire::on_events(uint32_t events) {
+  if (!failure.empty()) return;
+  if (!connected) {
+    int error = 0;
+    socklen_t bytes = sizeof error;
+    getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &bytes);
+    if (error != 0) return refused(error);
+    if (!(events & EPOLLOUT)) return;
+    connected = true;
+    if (tls_) handshake();
+    wake();
+  }
+  if (events & EPOLLOUT) flush();
+  if ((events & EPOLLIN) && !paused_) return receive();
+  if (events & (EPOLLHUP | EPOLLERR)) end_of_input();
+}
+
+void Wire::wake() {
+  if (waiter_) loop.state().resume_soon(std::exchange(waiter_, {}));
+}
+
+void Wire::refused(int error) {
+  std::string why = std::strerror(error);
+  if (!why.empty() && why[0] >= 'A' && why[0] <= 'Z') why[0] |= 0x20;
+  fail("dial tcp " + dialled_ + ": connect: " + why);
+}
+
+void Wire::end_of_input() {
+  ended = true;
+  unwatch();
+  if (tls_ && !secured) fail("EOF");
+  wake();
+}
+
+void Wire::unwatch() {
+  if (std::exchange(watched_, false)) loop.state().remove(fd_, this);
+}
+
+void Wire::watch() {
+  if (!watched_) return;
+  const bool pending = !connected || sent_ < out_.size();
+  loop.state().change(fd_, this, (paused_ ? 0u : EPOLLIN) | (pending ? EPOLLOUT : 0u));
+}
+
+void Wire::flush() {
+  while (connected && watched_ && sent_ < out_.size()) {
+    const ssize_t n = ::send(fd_, out_.data() + sent_, out_.size() - sent_, MSG_NOSIGNAL);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno != EAGAIN) {
+      // The answer may be there already (an early refusal); the reader finds out.
+      out_.clear();
+      sent_ = 0;
+      break;
+    }
+    if (n <= 0) break;
+    sent_ += n;
+  }
+  if (sent_ == out_.size()) {
+    out_.clear();
+    sent_ = 0;
+  }
+  watch();
+}
+
+void Wire::handshake() {
+  switch (tls_->handshake()) {
+    case TlsEngine::Status::Ok:
+      secured = true;
+      break;
+    case TlsEngine::Status::WantInput:
+      break;
+    default:
+      if (tls_->verify_result() != X509_V_OK) {
+        fail(certificate_problem(tls_->verify_result(), server_name_));
+      } else {
+        fail("tls: handshake failure: " + tls_->failure());
+      }
+  }
+  flush();
+}
+
+void Wire::receive() {
+  std::string& buffer = loop.state().received;
+  const ssize_t got = recv(fd_, buffer.data(), buffer.size(), 0);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (got <= 0) return end_of_input();
+  const std::string_view bytes(buffer.data(), static_cast<size_t>(got));
+  if (!tls_) {
+    in.append(bytes);
+  } else {
+    cipher_.append(bytes);
+    decrypt();
+  }
+  if (in.size() >= kBufferedBytes && !paused_) {
+    paused_ = true;
+    watch();
+  }
+  wake();
+}
+
+void Wire::decrypt() {
+  tls_->feed(cipher_);
+  if (!secured) handshake();
+  std::string& plain = loop.state().plain;
+  while (secured && failure.empty() && in.size() < kBufferedBytes) {
+    size_t got = 0;
+    const TlsEngine::Status status = tls_->read(plain.data(), plain.size(), got);
+    if (status == TlsEngine::Status::Ok) {
+      in.append(plain.data(), got);
+    } else if (status == TlsEngine::Status::WantInput) {
+      break;
+    } else if (status == TlsEngine::Status::Closed) {
+      end_of_input();
+      break;
+    } else {
+      fail("remote error: tls: " + tls_->failure());
+      break;
+    }
+  }
+  cipher_.erase(0, cipher_.size() - tls_->unread().size());
+  tls_->feed({});
+  if (!out_.empty()) flush();
+  wake();
+}
+
+}  // namespace holdfast::net::detail

@@ -1,0 +1,95 @@
+// One outgoing connection: plain bytes in and out, TLS in between when asked for. Private to the room.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cassert>
+#include <coroutine>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "net/loop.h"
+#include "net/net.h"
+#include "net/tls.h"
+
+namespace holdfast::net::detail {
+
+inline constexpr std::string_view kDeadline = "context deadline exceeded";
+
+inline Error call_error(std::string text) { return {Reason::ServiceUnavailable, std::move(text)}; }
+
+struct Endpoint {
+  sockaddr_storage storage{};
+  socklen_t bytes = 0;
+  std::string text;  // "10.0.0.1:443"
+};
+
+// Blocks when the name is no address; AI_NUMERICHOST in `flags` refuses names.
+Result<std::vector<Endpoint>> lookup(const std::string& host, uint16_t port, int flags);
+
+// Its owner waits with `co_await wire.changed()` and looks again.
+class Wire final : public EventSource {
+ public:
+  Wire(EventLoop& event_loop, const Endpoint& to);
+  ~Wire() override;
+
+  // Before the connection stands, or later on (behind a proxy): the handshake begins at once then.
+  void use_tls(const ContextPtr& context, const std::string& name, bool verify);
+  void fail(std::string why);
+  // Fails with Go's text when the time is over; none for 0.
+  void set_deadline(Millis timeout);
+  void send(std::string_view bytes);
+  // After something was taken out of `in`.
+  void took();
+
+  auto changed() {
+    struct Awaiter {
+      Wire& wire;
+      bool await_ready() const noexcept { return !wire.failure.empty(); }
+      void await_suspend(std::coroutine_handle<> h) {
+        assert(!wire.waiter_);
+        wire.waiter_ = h;
+      }
+      void await_resume() const noexcept {}
+    };
+    return Awaiter{*this};
+  }
+
+  void on_events(uint32_t events) override;
+  bool is_tls() const { return tls_.has_value(); }
+  bool speaks_http2() const { return tls_ && tls_->alpn_is_h2(); }
+
+  EventLoop& loop;
+  bool connected = false;
+  bool secured = false;  // The handshake is done.
+  bool ended = false;    // The peer has closed its side.
+  std::string failure;
+  std::string in;
+
+ private:
+  void wake();
+  void refused(int error);
+  void end_of_input();
+  void unwatch();
+  void watch();
+  void flush();
+  void handshake();
+  void receive();
+  void decrypt();
+
+  int fd_ = -1;
+  bool watched_ = false;
+  bool paused_ = false;
+  std::optional<TlsEngine> tls_;
+  std::string server_name_;
+  std::string dialled_;
+  std::string cipher_;
+  std::string out_;
+  size_t sent_ = 0;
+  uint64_t timer_ = 0;
+  std::coroutine_handle<> waiter_;
+};
+
+}  // namespace holdfast::net::detail
