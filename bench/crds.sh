@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# crds.sh [COUNT]: what CustomResourceDefinitions cost: COUNT (2000) of them created one after the other by one client,
-# their memory, and how long a server with them takes to start. Goals: 10 s, 100 KB each.
+# Time and memory of 2,000 CustomResourceDefinitions: ./dev bench crds [COUNT]
+# Created one after the other by one client; their memory, and how long a server with them takes to start. Goals: 10 s,
+# 100 KB each.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cmake --build build/release --target holdfast -- -j2 >/dev/null

@@ -1,15 +1,11 @@
 #!/usr/bin/env bash
-# ./dev bench memory [pods]: resident memory and its parts, and the time to be ready, of a watch cache with 100,000 pods on
-# the embedded store; for 200 apps of one exemplar and 2,000 mixed apps, with each mechanism switched off alone, and
-# after churn. The exemplar is exemplar_pod.yaml of HOLDFAST_PEER_DATA or of ../shared/peer-data.
+# Memory and time to ready of a watch cache with 100,000 pods: ./dev bench memory [PODS]
+# On the embedded store, for 200 apps of one exemplar (bench/data/pod.json) and 2,000 mixed apps, with each mechanism
+# switched off in turn, and after churn.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 pods=${1:-100000}
-pod=
-for folder in "${HOLDFAST_PEER_DATA:-}" ../shared/peer-data; do
-  if [ -z "$pod" ] && [ -n "$folder" ] && [ -f "$folder/exemplar_pod.yaml" ]; then pod=$folder/exemplar_pod.yaml; fi
-done
-[ -n "$pod" ] || { echo "bench: no exemplar_pod.yaml: set HOLDFAST_PEER_DATA" >&2; exit 1; }
+pod=bench/data/pod.json
 cmake --build build/release --target memory_bench -- --quiet
 bench=build/release/bench/memory_bench
 dir=${BENCH_DIR:-.cache/bench-memory}

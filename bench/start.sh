@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Time from exec to ready (the kubeconfig is there) on an empty data directory, and memory when idle: ./dev bench start [count]
+# Time from exec to ready on an empty data directory, and idle memory: ./dev bench start [COUNT]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 cmake --build build/release --target holdfast >/dev/null

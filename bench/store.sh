@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# ./dev bench store [--million] [store_bench options]: the embedded store on the disk of BENCH_DIR (default: .cache).
+# Throughput and latency of the embedded store on the disk of BENCH_DIR (.cache): ./dev bench store [--million] [OPTIONS]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 args=()

@@ -109,7 +109,7 @@ def applies(collection, object, changed):
 
 def train(server):
     config_maps, deployments, pods = "/api/v1/namespaces/default/configmaps", "/apis/apps/v1/namespaces/default/deployments", "/api/v1/namespaces/default/pods"
-    pod = json.loads((ROOT / "tests/data/pod.json").read_text())
+    pod = json.loads((ROOT / "bench/data/pod.json").read_text())
     pod["metadata"] = {"labels": pod["metadata"].get("labels", {}), "annotations": pod["metadata"].get("annotations", {})}
     pod.pop("status", None)
     for collection, object, changed in (

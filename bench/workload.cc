@@ -23,16 +23,16 @@ struct Own {
   std::string_view holder;    // Text in the template.
 };
 constexpr Own kOwn[] = {
-    {"88gxr", "88gxr"},                                                                // Name's suffix.
-    {"eb30a43a-54b2-441a-8c42-3b7dec491d44", "eb30a43a-54b2-441a-8c42-3b7dec491d44"},  // uid.
-    {"10.244.7.83", "10.244.107.183"},
-    {"sjcs6", "sjcs6"},  // Volume of the token.
-    {"kind-worker6", "worker-0006"},
-    {"192.168.8.8", "192.168.108.108"},
-    {"bbb710b46090518dfc404bf82b59ee1852230fab410c44863c421332d64a5eb1",
-     "bbb710b46090518dfc404bf82b59ee1852230fab410c44863c421332d64a5eb1"},
-    {"91e8a3c8b793f5563ab9885872c2f7ae53a351a748b92fe152b9583d3e852902",
-     "91e8a3c8b793f5563ab9885872c2f7ae53a351a748b92fe152b9583d3e852902"},
+    {"x7k2p", "x7k2p"},                                                                // Suffix of the name.
+    {"0f3f3a52-6b9e-4a51-8f0e-1c2d3e4f5a6b", "0f3f3a52-6b9e-4a51-8f0e-1c2d3e4f5a6b"},  // uid.
+    {"10.42.17.203", "10.244.107.183"},
+    {"q4n8v", "q4n8v"},  // Volume of the token.
+    {"node-eu-west-1b-0173", "worker-0006"},
+    {"10.0.17.3", "192.168.108.108"},
+    {"c0ffee11d00dfeed000000000000000000000000000000000000000000000007",
+     "c0ffee11d00dfeed000000000000000000000000000000000000000000000007"},
+    {"91b7e4c25ad03f68be127790c3d5a84f6e20d9137bc4855fa06e31d2c87b9f54",
+     "91b7e4c25ad03f68be127790c3d5a84f6e20d9137bc4855fa06e31d2c87b9f54"},
 };
 
 std::string hex(std::mt19937_64& random, size_t digits) {
@@ -174,14 +174,12 @@ Result<Workload> Workload::make(const std::string& exemplar, const Options& opti
 
     std::string json = pod_json;
     for (const Own& own : kOwn) replace_all(json, own.exemplar, own.holder);
-    replace_all(json, "small-deployment-10", name);
-    replace_all(json, "67cc84df8d", hash);
-    replace_all(json, "test-gpqsgu-1", space);
+    replace_all(json, "ledger", name);
+    replace_all(json, "5f7c9d8b6c", hash);
+    replace_all(json, "core-banking", space);
     replace_all(
-        json, "55338d45-98ff-4b84-949d-1619bff3c641",
+        json, "6b0f7d0e-52a5-4d0b-9a57-0d7f9f1f0c11",
         hex(random, 8) + "-" + hex(random, 4) + "-4" + hex(random, 3) + "-b" + hex(random, 3) + "-" + hex(random, 12));
-    replace_all(json, "payment-service", "service-" + std::to_string(number));
-    replace_all(json, "my-app-db-role", "role-" + std::to_string(number));
 
     Arena arena;
     Result<Value> tree = codec::decode_json(arena, json);
@@ -238,7 +236,7 @@ Result<Workload> Workload::make(const std::string& exemplar, const Options& opti
         } else if (i == 1) {
           for (const char* resource_name : {"f:cpu", "f:memory"}) {
             fields.at_path(
-                {"f:spec", "f:containers", "k:{\"name\":\"main\"}", "f:resources", "f:requests", resource_name});
+                {"f:spec", "f:containers", "k:{\"name\":\"outbox\"}", "f:resources", "f:requests", resource_name});
           }
         } else {
           fields.at_path({"f:metadata", "f:annotations", "f:mesh.io/status"});
@@ -275,7 +273,7 @@ Result<Workload> Workload::make(const std::string& exemplar, const Options& opti
     if (options.store_as) app->stored = options.store_as(std::move(app->stored));
     for (size_t i = 0; i < std::size(kOwn); ++i) app->places[i] = places_of(app->stored, kOwn[i].holder);
     // Every time of the exemplar lies within this minute.
-    const int64_t first = parse_rfc3339("2026-04-23T12:23:00Z")->seconds;
+    const int64_t first = parse_rfc3339("2026-01-14T09:13:00Z")->seconds;
     for (int64_t second = first; second < first + 60; ++second) {
       const std::string varint = "\x08" + seconds_varint(static_cast<uint64_t>(second)) + '\x10';
       for (size_t at : places_of(app->stored, varint)) app->times.push_back({at + 1, static_cast<uint64_t>(second)});

@@ -1,16 +1,15 @@
-// The operations of the Go engine's own benchmark (structured-merge-diff, merge/real_test.go, BenchmarkOperations) on
-// the same objects and schemas, and the cost of looking for unset markers.
+// The operations of a merge engine on the objects that bench/merge_inputs.py writes, and the cost of looking for unset
+// markers. bench/peer/engine does the same operations with the Go engine.
 //
-//   ownership_bench FOLDER [seconds a case]      FOLDER: peer-data/merge
+//   ownership_bench FOLDER [seconds per case]
 //
-// One line a case: name, operation, nanoseconds. As there, objects are parsed before, every operand apart; ApplyTwice,
+// One line per case: name, operation, nanoseconds. Objects are parsed beforehand, each operand separately; ApplyTwice,
 // Update and UpdateVersion are two operations each.
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <map>
 #include <sstream>
 #include <vector>
 
@@ -43,7 +42,7 @@ Value load(Arena& arena, const std::filesystem::path& path) {
   return *value;
 }
 
-// Objects are the same in every version, as in the Go benchmark.
+// Objects are the same in every version.
 struct SameVersions final : Versions {
   VersionView v1, v2;
   explicit SameVersions(const MergeType& type) : v1{"v1", &type, nullptr}, v2{"v2", &type, nullptr} {}
@@ -115,39 +114,26 @@ double nanoseconds(double seconds, const std::function<void()>& work) {
 
 int run(int argc, char** argv) {
   if (argc < 2) {
-    std::fprintf(stderr, "usage: ownership_bench FOLDER [seconds a case]\n");
+    std::fprintf(stderr, "usage: ownership_bench FOLDER [seconds per case]\n");
     return 2;
   }
   const std::filesystem::path folder = argv[1];
   const double seconds = argc > 2 ? std::stod(argv[2]) : 0.3;
-  struct Case {
-    const char *name, *schema, *type, *object;
-  };
-  constexpr Case kCases[] = {
-      {"Pod", "k8s-schema", "io.k8s.api.core.v1.Pod", "pod"},
-      {"Node", "k8s-schema", "io.k8s.api.core.v1.Node", "node"},
-      {"Endpoints", "k8s-schema", "io.k8s.api.core.v1.Endpoints", "endpoints"},
-      {"PrometheusCRD", "k8s-schema",
-       "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1beta1.CustomResourceDefinition", "prometheus-crd"},
-      {"apiresourceimport", "apiresourceimport", "apiresourceimport", "apiresourceimport-cr"},
-  };
   Arena data;
-  std::map<std::string, std::unique_ptr<SchemaLoader>> schemas;
+  const Value schema_text = load(data, folder / "schema.yaml");
+  SchemaLoader schema(data, schema_text);
   MergeTypes types;
-  for (const Case& c : kCases) {
-    std::unique_ptr<SchemaLoader>& schema = schemas[c.schema];
-    if (schema == nullptr) {
-      schema = std::make_unique<SchemaLoader>(data, load(data, folder / (std::string(c.schema) + ".yaml")));
-    }
-    const MergeType& type = types.of(*schema->named(c.type));
+  std::istringstream cases(read(folder / "cases"));
+  for (std::string name; std::getline(cases, name);) {
+    const MergeType& type = types.of(*schema.named(name));
     const SameVersions versions(type);
     // Two parses: equal objects that share no memory.
-    const std::filesystem::path file = folder / (std::string(c.object) + ".yaml");
+    const std::filesystem::path file = folder / (name + ".yaml");
     const Value first = load(data, file), second = load(data, file);
     const std::string problem = validate(type, first, Duplicates::Tolerated);
-    if (!problem.empty()) std::fprintf(stderr, "ownership_bench: %s: %s\n", c.name, problem.c_str());
+    if (!problem.empty()) std::fprintf(stderr, "ownership_bench: %s: %s\n", name.c_str(), problem.c_str());
     auto print = [&](const char* operation, const std::function<void()>& work) {
-      std::printf("%s/%s %.0f\n", c.name, operation, nanoseconds(seconds, work));
+      std::printf("%s/%s %.0f\n", name.c_str(), operation, nanoseconds(seconds, work));
       std::fflush(stdout);
     };
     print("Create", [&] {
@@ -189,7 +175,7 @@ int run(int argc, char** argv) {
         check(stored.ok(), "pool");
         state.managed = std::move(*stored);
         apply(arena, versions, state, *config, who);
-        owners = pool.intern(pool.kind(c.name, MemberOrder::Canonical), entries_of(arena, state.managed));
+        owners = pool.intern(pool.kind(name, MemberOrder::Canonical), entries_of(arena, state.managed));
       }
     };
     print("ApplyTwicePoolCold", [&] {

@@ -1,0 +1,3 @@
+module holdfast.example/load
+
+go 1.22
