@@ -58,7 +58,7 @@ struct Attributes {
   std::vector<std::pair<std::string, std::string>> annotations = {};
 };
 
-struct Plugin;  // One plugin's functions; private to the room.
+struct Plugin;  // One plugin's functions; private to the module.
 
 class Chain {
  public:

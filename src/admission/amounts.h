@@ -1,4 +1,4 @@
-// Amounts of resources by name, and what a pod asks for. Private to the room.
+// Amounts of resources by name, and what a pod asks for. Private to the module.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// How a plugin states itself. Private to the room.
+// How a plugin states itself. Private to the module.
 #pragma once
 
 #include "admission/admission.h"

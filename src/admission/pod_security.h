@@ -1,4 +1,4 @@
-// The Pod Security Standards: what each level forbids. Private to the room.
+// The Pod Security Standards: what each level forbids. Private to the module.
 #pragma once
 
 #include <cstdint>

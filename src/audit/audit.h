@@ -27,7 +27,7 @@ enum class Stage : uint8_t { RequestReceived, ResponseStarted, ResponseComplete,
 std::string_view to_string(Level level);
 std::string_view to_string(Stage stage);
 
-// What a policy wants to know of a request.
+// The attributes of a request that a policy looks at.
 struct Wanted {
   Level level = Level::None;
   std::array<bool, 4> omitted{};  // By stage.
@@ -42,7 +42,7 @@ class Policy {
   // YAML or JSON. The error names `source` and the field.
   static Result<Policy> parse(std::string_view text, std::string_view source);
 
-  // `attributes.user` may be null: nobody was recognised.
+  // `attributes.user` is null if authentication failed.
   Wanted wanted(const auth::Attributes& attributes) const;
 
  private:
@@ -59,11 +59,11 @@ class Policy {
   std::vector<Rule> rules_;
 };
 
-// One request, as the log tells it. Empty members are left out.
+// One request as logged. Empty members are left out.
 struct Event {
   Level level = Level::Metadata;
   std::string audit_id, request_uri, verb;
-  auth::UserRef user;          // Null: nobody was recognised.
+  auth::UserRef user;          // Null: not authenticated.
   auth::UserRef impersonated;  // Who the request was served as, when that is another.
   std::string impersonation_constraint;
   std::vector<std::string> source_ips;
@@ -87,15 +87,15 @@ std::string without_managed_fields(std::string json);
 
 struct LogOptions {
   std::string path;                   // "-": standard output.
-  uint64_t max_bytes = 100ull << 20;  // A file that would grow beyond is put aside and a new one begun.
-  uint32_t max_backups = 0;           // Files put aside that are kept; 0: all.
+  uint64_t max_bytes = 100ull << 20;  // A file that would grow larger is rotated.
+  uint32_t max_backups = 0;           // Rotated files to keep; 0: all.
   uint32_t max_age_days = 0;          // The same by age.
   // Lines that wait for the disk. When that is full new ones are dropped and counted: a slow disk must not stop the
   // server.
   uint64_t queue_bytes = 64ull << 20;
 };
 
-// Lines are written by a thread of its own, in the order they came.
+// Lines are written by a dedicated thread, in the order they were added.
 class Log {
  public:
   // The error names the path.

@@ -15,7 +15,7 @@ namespace {
 
 int open_file(const std::string& path) { return ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600); }
 
-// audit.log put aside is audit-2026-11-15T09-50-46.123.log, as lumberjack names it.
+// audit.log is rotated to audit-2026-11-15T09-50-46.123.log, as lumberjack names it.
 struct Name {
   std::filesystem::path folder;
   std::string stem, extension;

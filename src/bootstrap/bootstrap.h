@@ -25,7 +25,7 @@ struct Options {
   std::vector<std::string> request_header_allowed_names;
 };
 
-// One write. Objects of a step are made only when they are not there.
+// One write. The objects of a step are created only if they do not exist.
 struct Step {
   const types::Resource* resource = nullptr;
   std::string_view manager;

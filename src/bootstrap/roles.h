@@ -1,4 +1,4 @@
-// Private to the room: the bootstrap roles as tables, and their compact notation.
+// Private to the module: the bootstrap roles as tables, and their compact notation.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// time.Parse for the two layouts of the API, with its errors. Private to the room.
+// time.Parse for the two layouts of the API, with its errors. Private to the module.
 #pragma once
 
 #include <optional>

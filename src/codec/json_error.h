@@ -1,4 +1,4 @@
-// What Go's JSON scanner says about text that is not JSON. Private to the room.
+// What Go's JSON scanner says about text that is not JSON. Private to the module.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
 // The JSON grammar, once: a single pass over the bytes that tells a handler what it sees. The tree builder, the
-// transcoders and the walkers for error texts are handlers. Private to the room.
+// transcoders and the walkers for error texts are handlers. Private to the module.
 //
 // A handler has
 //   JsonTake key(JsonText)      what to do with the member's value

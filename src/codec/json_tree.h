@@ -1,4 +1,4 @@
-// The handler that builds a tree of JSON. Private to the room.
+// The handler that builds a tree of JSON. Private to the module.
 #pragma once
 
 #include <limits>

@@ -1,4 +1,4 @@
-// Pieces of the JSON writer that the transcoders share. Private to the room.
+// Pieces of the JSON writer that the transcoders share. Private to the module.
 #pragma once
 
 #include <emmintrin.h>

@@ -1,5 +1,5 @@
 // Letters and decimal digits beyond ASCII, which go-yaml's natural order of keys asks for. Made from the Unicode
-// character database. Private to the room.
+// character database. Private to the module.
 #pragma once
 
 #include <algorithm>

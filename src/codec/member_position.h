@@ -1,4 +1,4 @@
-// Finding a struct's members by name, one after the other. Private to the room.
+// Finding a struct's members by name, one after the other. Private to the module.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // One walk over a Protobuf message that tells a writer what JSON would show. The tree, JSON and CBOR are three
-// writers, so they cannot disagree. Private to the room.
+// writers, so they cannot disagree. Private to the module.
 //
 // Protobuf has fields in the order of their numbers, JSON in the order of declaration, and embedded structs are
 // messages here and flat there. So each message is looked at twice: once to note where its fields lie (a slot each),

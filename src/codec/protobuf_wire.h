@@ -1,4 +1,4 @@
-// The Protobuf wire format: varints, tags, and passing over fields. Private to the room.
+// The Protobuf wire format: varints, tags, and passing over fields. Private to the module.
 //
 // Readers take a position and the end of the message and return the position behind what they read, or null.
 #pragma once

@@ -1,4 +1,4 @@
-// Finding keys given twice among the members of one map. Private to the room.
+// Finding keys given twice among the members of one map. Private to the module.
 #pragma once
 
 #include <bit>

@@ -1,4 +1,4 @@
-// The recorded encodings of real objects in tests/vectors, for tests. Private to the room.
+// The recorded encodings of real objects in tests/vectors, for tests. Private to the module.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The first document of a YAML stream as nodes: what its text says, with aliases resolved. Private to the room.
+// The first document of a YAML stream as nodes: what its text says, with aliases resolved. Private to the module.
 #pragma once
 
 #include <cstdint>

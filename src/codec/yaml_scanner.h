@@ -1,5 +1,5 @@
 // YAML text to tokens, as go-yaml v2 cuts it: YAML 1.1 with that library's own limits and messages. Private to the
-// room.
+// module.
 //
 // A key is known as such only when its colon is met. Tokens are therefore held back while the first of them may still
 // be the start of a key, at most for 1024 characters of one line.

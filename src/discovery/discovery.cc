@@ -152,7 +152,7 @@ Value aggregated_resource(Arena& arena, const types::Resource& resource, bool cu
   return entry.build();
 }
 
-// v3beta2 -> {3, 1 (beta), 2}; nothing for names that are no Kubernetes version.
+// v3beta2 -> {3, 1 (beta), 2}; nothing for names that are not Kubernetes versions.
 struct ParsedVersion {
   int64_t major, stage, minor;  // Stage: 2 stable, 1 beta, 0 alpha.
 };

@@ -5,7 +5,7 @@
 
 namespace holdfast::flow {
 
-// A request that waits for a seat. Ended once, by whoever takes it out of its queue: a seat, or the clock.
+// A request waiting for a seat. Completed once, by whatever removes it from its queue: a free seat or the timeout.
 struct Dispatcher::Waiter {
   std::function<void(bool)> done;
   int64_t seats = 1;
@@ -15,7 +15,7 @@ struct Dispatcher::Waiter {
 struct Dispatcher::LevelState {
   // Guarded by the dispatcher's lock.
   Level level;
-  int64_t nominal = 0;  // Seats of its own.
+  int64_t nominal = 0;  // Nominal seats.
   int64_t most = 0;     // With those that others lend.
   int64_t widest = 0;   // That one request may take; 0: as many as it needs.
   int64_t running = 0;
@@ -24,12 +24,12 @@ struct Dispatcher::LevelState {
     std::deque<std::shared_ptr<Waiter>> waiters;
   };
   std::unordered_map<std::string, Queue> queues;  // Of flows that wait.
-  std::list<std::string> turns;                   // The same flows, who is next first.
+  std::list<std::string> turns;                   // The same flows, in the order they are served.
   struct Meters {
     Gauge *running, *waiting;
     Counter* dispatched;
   };
-  std::map<std::string, Meters, std::less<>> meters;  // By flow schema: looking them up anew would cost more.
+  std::map<std::string, Meters, std::less<>> meters;  // By flow schema: looking them up each time costs more.
 };
 
 struct Dispatcher::State {
@@ -59,8 +59,8 @@ struct Dispatcher::State {
   std::map<std::string, std::unique_ptr<LevelState>, std::less<>> levels;
   int64_t running_total = 0;  // Exempt ones do not count.
 
-  // So many seats are free: of the level's own, or ones that nobody else needs now. Who wants more than there are is
-  // served when nobody else is.
+  // Number of free seats: the level's own, or unused ones of other levels. A request that wants more than there are is
+  // served when no other is.
   bool has_seats(const LevelState& level, int64_t seats) const {
     const int64_t taken = level.running + seats;
     return taken <= level.nominal || (taken <= level.most && running_total + seats <= options.seats) ||
@@ -195,7 +195,7 @@ Task<Dispatcher::Entry> Dispatcher::enter(Flow flow, int64_t seats, Executor& ex
   co_return granted();
 }
 
-// Gives the seat to who is next: one request of each flow in turn.
+// Gives the seat to the next request: one of each flow in turn.
 void Dispatcher::leave(LevelState& level, int64_t seats) {
   State& s = *state_;
   std::vector<std::function<void(bool)>> seated;
@@ -209,7 +209,7 @@ void Dispatcher::leave(LevelState& level, int64_t seats) {
       while (!queue.waiters.empty() && !queue.waiters.front()->waiting) queue.waiters.pop_front();
       std::shared_ptr<Waiter> next;
       if (!queue.waiters.empty()) {
-        // Nobody goes before who is next, however little they need: a wide request would wait for ever.
+        // No request overtakes the next one, however few seats it needs: a wide request would starve.
         if (!s.has_seats(level, queue.waiters.front()->seats)) break;
         next = std::move(queue.waiters.front());
         queue.waiters.pop_front();

@@ -1,5 +1,5 @@
 // Priority and fairness: which requests belong together (FlowSchema), how much of the server each group may use at once
-// (PriorityLevelConfiguration), and who is next when that is used up.
+// (PriorityLevelConfiguration), and which request is next when that is used up.
 //
 //   Schemas        immutable, made of the two kinds' objects; finds the flow of a request.
 //   Dispatcher     gives out seats. A level that has none left lets its flows wait in turn, one request of each; what
@@ -33,7 +33,7 @@ struct Level {
   bool exempt = false;
   int64_t shares = 0;       // nominalConcurrencyShares.
   int64_t lendable = 0;     // lendablePercent.
-  int64_t borrowing = -1;   // borrowingLimitPercent; -1: as much as there is.
+  int64_t borrowing = -1;   // borrowingLimitPercent; -1: unlimited.
   bool queues = false;      // limitResponse Queue; otherwise what finds no seat is refused.
   int64_t queue_count = 0;  // Queues of the level, queues that one flow may use, requests in each: together they bound
   int64_t hand_size = 0;    // how many may wait, of one flow and of all.
@@ -46,7 +46,7 @@ struct Level {
 struct Flow {
   std::string_view schema, schema_uid;
   const Level* level = nullptr;
-  std::string distinguisher;  // Who of the schema: the user, the namespace, or nobody in particular.
+  std::string distinguisher;  // Distinguishes flows of the schema: the user, the namespace, or empty.
 };
 
 class Schemas {

@@ -5,7 +5,7 @@
 namespace holdfast::flow {
 namespace {
 
-// Trees built by hand: this room reads no bytes.
+// Trees built by hand: this module does not decode.
 struct Trees {
   Arena arena;
   Value text(std::string_view t) { return Value::string(arena, t); }
@@ -141,7 +141,7 @@ TEST(FlowTest, WhatFindsNoRoomIsRefusedWithTheReason) {
   for (const std::function<void()>& timer : queued.timers) timer();
   queued.loop.run();
   EXPECT_EQ(queued.log, (std::vector<std::string>{"a1", "a4: queue-full", "a2: time-out", "a3: time-out"}));
-  // Nobody waits any more: the seat is free again for who comes next.
+  // No request is waiting: the seat is free for the next one.
   queued.end("a1");
   queued.start("ann", "a5");
   EXPECT_EQ(queued.log.back(), "a5");
@@ -162,7 +162,7 @@ TEST(FlowTest, AWideRequestWaitsForAllItsSeatsAndNobodyPassesIt) {
   EXPECT_EQ(bench.log, (std::vector<std::string>{"narrow", "wide"}));
   bench.end("wide");
   EXPECT_EQ(bench.log, (std::vector<std::string>{"narrow", "wide", "late"}));
-  // Wider than the level: served when nobody else is.
+  // Wider than the level: served when no other request is.
   bench.start("bob", "wider", 50);
   bench.end("late");
   EXPECT_EQ(bench.log.back(), "wider");

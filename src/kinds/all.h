@@ -1,4 +1,4 @@
-// The hooks of every kind, each defined in the file of its kind or family. Private to the room.
+// The hooks of every kind, each defined in the file of its kind or family. Private to the module.
 #pragma once
 
 #include "kinds/hooks.h"

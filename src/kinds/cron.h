@@ -1,4 +1,4 @@
-// Schedules of CronJobs. Private to the room.
+// Schedules of CronJobs. Private to the module.
 #pragma once
 
 #include <string>

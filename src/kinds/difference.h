@@ -1,4 +1,4 @@
-// What changed between two trees, for people: some refusals show it. Private to the room.
+// What changed between two trees, for people: some refusals show it. Private to the module.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// How one kind states its behaviour, and what all of them use to do so. Private to the room.
+// How one kind states its behaviour, and what all of them use to do so. Private to the module.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// IP addresses and networks as texts of objects hold them. Private to the room.
+// IP addresses and networks as texts of objects hold them. Private to the module.
 #pragma once
 
 #include <array>

@@ -61,7 +61,7 @@ enum class Propagation : uint8_t {
   None,    // Events: no finalizers whatever is asked.
 };
 
-struct Hooks;  // The functions of one kind; private to the room.
+struct Hooks;  // The functions of one kind; private to the module.
 
 // What the verbs must know about a kind. Kinds without rules of their own get those of a plain object.
 struct Rules {

@@ -1,4 +1,4 @@
-// What kinds with a pod template share with Pod. Private to the room.
+// What kinds with a pod template share with Pod. Private to the module.
 #pragma once
 
 #include "kinds/hooks.h"

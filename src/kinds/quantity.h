@@ -1,4 +1,4 @@
-// Quantities of objects, which the codec has already checked. Private to the room.
+// Quantities of objects, which the codec has already checked. Private to the module.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
 // References that containers and volumes share: fields of the pod, resources of a container, paths. Private to the
-// room.
+// module.
 #pragma once
 
 #include "kinds/hooks.h"

@@ -1,4 +1,4 @@
-// What Service's files share. Private to the room.
+// What Service's files share. Private to the module.
 #pragma once
 
 #include "kinds/hooks.h"

@@ -1,4 +1,4 @@
-// What kinds that run pods from a template check alike. Private to the room.
+// What kinds that run pods from a template check alike. Private to the module.
 #pragma once
 
 #include "kinds/pod.h"

@@ -1,4 +1,4 @@
-// Private to the room: the operations of a set of resources, before they take the form of v2 or v3.
+// Private to the module: the operations of a set of resources, before they are rendered as v2 or v3.
 #pragma once
 
 #include <map>

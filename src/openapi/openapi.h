@@ -1,6 +1,6 @@
 // The OpenAPI documents: v3 (an index and a document for each group-version) and v2 (one document, JSON or Protobuf).
 //
-// Everything is built from the types when somebody asks; nothing is kept here. Members come in the order Kubernetes
+// Everything is built from the types on request; nothing is cached here. Members are in the order Kubernetes
 // prints them, maps sorted. A document of a group-version holds every schema that it refers to.
 #pragma once
 

@@ -336,7 +336,7 @@ struct Writer {
     return schema.build();
   }
 
-  // The answer of /version, which is no API type.
+  // The response of /version, which is not an API type.
   Value version_info() {
     static constexpr std::string_view kRequired[] = {
         "major", "minor", "gitVersion", "gitCommit", "gitTreeState", "buildDate", "goVersion", "compiler", "platform"};

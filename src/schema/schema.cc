@@ -145,7 +145,7 @@ class Builder {
     return type;
   }
 
-  // `open`: this node lies below one that keeps unknown members.
+  // `open`: this node is below one that preserves unknown members.
   Type* convert(const Value& schema, bool open) {
     if (schema.is_map()) {
       if (Type* shared = plain(schema, open)) return shared;
@@ -341,7 +341,7 @@ const Type* member_type(const Type& type, std::string_view key, bool resource) {
   return field == nullptr ? nullptr : field->type;
 }
 
-// A member that a null is no value for.
+// A member that does not accept null.
 bool refuses_null(const Type& type) { return !type.nullable; }
 
 struct NullDropper {
@@ -379,7 +379,7 @@ struct NullDropper {
 struct Defaulter {
   Arena& arena;
 
-  // The value itself, or the default of its schema where null is no value.
+  // The value itself, or the default of its schema where null is not accepted.
   const Value& or_default(const Type& type, const Value& value) {
     return value.is_null() && !type.nullable && type.default_value != nullptr ? *type.default_value : value;
   }
@@ -454,7 +454,7 @@ std::shared_ptr<const Schema> Schema::build(const Value& schema, bool preserve_u
     }
     delete gone;
   });
-  std::vector<std::shared_ptr<const Schema>> others;  // Let go of after the lock: it may be the last one who has them.
+  std::vector<std::shared_ptr<const Schema>> others;  // Released after the lock: these may be the last references.
   const std::lock_guard lock(known().mutex);
   const auto [first, last] = known().schemas.equal_range(hash);
   for (auto it = first; it != last; ++it) {

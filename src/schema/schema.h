@@ -1,7 +1,7 @@
 // Custom resources' schemas: a CustomResourceDefinition's openAPIV3Schema becomes the same types that built-in kinds
 // have, and objects are pruned and defaulted by them.
 //
-// A Schema is immutable and owns all that its types point at; whoever holds types of it holds the Schema. Any thread.
+// A Schema is immutable and owns everything its types point to; keep the Schema while using its types. Any thread.
 #pragma once
 
 #include <memory>
@@ -16,8 +16,8 @@
 
 namespace holdfast::schema {
 
-// The types of one version of a custom resource. Schemas that say the same are one. What was written lies packed, and
-// the types are made when somebody needs them: a definition that nobody uses costs a kilobyte or two.
+// The types of one version of a custom resource. Equal schemas are shared. The source is kept compressed, and the types
+// are built on first use: a definition that is not in use costs a kilobyte or two.
 class Schema final : public types::LazyType {
  public:
   // `schema` is openAPIV3Schema as a tree; null (or no map): any object goes, maps granular, lists atomic.
@@ -61,7 +61,7 @@ const types::Type& types_of(Arena& arena, const Value& schema, bool preserve_unk
 Value prune(Arena& arena, const types::Type& root, const Value& object, std::vector<std::string>* unknown = nullptr);
 // Removes members that are null where the schema neither allows null nor has a default.
 Value drop_nulls(Arena& arena, const types::Type& root, const Value& object);
-// Sets what is absent (or null where null is not allowed) and has a default.
+// Sets every member that has a default and is absent (or null where null is not allowed).
 Value apply_defaults(Arena& arena, const types::Type& root, const Value& object);
 
 }  // namespace holdfast::schema

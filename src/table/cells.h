@@ -1,4 +1,4 @@
-// Private to the room: what the printers of the kinds share.
+// Private to the module: shared by the printers of the kinds.
 #pragma once
 
 #include <functional>

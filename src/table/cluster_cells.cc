@@ -62,7 +62,7 @@ void ingress_class(Row& row) {
   row.age();
 }
 
-// Kubernetes itself prints an age here for which there is no column.
+// Kubernetes prints an age here although there is no column for it.
 void ip_address(Row& row) {
   const Value& o = row.object();
   row.name();

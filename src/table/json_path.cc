@@ -26,7 +26,7 @@ using Path = std::vector<Step>;
 struct Operand {
   std::optional<Value> literal;
   std::string literal_text;
-  Path path;  // When there is no literal.
+  Path path;  // If there is no literal.
 };
 
 struct Filter {

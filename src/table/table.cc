@@ -25,7 +25,7 @@ constexpr types::Column kDefaultCustomColumns[] = {
     {"Age", "date", "", "Time since the object was created.", 0, ".metadata.creationTimestamp"},
 };
 
-// A custom resource's cell: a value of another type than the column's is no value; a text column prints anything.
+// A cell of a custom resource: a value of another type than the column's is left out; a string column prints anything.
 Value custom_cell(Arena& arena, const types::Column& column, const Value& object, UnixTime now) {
   std::vector<Value> found;
   if (!evaluate_json_path(column.json_path, object, found) || found.empty()) return Value::null();

@@ -18,7 +18,7 @@
 
 namespace holdfast::table {
 
-// The cells of the row, one for each column, in order. Texts lie in `arena` or in the object.
+// The cells of the row, one for each column, in order. Strings are in `arena` or in the object.
 Value cells(Arena& arena, const types::Resource& resource, const Value& object, UnixTime now);
 
 // The row's conditions (finished pods have one); an empty list for nearly everything.

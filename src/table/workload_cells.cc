@@ -193,7 +193,7 @@ void autoscaler_v2(Row& row) {
   autoscaler_row(row, targets_text(targets));
 }
 
-// v1 knows the processor's utilization alone; other metrics lie in annotations and count as nothing here.
+// v1 only has CPU utilization; other metrics are in annotations and are ignored here.
 void autoscaler_v1(Row& row) {
   const Value& o = row.object();
   std::vector<std::string> targets;

@@ -18,7 +18,7 @@
 
 namespace holdfast::tokens {
 
-// How far the clocks of who signs and who verifies may be apart.
+// Maximum difference between the clocks of signer and verifier.
 inline constexpr int64_t kLeewaySeconds = 60;
 
 struct NamedUid {
@@ -32,7 +32,7 @@ struct Claims {
   std::vector<std::string> audiences;
   int64_t expires = 0, issued = 0, not_before = 0;  // Unix seconds.
   std::string id;                                   // jti
-  std::optional<NamedUid> pod, secret, node;        // What the token is bound to; a pod's token also tells its node.
+  std::optional<NamedUid> pod, secret, node;        // What the token is bound to; a pod's token also names its node.
   std::optional<int64_t> warn_after;
   bool operator==(const Claims&) const = default;
 
@@ -65,7 +65,7 @@ class Verifier {
   Verifier(Verifier&&) noexcept;
   Verifier& operator=(Verifier&&) noexcept;
 
-  // Whether the token claims to be one of these issuers': others are not for this verifier to judge.
+  // Whether the token claims one of these issuers; other tokens are left to other authenticators.
   bool recognizes(std::string_view token) const;
   // Unauthorized with the reason for the log. `audiences`: at least one must be the token's; empty asks for none.
   Result<Claims> verify(std::string_view token, const std::vector<std::string>& audiences, UnixTime now) const;

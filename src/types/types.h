@@ -6,7 +6,7 @@
 //
 //   Resource --type--> Type(Struct) --members--> Field --type--> Type(List, keyed by "name") --element--> Type ...
 //
-// Lifetime: built-in types live for ever; a CRD's types live as long as whoever made them.
+// Lifetime: built-in types live forever; the types of a CRD live as long as the Schema that made them.
 // Threading: immutable.
 #pragma once
 
@@ -59,7 +59,7 @@ enum PatchStrategy : uint8_t { kPatchNone = 0, kPatchMerge = 1, kPatchRetainKeys
 struct Field {
   std::string_view name = {};  // As in JSON. Empty for an inlined struct.
   const Type* type = nullptr;
-  uint32_t number = 0;      // In Protobuf; 0 when the field does not exist there.
+  uint32_t number = 0;      // In Protobuf; 0 when Protobuf does not have the field.
   bool omit_empty = false;  // Go's omitempty.
   bool omit_zero = false;   // Go's omitzero.
   bool pointer = false;     // A Go pointer: absent and zero are different things, on the wire too.
@@ -200,7 +200,7 @@ struct Subresource {
   std::span<const std::string_view> verbs;
 };
 
-// A type that is made when it is first asked for: of thousands of custom resources few are in use.
+// A type that is built on first use: of thousands of custom resources, few are in use.
 class LazyType {
  public:
   virtual const Type& type() const = 0;
@@ -209,7 +209,7 @@ class LazyType {
   ~LazyType() = default;
 };
 
-// Names a type, made or not.
+// Refers to a type, built or not.
 class TypeRef {
  public:
   constexpr TypeRef() = default;
@@ -233,7 +233,7 @@ struct Resource {
   std::span<const Column> columns = {};
   TypeRef type = {};  // Null for resources without a stored object of their own type.
   const Type* list_type = nullptr;
-  std::string_view storage_group = {}, storage_version = {};  // What lies in the store (events: core v1, HPA: v2, ...).
+  std::string_view storage_group = {}, storage_version = {};  // As stored (events: core v1, HPA: v2, ...).
   std::string_view storage_prefix = {};  // Path below /registry/: "pods", "services/specs", ...; empty: never stored.
   bool stored_as_json = false;           // CRDs and APIServices; everything else built in is stored as Protobuf.
   std::string_view list_kind = {};       // A custom resource's choice; empty: the kind and "List".
@@ -249,7 +249,7 @@ const Resource* find_kind(std::string_view group, std::string_view version, std:
 // there is none.
 const Type* find_type_of(std::string_view group, std::string_view version, std::string_view kind);
 
-// Every type of the catalog, sorted by name ("core/v1.Pod"); types that are no resource (Status, DeleteOptions,
+// Every type of the catalog, sorted by name ("core/v1.Pod"); types that are not resources (Status, DeleteOptions,
 // Table, ListMeta, ...) are found here.
 std::span<const Type* const> builtin_types();
 const Type* find_type(std::string_view name);

@@ -14,7 +14,7 @@ namespace {
 
 // Lies before a member or item array whose Value has kHasHeader.
 struct Header {
-  uint64_t draft_id = 0;            // Of the draft that may still change the array; 0: nobody.
+  uint64_t draft_id = 0;            // Of the draft that may still change the array; 0: none.
   const uint32_t* index = nullptr;  // Open-addressing table of member positions + 1, `index_mask + 1` long.
   uint32_t index_mask = 0;
   uint32_t capacity = 0;

@@ -206,7 +206,7 @@ bool equal(const Value& a, const Value& b, Numbers numbers = Numbers::Exact);
 // Equal values (ByValue) have equal hashes; map order does not count.
 uint64_t hash(const Value& value);
 
-// A deep copy whose texts, arrays and maps all lie in `arena`.
+// A deep copy whose strings, arrays and maps are all allocated in `arena`.
 Value deep_copy(Arena& arena, const Value& value);
 
 // Collects items, then makes them a list in the arena. Reusable after build().
@@ -248,7 +248,7 @@ Value with_path(Arena& arena, const Value& root, std::span<const std::string_vie
 Value without_path(Arena& arena, const Value& root, std::span<const std::string_view> path);
 
 // Many changes to one tree: nodes are copied the first time they are touched and changed in place after that.
-// What the draft was made from never changes. Keys and values put in must outlive the arena (or lie in it).
+// The value that the draft was made from never changes. Keys and values put in must outlive the arena or be in it.
 //
 //   Draft draft(arena, object);
 //   Draft::Node spec = draft.root().child("spec");     // created as {} when absent or null
