@@ -48,7 +48,7 @@ std::string mark_for(std::span<const std::string_view> fields) {
   return mark;
 }
 
-// The fields behind our own mark; false when it is another one.
+// The fields after our own mark; false for any other mark.
 bool read_mark(std::string_view mark, std::vector<std::string_view>& fields) {
   if (!mark.starts_with(kMark) || mark.size() == kMark.size() || mark[kMark.size()] != '\0') return false;
   mark.remove_prefix(kMark.size() + 1);
@@ -90,7 +90,7 @@ class EmbeddedCodec final : public Codec {
   }
 
   Result<std::string> encode(std::string_view body, std::span<const ManagedEntry> managed) const override {
-    // Whether it is in normal form is seen by what it becomes; managedFields do not matter for that.
+    // It is in normal form if decoding returns the same; managedFields do not matter for that.
     Result<std::string> bare = inner_->encode(body, {});
     if (!bare || !codec::is_protobuf(*bare)) return inner_->encode(body, managed);
     Result<Decoded> back = inner_->decode("", *bare, Revision{1});

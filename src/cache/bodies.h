@@ -80,7 +80,7 @@ class Bodies {
   void destroy(Entry* entry);
   void enqueue(const EntryRef& entry);
   void set_plain(const Entry& entry, Blob plain);
-  // The body as it lies: plain, or else packed with one more user.
+  // The body as stored: plain, or else packed with one more user.
   struct Lying {
     Blob plain;
     Packed* packed = nullptr;

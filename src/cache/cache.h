@@ -1,20 +1,20 @@
-// The watch cache of one resource: its newest state, recent history, and everyone who follows it. Reads and watches are
-// served from here; the store is read once at start, then followed.
+// The watch cache of one resource: its current state, recent history, and its watchers. Reads and watches are served
+// from here; the store is read once at start and then followed.
 //
 //   store's watch -> Codec::decode -> Entry -> index (copy-on-write tree) -> Snapshot -> lists
 //                                        \---> Event -> window -> Watcher queues -> watches
 //
 // An Entry is one object at one revision: canonical body (the response form in the storage version, resourceVersion in
-// it, managedFields not) and, beside it, its ownership. Both belong to that revision and never change; an event, a
-// snapshot and a page of revision R therefore always join the ownership as of R, and DELETED the last one.
+// it, managedFields not) and, separately, its ownership. Both belong to that revision and never change; an event, a
+// snapshot and a page at revision R therefore always show the ownership as of R, and DELETED shows the last one.
 //
 // For any one watcher: events arrive in revision order, each once, none skipped; the revision of a bookmark is a safe
-// place to start again. Whoever falls behind is closed after what it was promised, so that it lists again; nobody else
-// notices. If the store's watch is lost for good (compacted), the cache lists again, closes every watcher, and answers
-// NotReady meanwhile: it never serves what may be stale as fresh.
+// place to resume from. A watcher that falls behind is closed once its buffered events have been sent, so that its
+// client lists again; other watchers are not affected. If the store's watch is lost (compacted), the cache lists again,
+// closes every watcher, and reports NotReady meanwhile: it never serves stale data as fresh.
 //
-// Threading: every method may be called from any thread. Nothing here waits; what takes time is a Task that resumes on
-//   the executor that was named. Decoding and dispatch run on `Executors::feed`, one batch at a time.
+// Threading: every method may be called from any thread. Nothing here blocks; anything that takes time is a Task that
+//   resumes on the given executor. Decoding and dispatch run on `Executors::feed`, one batch at a time.
 // Lifetime: close() ends the feed and every watcher. Entries, snapshots, events and watchers may outlive the cache.
 // Time: the cache has no timers of its own. Call tick() about every 100 ms; simulated time works the same way.
 #pragma once
@@ -41,32 +41,32 @@ namespace holdfast::cache {
 
 using store::Blob;
 
-// --- What the resource supplies -------------------------------------------------------------------------------------
+// --- Supplied by the resource ---------------------------------------------------------------------------------------
 
-// One stored value, taken apart. Views point into `body`, into the stored bytes, or into `memory`.
+// One stored value, decoded. Views point into `body`, into the stored bytes, or into `memory`.
 struct Decoded {
   std::string body;  // Canonical.
   std::string uid;
   std::vector<std::pair<std::string_view, std::string_view>> labels;  // In any order.
   std::vector<std::string_view> fields;                               // Values, in the order of Codec::field_names().
   std::vector<ownership::ManagedEntry> managed;                       // metadata.managedFields, in its order.
-  std::shared_ptr<void> memory;                                       // Keeps alive what the views point at.
+  std::shared_ptr<void> memory;                                       // Keeps alive what the views point to.
 };
 
-// How one resource's objects lie in the store and in the cache. Built-in kinds (Protobuf) and custom resources (JSON)
-// have one each. Pure functions of their arguments, called from several threads.
+// How the objects of a resource are encoded in the store and in the cache. Built-in kinds (Protobuf) and custom
+// resources (JSON) have one each. Pure functions of their arguments, called from several threads.
 class Codec {
  public:
   virtual ~Codec() = default;
 
-  // Stored bytes -> canonical body and the rest, normalised: defaults run, storage version, `revision` in it. An error
-  // names the key; encrypted values (k8s:enc:) are refused as such.
+  // Stored bytes -> canonical body and the rest, normalised: defaults applied, storage version, `revision` set. An
+  // error names the key; encrypted values (k8s:enc:) are rejected as such.
   virtual Result<Decoded> decode(std::string_view key, std::string_view stored, Revision revision) const = 0;
 
-  // A canonical body (whatever resourceVersion it has) and its managedFields -> the value for the store.
+  // A canonical body (with any resourceVersion) and its managedFields -> the value to store.
   virtual Result<std::string> encode(std::string_view body, std::span<const ownership::ManagedEntry> managed) const = 0;
-  // The same for a body that decode() is known to give back as it is, with these values of its selectable fields: a
-  // codec that would have to find that out need not.
+  // Like encode(), for a body that decode() is known to return unchanged, with these values of its selectable fields:
+  // the codec need not verify that.
   virtual Result<std::string> encode_normal(std::string_view body, std::span<const ownership::ManagedEntry> managed,
                                             std::span<const std::string_view> fields) const {
     (void)fields;
@@ -76,7 +76,7 @@ class Codec {
   // The same body with another resourceVersion.
   virtual std::string with_revision(std::string_view body, Revision revision) const = 0;
 
-  // How the members of FieldsV1 stand in this resource's bytes: Bytewise where an object is a plain JSON map.
+  // The order of FieldsV1 members in this resource's bytes: Bytewise where an object is a plain JSON map.
   virtual ownership::MemberOrder member_order() const { return ownership::MemberOrder::Canonical; }
   // The selectable fields besides metadata.name and metadata.namespace, in a fixed order.
   virtual std::span<const std::string_view> field_names() const = 0;
@@ -87,20 +87,20 @@ class Codec {
 struct AtRestOptions {
   bool fields_v2 = true;  // Gate FieldsV2AtRest. Off: FieldsV1 is written; both are read.
 };
-// The codec of the embedded store, around the one that knows Kubernetes' form: what it wrote itself enters the cache by
-// copying, and field sets lie as FieldsV2 (docs/formats/at_rest.md). Values that are not Protobuf pass as they are.
+// The codec of the embedded store, wrapping the one for Kubernetes' form: values it wrote itself enter the cache by
+// copying, and field sets are stored as FieldsV2 (docs/formats/at_rest.md). Values that are not Protobuf are unchanged.
 std::shared_ptr<const Codec> embedded_codec(std::shared_ptr<const Codec> inner, AtRestOptions options);
-// A value of the embedded store as kube-apiserver would have written it, for moving to etcd. Other values come back as
-// they are. An error names what is broken.
+// A value of the embedded store as kube-apiserver would have written it, for copying to etcd. Other values are
+// returned unchanged. An error names what is invalid.
 Result<std::string> kubernetes_value(std::string_view embedded);
 
 // --- Entries --------------------------------------------------------------------------------------------------------
 
 class Bodies;     // Private: the bodies of one cache, compressed and counted.
-struct LabelSet;  // Private: equal label sets exist once.
+struct LabelSet;  // Private: equal label sets are shared.
 struct Packed;    // Private: one compressed body.
 
-// One object at one revision. Immutable, counted; hold it by EntryRef.
+// One object at one revision. Immutable, reference counted; hold it in an EntryRef.
 class Entry {
  public:
   std::string_view key() const;             // Below the resource's prefix: "namespace/name" or "name".
@@ -109,14 +109,14 @@ class Entry {
   Revision revision() const { return revision_; }
   std::string_view uid() const;
 
-  // The canonical body. It may lie compressed; a single reader that is likely to come again asks to keep it plain.
+  // The canonical body. It may be compressed; a reader that is likely to return asks to keep it uncompressed.
   enum class Use : uint8_t { Once, Hot };
   Blob body(Use use = Use::Once) const;
   uint32_t body_bytes() const { return body_bytes_; }  // Plain size.
-  // Of the object's own message with its owners (as FieldsV1) in it, where the body is Protobuf; else 0.
+  // Size of the object's message including its owners (as FieldsV1), if the body is Protobuf; otherwise 0.
   uint32_t joined_bytes() const { return joined_bytes_; }
 
-  // Body and ownership are wanted soon: brings into the processor's cache what can be found without waiting.
+  // Prefetches body and ownership into the CPU cache, as far as they can be located without waiting.
   void fetch() const;
 
   // As of this revision. The view lives as long as the entry.
@@ -150,10 +150,10 @@ class Entry {
   uint32_t joined_bytes_ = 0;
   uint16_t field_count_ = 0;
   mutable std::atomic<bool> used_{false};  // Since the clock hand of bodies_ came by.
-  // Behind it: the ends of the fields, then key, uid and fields.
+  // Followed by the ends of the fields, then key, uid and fields.
 };
 
-// Reads the bodies of many entries, one after the other, into the same memory.
+// Reads the bodies of many entries in turn, reusing the same memory.
 class BodyReader {
  public:
   // The canonical body; valid until the next one is read.
@@ -194,7 +194,7 @@ class EntryRef {
     return ref;
   }
   Entry* release() { return std::exchange(entry_, nullptr); }
-  // One more reference to an entry that somebody holds.
+  // Another reference to an entry that is already referenced.
   static EntryRef share(const Entry& entry) {
     entry.references_.fetch_add(1, std::memory_order_relaxed);
     return adopt(const_cast<Entry*>(&entry));
@@ -242,19 +242,19 @@ struct ListRequest {
 
 struct ListPage {
   std::vector<EntryRef> entries;  // By key, bytewise.
-  bool more = false;              // There are keys in scope behind the last one looked at ...
-  std::string next = {};          // ... and this is where to go on (`from`).
-  // Entries in scope from `next` on. Meant for answers without selectors; always right.
+  bool more = false;              // There are keys in scope after the last one examined ...
+  std::string next = {};          // ... and this is where to continue (`from`).
+  // Entries in scope from `next` on. Meant for responses without selectors; always correct.
   uint64_t remaining = 0;
 };
 
-// The whole resource as of one revision. Taking, copying and keeping one is cheap and blocks nobody.
+// The whole resource as of one revision. Taking, copying and keeping one is cheap and does not block anyone.
 class Snapshot {
  public:
   Revision revision() const { return revision_; }
   uint64_t count() const;
   EntryRef find(std::string_view key) const;
-  // Whether nothing changed between the two: costs a comparison, whatever they hold.
+  // Whether nothing changed between the two: a single comparison, whatever their size.
   bool same_objects(const Snapshot& other) const { return index_ == other.index_; }
   // Uses an index when the selector asks for an indexed field's value.
   ListPage list(const ListRequest& request) const;
@@ -270,13 +270,13 @@ class Snapshot {
 
 enum class EventType : uint8_t { Added, Modified, Deleted, Bookmark };
 
-class Event;  // Private: one change, shared by all watchers, with what was rendered of it.
+class Event;  // Private: one change, shared by all watchers, with its rendered forms.
 
-// One event as one watcher gets it.
+// One event as delivered to one watcher.
 class Delivery {
  public:
   EventType type = EventType::Bookmark;
-  Revision revision;  // Of the change; of the object for initial events; bookmarks: a safe place to start again.
+  Revision revision;  // Of the change; of the object for initial events; bookmarks: a safe place to resume from.
   bool initial_events_end = false;  // Bookmark: the initial state is complete.
 
   // Null for bookmarks. Deleted: the last state that the watcher saw, with the resourceVersion of the change.
@@ -299,9 +299,9 @@ struct WatchRequest {
   Selector selector = {};
 
   enum class Start : uint8_t {
-    After,    // Changes after `revision`. May lie in the future: then nothing up to it is delivered.
-    Now,      // Changes after the cache's revision at this moment.
-    Initial,  // Added for everything there is, then changes.
+    After,    // Changes after `revision`, which may be in the future: nothing up to it is delivered.
+    Now,      // Changes after the cache's current revision.
+    Initial,  // Added for every existing object, then changes.
   };
   Start start = Start::Now;
   Revision revision = {};
@@ -309,24 +309,24 @@ struct WatchRequest {
   bool bookmarks = false;
   // Initial, bookmarks: a bookmark with initial_events_end follows the initial state.
   bool initial_events_bookmark = false;
-  // When the client will be cut off; the last bookmark comes 2 s before. Default: never.
+  // When the client will be disconnected; the last bookmark comes 2 s before. Default: never.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
 };
 
 struct CacheState;    // Private.
 struct WatcherState;  // Private.
 
-// Follows one resource. Moved, not copied; destroying it ends it.
+// Watches one resource. Movable, not copyable; destroying it ends the watch.
 class Watcher {
  public:
   Watcher(Watcher&&) noexcept;
   Watcher& operator=(Watcher&&) noexcept;
   ~Watcher();
 
-  // co_await watcher.next(executor, out): what there is, at most `max`, in order, instead of what was in `out`; waits
-  // when there is nothing. Empty: the watch has ended (cancelled, too slow, the cache listed again or was closed) and
-  // the client is to be cut off without an ERROR. One call at a time, and this watcher stays where it is until then.
-  // No coroutine, and `out` is used again: thousands of watchers do this for each event.
+  // co_await watcher.next(executor, out): replaces `out` with the available events, at most `max`, in order; waits if
+  // there are none. Empty: the watch has ended (cancelled, too slow, the cache listed again or was closed) and the
+  // client is to be disconnected without an ERROR. One call at a time; do not move the watcher meanwhile.
+  // Not a coroutine, and `out` is reused: thousands of watchers do this for every event.
   struct Next {
     WatcherState& state;
     Executor& executor;
@@ -339,7 +339,7 @@ class Watcher {
   Next next(Executor& executor, std::vector<Delivery>& out, size_t max = 256) { return {*state_, executor, out, max}; }
   // Whether next() would return at once: flush before waiting.
   bool pending() const;
-  // Ends it from any thread: next() gives what is queued no more.
+  // Ends the watch from any thread: queued events are no longer delivered.
   void cancel();
 
   enum class End : uint8_t { Open, Cancelled, TooSlow, Relisted, Closed };
@@ -353,7 +353,7 @@ class Watcher {
 
 // --- Accounting -----------------------------------------------------------------------------------------------------
 
-// Bytes by part, exact: what was asked of the allocator for it.
+// Exact bytes by part, as requested from the allocator.
 struct Usage {
   uint64_t entries = 0;            // Objects in the index.
   uint64_t entry_bytes = 0;        // Keys, uids, fields and the rest of all entries alive, history included.
@@ -368,7 +368,7 @@ struct Usage {
   uint64_t rendered_bytes = 0;  // Kept serializations.
   uint64_t snapshots = 0;       // Kept.
   uint64_t watchers = 0;
-  // Ownership is the pool's to count: see ownership::Pool::usage().
+  // Ownership is counted by the pool: see ownership::Pool::usage().
 
   uint64_t total_bytes() const {
     return entry_bytes + label_bytes + index_bytes + body_plain_bytes + body_packed_bytes + dictionary_bytes +
@@ -380,9 +380,9 @@ struct Counters {
   uint64_t events = 0;           // Changes seen since start.
   uint64_t renders = 0;          // Forms rendered ...
   uint64_t render_hits = 0;      // ... and shared.
-  uint64_t decoded = 0;          // Stored values taken apart.
+  uint64_t decoded = 0;          // Stored values decoded.
   uint64_t relists = 0;          // After the first list.
-  uint64_t slow_watchers = 0;    // Closed for being slow.
+  uint64_t slow_watchers = 0;    // Closed because they were too slow.
   uint64_t unpacked = 0;         // Bodies decompressed for a reader.
   uint64_t dictionaries = 0;     // Trained.
   uint64_t store_fallbacks = 0;  // Reads that had to go to the store.
@@ -393,47 +393,48 @@ struct Counters {
 struct Options {
   std::string prefix;      // "/registry/pods/", with the slash.
   bool namespaced = true;  // Keys below the prefix are "namespace/name".
-  // How errors name it: "pods", "widgets.example.com".
+  // Name in error messages: "pods", "widgets.example.com".
   std::string resource;
 
-  // Changes kept: at least history_events whatever their age, and more while they are younger than history_age, up to
+  // Changes kept: at least history_events regardless of age, and more while they are younger than history_age, up to
   // max_history_events. kube-apiserver promises 75 s at moderate rates.
   uint32_t history_events = 100;
   uint32_t max_history_events = 102400;
   std::chrono::milliseconds history_age = std::chrono::seconds(75);
-  // A state of the index is kept this often; states between are made from the next one by undoing events.
+  // A snapshot of the index is kept this often; states in between are made from the next one by undoing events.
   uint32_t events_per_snapshot = 1024;
-  // States that were asked for by revision (continue, Exact), the most recently used ones.
+  // Snapshots that were requested by revision (continue, Exact), the most recently used ones.
   uint32_t kept_exact_snapshots = 8;
 
-  // A watcher this far behind is closed. While it takes its initial state it may be a whole window behind.
+  // A watcher this far behind is closed. While it reads its initial state it may be a whole window behind.
   uint32_t watcher_queue_events = 1024;
   std::chrono::milliseconds bookmark_interval = std::chrono::minutes(1);
 
-  // How long a read waits for a revision before it is too large, or goes to the store.
+  // How long a read waits for a revision before it fails as too large or goes to the store.
   std::chrono::milliseconds wait_timeout = std::chrono::seconds(3);
   std::chrono::milliseconds progress_interval = std::chrono::milliseconds(100);
   std::chrono::milliseconds compaction_poll_interval = std::chrono::seconds(15);
-  // After a failure of the feed, doubling up to the second.
+  // Backoff after a failure of the feed, doubling up to the maximum.
   std::chrono::milliseconds min_retry_delay = std::chrono::milliseconds(100);
   std::chrono::milliseconds max_retry_delay = std::chrono::seconds(5);
 
-  // Bodies beyond this lie compressed against a dictionary of the resource; what was used or changed last stays plain.
+  // Bodies beyond this are compressed against a dictionary of the resource; the most recently used ones stay
+  // uncompressed.
   uint64_t plain_body_bytes = 4 << 20;
   bool compress_bodies = true;
   uint32_t dictionary_bytes = 112 << 10;
   uint32_t dictionary_samples = 1000;
-  // Serializations kept with events for watchers that come later, oldest given up first.
+  // Serializations kept with events for later watchers; the oldest are dropped first.
   uint64_t rendered_bytes = 8 << 20;
 
-  // One page of the first list; the next one is read while its values are taken apart, by `load_parallelism` pieces of
+  // One page of the first list; the next one is read while its values are decoded, by `load_parallelism` pieces of
   // background work.
   uint32_t list_page = 500;
   uint32_t load_parallelism = 2;
 };
 
-// Where work runs. `background` takes what may last (training dictionaries, taking apart long lists) and should have
-// threads of its own; both may be the same in tests.
+// Where work runs. `background` takes long-running work (training dictionaries, decoding long lists) and should have
+// its own threads; both may be the same in tests.
 struct Executors {
   Executor* feed = nullptr;
   Executor* background = nullptr;
@@ -444,46 +445,46 @@ class Cache {
   // All must outlive close().
   Cache(store::Store& store, std::shared_ptr<const Codec> codec, ownership::Pool& pool, Executors executors,
         Options options, const Clock& clock = system_clock());
-  ~Cache();  // Closes, if that was not done.
+  ~Cache();  // Closes it if close() was not called.
   Cache(const Cache&) = delete;
   Cache& operator=(const Cache&) = delete;
 
   // Starts to list and follow the store; returns at once.
   void start();
-  // Ends the feed and all watchers; resumes on `executor` when nothing of the cache runs any more. Call once.
+  // Ends the feed and all watchers; resumes on `executor` when no work of the cache is left. Call once.
   Task<void> close(Executor& executor);
-  // What time asks for: bookmarks, timeouts, retries, ageing.
+  // Time-driven work: bookmarks, timeouts, retries, ageing.
   void tick();
 
   bool ready() const;
   // How far the cache has followed the store.
   Revision revision() const;
-  // Why it is not ready, naming the key where one value is to blame; nothing when all is well.
+  // Why it is not ready, naming the key if a single value is the cause; nothing if it is ready.
   std::optional<Error> trouble() const;
   const Codec& codec() const;
   const Options& options() const;
 
   // --- Reads. Not ready: TooManyRequests with a growing retry_after_seconds. ---
 
-  // Whatever the cache has (resourceVersion=0).
+  // The cache's current state (resourceVersion=0).
   Result<Snapshot> snapshot() const;
   // At least `revision`: waits for it; after wait_timeout the Timeout error of a too large resourceVersion. Read from
   // the store where the engine's progress notifications cannot be trusted.
   Task<Result<Snapshot>> at_least(Revision revision, Executor& executor);
-  // As fresh as the store at this moment (resourceVersion unset). Falls back to reading the store when the cache does
-  // not get there in time, is not ready, or the engine's progress notifications cannot be trusted.
+  // As fresh as the store (resourceVersion unset). Falls back to reading the store when the cache does not catch up in
+  // time, is not ready, or the engine's progress notifications cannot be trusted.
   Task<Result<Snapshot>> consistent(Executor& executor);
   // Exactly `revision`: from kept state, else from the store. Expired when that is too old.
   Task<Result<Snapshot>> exactly(Revision revision, Executor& executor);
-  // One object, as fresh as the store (GET with resourceVersion unset; the read before a write). Null: not there; the
-  // entry is the cache's own when it is at the same revision.
+  // One object, as fresh as the store (GET with resourceVersion unset; the read before a write). Null: not found;
+  // the entry is the cache's own if that is at the same revision.
   struct Latest {
     EntryRef entry;
     Revision revision;  // Of the store when it was read.
   };
   Task<Result<Latest>> latest(std::string key, Executor& executor);
 
-  // An entry of this resource that did not come from the store's watch: what a write just stored, say.
+  // An entry of this resource that did not come from the store's watch: for example, one that was just written.
   Result<EntryRef> make_entry(std::string_view key, std::string_view stored, Revision revision) const;
 
   // --- Watches ---
@@ -491,7 +492,7 @@ class Cache {
   // Start::Initial waits until the cache has reached `revision` (0: no waiting); Timeout as above. Start::After gives
   // Expired, "too old resource version: <asked> (<oldest>)", when history does not reach back.
   Task<Result<Watcher>> watch(WatchRequest request, Executor& executor);
-  // The revision a watch or list must reach to be consistent now.
+  // The revision that a watch or list must reach to be consistent.
   Task<Result<Revision>> store_revision(Executor& executor);
 
   Usage usage() const;

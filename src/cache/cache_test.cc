@@ -686,7 +686,7 @@ TEST(CacheTest, WhenTheStoreForgotWhatWasMissedTheCacheListsAgainAndClosesItsWat
   ASSERT_TRUE(f.cache->ready());
   EXPECT_EQ(f.cache->counters().relists, 1u);
   EXPECT_THAT(f.keys(*f.cache->snapshot()), ElementsAre("a/x", "a/y"));
-  // What did not change was not taken apart again.
+  // What did not change was not decoded again.
   EXPECT_EQ(f.cache->snapshot()->find("a/x"), unchanged);
   const Result<Watcher> old =
       f.get(f.cache->watch({.start = WatchRequest::Start::After, .revision = Revision{3}}, f.executor));

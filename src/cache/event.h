@@ -38,7 +38,7 @@ class Event {
   const EntryRef previous;  // Null when added.
   const std::chrono::steady_clock::time_point arrived;
 
-  // The previous state with this change's revision in it: what somebody is told for whom the object is gone. Made once.
+  // The previous state with this change's revision: sent to watchers that no longer match the object. Built once.
   EntryRef gone(Bodies& bodies, const Codec& codec) const;
 
   Blob render(EventType as, std::string_view form, const std::function<std::string()>& make) const;
@@ -52,7 +52,7 @@ class Event {
     Blob bytes;
   };
   const std::shared_ptr<SharedCounts> counts_;
-  // Held while rendering: whoever asks second waits for the first instead of doing it again.
+  // Held while rendering: a second caller waits for the first instead of doing it again.
   mutable std::mutex mutex_;
   mutable EntryRef gone_;
   mutable std::vector<Rendering> renderings_;

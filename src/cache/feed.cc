@@ -78,7 +78,7 @@ struct Fetch {
   }
 };
 
-// The values of one page taken apart, in pieces on the background executor.
+// The values of one page decoded, in pieces on the background executor.
 struct PageWork {
   std::shared_ptr<CacheState> state;
   store::Page page;
@@ -298,7 +298,7 @@ Task<void> CacheState::feed(std::shared_ptr<CacheState> self) {
         self->set_not_ready(followed.take_error());
         break;
       }
-      // The watch broke, but may go on where it was: what the cache has stays true as of its revision.
+      // The watch broke, but may continue where it was: what the cache has stays true as of its revision.
       {
         std::lock_guard lock(self->mutex);
         self->trouble = followed.take_error();

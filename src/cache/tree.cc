@@ -214,7 +214,7 @@ class Editor {
     return node;
   }
 
-  // Null when the node became empty. The entry must be there.
+  // Null when the node became empty. The entry must exist.
   TreeNode* erase(TreeNode* node, const Position& position) {
     node = own(node);
     if (node->leaf) {
@@ -384,7 +384,7 @@ void Tree::Cursor::next() {
   if (ahead_ == Ahead::Fetch) fetch(*as_leaf(step.node), step.at + kAhead);
 }
 
-// Behind the end of a node: goes on at its right neighbour.
+// Past the end of a node: continues at its right neighbour.
 void Tree::Cursor::settle() {
   while (depth_ > 0 && steps_[depth_ - 1].at == steps_[depth_ - 1].node->count) {
     if (--depth_ > 0) ++steps_[depth_ - 1].at;

@@ -1,5 +1,5 @@
 // An ordered set of entries that is never changed in place: an edit copies the nodes on its way, shares all others, and
-// gives a new tree. Old trees stay what they are, for as long as somebody holds them.
+// gives a new tree. Old trees stay unchanged for as long as they are referenced.
 //
 //   inner:  [ child, its first entry, count below ] ...     up to 32
 //   leaf:   [ entry ] ... [ its labels ] ...                  up to 64

@@ -20,7 +20,7 @@ Wakes::Resumption& Wakes::at(Executor& where) {
 }
 
 void Wakes::run() {
-  // Watchers first: whoever waits for a revision may go on to read without a pause.
+  // Watchers first: a read that waits for a revision may continue without a pause.
   for (Resumption& resumption : resumptions_) {
     resumption.where->post([handles = std::move(resumption.handles)] {
       const SharedRenderings here;
@@ -71,7 +71,7 @@ void WatcherState::push(Delivery delivery, const std::shared_ptr<const Event>& e
     return wake(wakes);
   }
   put(std::move(delivery), event, wakes);
-  // A burst that it could not help leaves it the usual room, once: until it has caught up.
+  // A burst grants the usual capacity once more, until the watcher has caught up.
   if (queued() > limit_ && (limit_ == base_limit_ || burst_ == batch)) {
     limit_ = queued() + base_limit_;
     burst_ = batch;

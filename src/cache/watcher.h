@@ -64,14 +64,14 @@ struct WatcherState {
   void bookmark(Revision revision, Wakes& wakes);
   void finish(Watcher::End why, Wakes& wakes);
 
-  // --- By whoever follows ---
-  // What there is. False: nothing, but the watch goes on.
+  // --- Called by the follower ---
+  // The available events. False: none, but the watch continues.
   bool take(size_t max, std::vector<Delivery>& out);
   Watcher::End end() const;
   bool pending() const;
   // Takes what there is (false), or resumes `follower` once there is something, of which the first is in `out` then.
   bool wait(Executor& executor, std::coroutine_handle<> follower, size_t max, std::vector<Delivery>& out);
-  // The follower goes on.
+  // The follower continues.
   void resumed(size_t max, std::vector<Delivery>& out);
 
   // Nothing up to here is delivered. It stands beside what else an offer touches: there may be thousands for an event.
@@ -114,7 +114,7 @@ struct WatcherState {
  private:
   friend struct CacheState;
   void push(Delivery delivery, const std::shared_ptr<const Event>& event, uint64_t batch, Wakes& wakes);
-  // Queues it, or hands it to whoever waits. `event` may be null.
+  // Queues it, or hands it to the waiting follower. `event` may be null.
   void put(Delivery delivery, const std::shared_ptr<const Event>& event, Wakes& wakes);
   void take_initial(size_t max, std::vector<Delivery>& out);
   bool take_queued(size_t max, std::vector<Delivery>& out);

@@ -2,9 +2,9 @@
 //
 // Reading: the self-described tag may be there or not; byte strings are texts (not checked for UTF-8), text strings
 // must be UTF-8; a byte string under tag 21, 22 or 23 reads as its base64url, base64 or hex text; a time tag reads as
-// RFC 3339 text; other tags are passed over. Indefinite lengths are fine. Refused, in the words of Kubernetes' decoder:
-// NaN, infinities, big numbers, integers beyond int64, simple values other than false, true and null, keys given twice,
-// more than 10000 levels, bytes behind the item.
+// RFC 3339 text; other tags are passed over. Indefinite lengths are fine. Refused, in the wording of Kubernetes'
+// decoder: NaN, infinities, big numbers, integers beyond int64, simple values other than false, true and null, keys
+// given twice, more than 10000 levels, bytes after the item.
 //
 // Writing: the self-described tag, then one item of definite lengths; texts and keys as byte strings, integers in their
 // shortest form, floats in the smallest width that is exact.
@@ -26,10 +26,10 @@ struct CborOptions {
   size_t* error_offset = nullptr;
 };
 
-// Texts are views into `source` where they lie there in one piece; everything else is in `arena`.
+// Strings are views into `source` where they are contiguous there; everything else is in `arena`.
 Result<Value> decode_cbor(Arena& arena, std::string_view source, const CborOptions& options = {});
 
-// The length of the first item of a sequence (a watch's stream): 0 when its end is not there yet, an error when no
+// The length of the first item of a sequence (a watch's stream): 0 when its end has not arrived yet, an error when no
 // continuation can make it an item.
 Result<size_t> first_cbor_item(std::string_view bytes);
 

@@ -64,7 +64,7 @@ class Checker {
   struct Open {
     bool map;
     bool indefinite;
-    uint64_t left;  // Items to come, keys and values counted each; of an indefinite one those that came.
+    uint64_t left;  // Items left, keys and values counted each; of an indefinite one those that came.
     size_t depth;
   };
 
@@ -264,7 +264,7 @@ class Reader {
   struct Frame {
     bool map;
     bool indefinite;
-    uint64_t left;      // Members or items to come.
+    uint64_t left;      // Members or items left.
     uint64_t encoding;  // The tag that applies to the byte strings in it.
     size_t start;       // Of its members or items on their stack,
     size_t offset;      // and of its first key in the source.
@@ -288,7 +288,7 @@ class Reader {
     return true;
   }
 
-  // The first thing wrong is what is told; reading goes on to the end, as upstream's decoder does.
+  // Only the first error is reported; reading continues to the end, as upstream's decoder does.
   Value fail(size_t offset, std::string message) {
     if (message_.empty()) {
       message_ = std::move(message);

@@ -13,7 +13,7 @@ enum class TimeLayout : uint8_t {
   Seconds,  // metav1.Time: RFC 3339, a fraction may follow.
   Micro,    // metav1.MicroTime: exactly six fractional digits.
 };
-// Nothing, and Go's text in `error`, when it is no such time. (Go takes hours of one digit, too.)
+// Nothing, and Go's text in `error`, when it is not such a time. (Go takes hours of one digit, too.)
 std::optional<UnixTime> parse_go_time(std::string_view text, TimeLayout layout, std::string& error);
 
 }  // namespace holdfast::codec

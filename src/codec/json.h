@@ -44,7 +44,7 @@ struct JsonOptions {
   bool unite_repeated_maps = false;
 };
 
-// Texts without escapes are views into `source`, which must outlive the tree; everything else lies in `arena`.
+// Texts without escapes are views into `source`, which must outlive the tree; everything else is in `arena`.
 Result<Value> decode_json(Arena& arena, std::string_view source, const JsonOptions& options = {});
 
 // The text of the value at a path of keys and list positions ("spec", "ports", "0") in valid JSON; empty when it is

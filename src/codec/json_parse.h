@@ -73,7 +73,7 @@ class JsonParser {
     return p_ == end_;
   }
 
-  // One value; position() is then behind it.
+  // One value; position() is then after it.
   bool parse_value();
   const char* position() const { return p_; }
 

@@ -75,7 +75,7 @@ Result<Unit> protobuf_to_json(const types::Type& type, std::string_view message,
 Result<Unit> protobuf_to_cbor(const types::Type& type, std::string_view message, const TypeMeta& meta,
                               const Shape& shape, std::string& out, const ProtobufOptions& options = {});
 
-// An object's bytes with other metadata. Everything else is copied as it lies; only the lengths around it change.
+// An object's bytes with other metadata. Everything else is copied unchanged; only the lengths around it change.
 struct MetadataChange {
   bool drop_managed_fields = false;
   // Entries to put in their place, encoded: each with the tag of ObjectMeta's field 17. Empty: none.

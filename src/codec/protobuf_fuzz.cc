@@ -55,7 +55,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   require(without == encode_json(dropped(arena, *tree)));
   require(protobuf_to_cbor(*type, envelope->message, envelope->type, {}, cbor).ok());
 
-  // A time beyond the year 9999 has a text that is no RFC 3339 and cannot be written again.
+  // A time beyond the year 9999 has a text that is not RFC 3339 and cannot be written again.
   std::string bytes;
   if (!encode_protobuf(*type, *tree, bytes)) return 0;
   const Result<Value> again = decode_protobuf(arena, *type, bytes, envelope->type);

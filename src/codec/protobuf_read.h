@@ -232,7 +232,7 @@ class ProtobufReader : ProtobufReaderBase {
 
   Out& out_;
   std::string_view managed_fields_;
-  std::vector<Entry> entries_;  // A stack: maps inside maps use what lies behind.
+  std::vector<Entry> entries_;  // A stack: maps inside maps use what follows.
 };
 
 template <class Out>

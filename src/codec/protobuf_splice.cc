@@ -79,7 +79,7 @@ Result<Unit> change(std::string_view metadata, const MetadataChange& change, Met
   return Unit{};
 }
 
-// One object with its metadata changed, ready to be written. Metadata comes first; what lies behind it stays as it was.
+// One object with its metadata changed, ready to be written. Metadata comes first; what follows it stays as it was.
 struct Changed {
   Changed() = default;
   Changed(const Changed&) = delete;  // Its pieces point into it.
@@ -169,7 +169,7 @@ class Dropper {
   }
 
  private:
-  // What lies inside a field and can be looked into; null when nothing does.
+  // The nested message of a field that can be looked into; null when there is none.
   static const Type* inner_type(const Type& type) {
     const bool holds = type.shape == Kind::Map || (type.shape == Kind::List && !type.wrapped);
     const Type* inner = holds ? type.element : &type;

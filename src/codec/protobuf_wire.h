@@ -1,6 +1,6 @@
 // The Protobuf wire format: varints, tags, and passing over fields. Private to the module.
 //
-// Readers take a position and the end of the message and return the position behind what they read, or null.
+// Readers take a position and the end of the message and return the position after what they read, or null.
 #pragma once
 
 #include <bit>

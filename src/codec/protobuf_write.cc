@@ -1,5 +1,5 @@
-// Trees into messages, as gogo's generated marshallers write them: scalars and structs that are no pointers always,
-// even when zero; pointers, lists, maps and bytes only when they are there; maps sorted by key.
+// Trees into messages, as gogo's generated marshallers write them: scalars and structs that are not pointers always,
+// even when zero; pointers, lists, maps and bytes only when present; maps sorted by key.
 //
 // A message is written from its end to its beginning, so that the length of what is nested is known when it is due.
 #include <algorithm>

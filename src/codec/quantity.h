@@ -83,7 +83,7 @@ struct IntOrString {
 
   static IntOrString from(const Value& value);  // Anything but an int or a string counts as 0.
   Value to_value() const { return is_int ? Value::integer(number) : Value::string(text); }
-  // "25%" of total, rounded up or down; an integer is itself. BadRequest when the text is no percentage.
+  // "25%" of total, rounded up or down; an integer is itself. BadRequest when the text is not a percentage.
   Result<int64_t> scaled_from(int64_t total, bool round_up) const;
 };
 

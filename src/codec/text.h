@@ -34,14 +34,14 @@ std::string float_text(double number, FloatText form);
 std::string float_text(float number);
 
 // A number's text as strconv.ParseFloat reads plain decimal notation: sign, digits, '.', exponent. Nothing when it
-// is no such number or lies beyond the range; what is too small becomes zero.
+// is not such a number or lies beyond the range; what is too small becomes zero.
 std::optional<double> parse_float(std::string_view text);
 
 // --- time.Duration, in nanoseconds ---
 
 // "1h15m30.918s"; 0 is "0s".
 std::string duration_text(int64_t nanoseconds);
-// As time.ParseDuration; nothing when it is no duration or beyond int64.
+// As time.ParseDuration; nothing when it is not a duration or beyond int64.
 std::optional<int64_t> parse_duration(std::string_view text);
 
 }  // namespace holdfast::codec

@@ -421,7 +421,7 @@ bool Typer::integer(const Type& type, const Value& in, Value& out) {
     out = in;
     return true;
   }
-  // Whatever does not print as plain digits is no integer to Go. YAML's 1.0 has become 1 by then, JSON's has not.
+  // Whatever does not print as plain digits is not an integer to Go. YAML's 1.0 has become 1 by then, JSON's has not.
   const std::string text = number_text(in);
   int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

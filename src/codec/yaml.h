@@ -24,14 +24,14 @@ struct YamlOptions {
   std::vector<std::string>* duplicates = nullptr;
 };
 
-// Texts lie in `arena`, or are views into `source` where the source is JSON.
+// Strings are in `arena`, or are views into `source` where the source is JSON.
 Result<Value> decode_yaml(Arena& arena, std::string_view source, const YamlOptions& options = {});
 
-// Appends; ends with a newline. An error (InternalError in Kubernetes) when the object's JSON is no YAML: control
+// Appends; ends with a newline. An error (InternalError in Kubernetes) when the object's JSON is not YAML: control
 // characters that JSON leaves raw, keys of more than 1022 characters.
 Result<Unit> encode_yaml(const Value& value, std::string& out);
 
-// The documents of a stream as kubectl tells them apart: YAML between lines that begin with "---", or, when the first
+// The documents of a stream as kubectl distinguishes them: YAML between lines that begin with "---", or, when the first
 // character is '{', JSON values one after the other. Documents without content are left out.
 Result<std::vector<std::string_view>> split_documents(std::string_view source);
 

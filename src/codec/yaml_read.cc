@@ -622,7 +622,7 @@ Result<std::vector<std::string_view>> split_documents(std::string_view source) {
     while (!rest.empty()) {
       JsonIgnore ignore;
       JsonParser parser(rest, ignore);
-      // What is no JSON is handed on whole: the reader says what is wrong with it.
+      // What is not JSON is handed on whole: the reader says what is wrong with it.
       if (!parser.parse_value()) {
         documents.push_back(rest);
         break;

@@ -145,7 +145,7 @@ bool is_timestamp(std::string_view text) {
   const char separator = text[at++];
   if (separator != 'T' && separator != 't' && separator != ' ') return false;
   int ignored = 0;
-  // Hours may have one digit or two; Go reads a single one only where the next is no digit.
+  // Hours may have one digit or two; Go reads a single one only where the next is not a digit.
   if (!take_number(text, at, 0, 23, ignored) || at >= text.size() || text[at++] != ':') return false;
   if (!take_number(text, at, 0, 59, ignored) || at >= text.size() || text[at++] != ':') return false;
   if (!take_number(text, at, 0, 59, ignored)) return false;

@@ -22,7 +22,7 @@ inline constexpr std::string_view kYamlTagPrefix = "tag:yaml.org,2002:";
 // Of an untagged plain scalar.
 YamlScalar resolve_yaml(std::string_view text);
 
-// Of a scalar with a tag, long form; false with `message` when the text is no such thing.
+// Of a scalar with a tag, long form; false with `message` when the text is not valid.
 bool resolve_yaml(std::string_view tag, std::string_view text, YamlScalar& scalar, std::string& message);
 
 // "!!str" for tag:yaml.org,2002:str

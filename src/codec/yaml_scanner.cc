@@ -29,7 +29,7 @@ bool is_allowed(uint32_t rune) {
          (rune >= 0xa0 && rune <= 0xfffd) || rune >= 0x10000;
 }
 
-// What the reader says about the bytes at `at`, which are no character it takes; empty when they are.
+// What the reader says about the bytes at `at`, which are not a character it takes; empty when they are.
 std::string_view refusal(std::string_view text, size_t at, size_t& length) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[at + i]); };
   const unsigned char first = byte(0);
@@ -281,7 +281,7 @@ bool YamlScanner::fetch() {
 bool YamlScanner::skip_to_token() {
   for (;;) {
     if (!readable()) return false;
-    // Tabs may separate, not indent: where a key may start they are no white space.
+    // Tabs may separate, not indent: where a key may start they are not white space.
     while (*p_ == ' ' || (*p_ == '\t' && (flow_level_ > 0 || !key_allowed_))) {
       skip();
       if (!readable()) return false;

@@ -57,7 +57,7 @@ struct YamlToken {
 
 class YamlScanner {
  public:
-  // Texts of tokens lie in `arena`.
+  // Strings of tokens are in `arena`.
   YamlScanner(Arena& arena, std::string_view source);
 
   // The next token, without taking it; null when there is a problem.

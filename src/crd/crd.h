@@ -26,7 +26,7 @@ namespace holdfast::crd {
 // 422 with every cause, metadata's included. `old` is null for a create.
 Result<Unit> validate_definition(const Value& definition, const Value* old);
 Result<Unit> validate_definition_status(const Value& next, const Value& old);
-// Texts for Warning headers: formats that nobody checks; on update only new ones.
+// Warning headers: formats that are not checked; on update only new ones.
 std::vector<std::string> definition_warnings(const Value& definition, const Value* old);
 
 // As kube-apiserver stores it (v1beta1), and back from whichever version was stored.
@@ -71,7 +71,7 @@ struct Version {
   std::vector<std::string> selectable_fields;  // "spec.color"
 };
 
-// An immutable view of one definition, made anew whenever it changes.
+// An immutable view of one definition, rebuilt whenever it changes.
 class Definition {
  public:
   // The definition must be valid.
@@ -108,7 +108,7 @@ Result<Unit> validate_object(const Version& version, const Value& object, const 
 // The same for a write through /status: only status is looked at.
 Result<Unit> validate_object_status(const Version& version, const Value& object, const Value& old);
 
-// The autoscaling/v1 Scale of a custom resource. Error (no reason, 500) when spec.replicas is not there.
+// The autoscaling/v1 Scale of a custom resource. Error (no reason, 500) when spec.replicas is absent.
 Result<Value> scale_of(Arena& arena, const ScalePaths& paths, const Value& object);
 // Puts spec.replicas of a Scale into the object.
 Result<Value> with_scale(Arena& arena, const ScalePaths& paths, const Value& object, const Value& scale);

@@ -415,7 +415,7 @@ void validate_stored_versions(const Value& definition, FieldErrors& errors) {
   }
 }
 
-// Groups of the project itself are reserved: whoever uses one says why.
+// Groups of Kubernetes itself are reserved: using one needs an approval annotation.
 void validate_approval(const Value& definition, FieldErrors& errors) {
   const std::string_view group = definition.text_at("spec", "group");
   auto within = [group](std::string_view domain) {

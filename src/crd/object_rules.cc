@@ -111,7 +111,7 @@ struct Checker {
   }
 
   void check(const Type& type, const Value& value, const Value* old, bool root, const Path* at) {
-    // Ratcheting: what did not change is not judged anew.
+    // Ratcheting: what did not change is not validated again.
     if (old != nullptr && !root && equal(value, *old)) return;
     if (value.is_null()) {
       if (!type.nullable && !wanted_type(type).empty()) {

@@ -1,5 +1,5 @@
-// How kube-apiserver stores a CustomResourceDefinition: as apiextensions.k8s.io/v1beta1, which nobody serves any more.
-// Per-version members lie at the top where all versions have the same (Convert_v1_CustomResourceDefinitionSpec_To_
+// How kube-apiserver stores a CustomResourceDefinition: as apiextensions.k8s.io/v1beta1, which is no longer served.
+// Per-version members are at the top where all versions have the same (Convert_v1_CustomResourceDefinitionSpec_To_
 // apiextensions_CustomResourceDefinitionSpec), columns spell JSONPath, and the webhook's members lie in conversion.
 #include <algorithm>
 

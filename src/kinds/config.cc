@@ -146,7 +146,7 @@ struct PemBlock {
   std::string der;
 };
 
-// The next block whose lines are base64; what is no block is passed over.
+// The next block whose lines are base64; what is not a block is passed over.
 std::optional<PemBlock> next_block(std::string_view& text) {
   constexpr std::string_view kBegin = "-----BEGIN ", kEnd = "-----END ", kDashes = "-----";
   while (true) {

@@ -1,4 +1,4 @@
-// CustomResourceDefinition and APIService: the objects; what schemas say is checked by the room that compiles them.
+// CustomResourceDefinition and APIService: the objects; what schemas say is checked by the module that compiles them.
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-// What is wrong with which field, in the words of Kubernetes' field.Error, gathered until somebody answers with them.
+// Validation errors by field, in the wording of Kubernetes' field.Error, collected until they are returned.
 //
 // Paths are chains of stack objects: nothing is formatted before an error is reported.
 //
@@ -59,7 +59,7 @@ class Shown {
   Shown(const Value* value) : Shown(value == nullptr ? Value::null() : *value) {}
   // Text that is shown as it is: what Go's internal structs look like as JSON.
   static Shown verbatim(std::string text);
-  // The string member, "" when it is absent: fields that are no pointers in Go.
+  // The string member, "" when it is absent: fields that are not pointers in Go.
   static Shown or_empty(const Value& object, std::string_view key) { return Shown(object.text_at(key)); }
   // The error says nothing about the value.
   static Shown nothing();

@@ -103,7 +103,7 @@ INSTANTIATE_TEST_SUITE_P(Vectors, VectorTest, testing::ValuesIn(vector_names()),
 
 // --- tests/golden: requests that create, and their answers ---
 
-// Members that the server makes up, or that another room adds.
+// Members that the server makes up, or that another module adds.
 Value comparable(Arena& arena, const Value& object) {
   Draft draft(arena, object);
   Draft::Node metadata = draft.root().child("metadata");

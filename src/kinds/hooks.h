@@ -34,7 +34,7 @@ enum class StatusMetadata : uint8_t {
 };
 
 // How often a kind's own validation looks at the metadata that was looked at before it: as that of a create does, and
-// compared with what was there. Each time gives one more cause.
+// compared with the old one. Each time gives one more cause.
 struct MetadataChecks {
   uint8_t whole = 0;
   uint8_t compared = 1;
@@ -67,7 +67,7 @@ struct Hooks {
 
 // --- Reading ---
 
-// The member, or a null Value when it is absent: reading goes on without a check.
+// The member, or a null Value when it is absent: reading continues without a check.
 const Value& sub(const Value& object, std::string_view key);
 template <class... Keys>
 const Value& sub(const Value& object, std::string_view key, Keys... rest) {

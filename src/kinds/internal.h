@@ -12,7 +12,7 @@ namespace holdfast::kinds {
 Value internal_form(Arena& arena, const types::Type& type, const Value* value);
 // The same as text of an error.
 Shown shown_internal(const types::Type& type, const Value* value);
-// The member of a struct: an absent one is Go's nil, or the zero value of what is no pointer.
+// The member of a struct: an absent one is Go's nil, or the zero value of what is not a pointer.
 Shown shown_internal(const types::Type& parent, const Value& object, std::string_view key);
 
 }  // namespace holdfast::kinds

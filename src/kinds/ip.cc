@@ -174,7 +174,7 @@ void validate_endpoint_ip(std::string_view text, const Path& at, FieldErrors& er
 
 namespace {
 
-// Of more than one, which must be a pair. `is_v6`: of a text, none for what is no address; `problem`: with the i-th
+// Of more than one, which must be a pair. `is_v6`: of a text, none for what is not an address; `problem`: with the i-th
 // then.
 template <class IsV6, class Problem>
 void validate_pair(std::span<const std::string_view> texts, std::string_view what, const IsV6& is_v6,

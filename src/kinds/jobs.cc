@@ -359,7 +359,7 @@ void validate_has_label(const Value& labels, std::string_view key, std::string_v
   }
 }
 
-// A selector that nobody asked to write by hand must be the one that was generated.
+// Without manualSelector, the selector must be the generated one.
 void validate_generated_selector(Context& context, const Value& job, const Value* old, FieldErrors& errors) {
   if (is_true(sub(job, "spec"), "manualSelector") || !is_set(sub(job, "spec"), "selector")) return;
   const std::string_view uid = job.text_at("metadata", "uid"), name = job.text_at("metadata", "name");
@@ -415,7 +415,7 @@ void validate_template_update(Context& context, const Value& spec, const Value& 
   const bool suspended = is_true(old_spec, "suspend");
   const bool quiet = suspended && old_job.int_at_or(0, "status", "active") == 0 &&
                      (!is_set(sub(old_job, "status"), "startTime") || has_true(old_job, "Suspended"));
-  // A suspended job without pods may be told anew where its pods run and what they need.
+  // The scheduling directives and resources of a suspended job without pods may be changed.
   Draft draft(context.arena, sub(old_spec, "template"));
   Draft::Node allowed = draft.root();
   const Value& next = sub(spec, "template");

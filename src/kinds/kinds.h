@@ -37,7 +37,7 @@ struct Caller {
 
 // The part of an object that a request writes.
 enum class Endpoint : uint8_t { Main, Status, Finalize, Approval, EphemeralContainers, Resize };
-// "" is Main, "status" is Status, ...; nothing for subresources that are no view of the object itself.
+// "" is Main, "status" is Status, ...; nothing for subresources that are not a view of the object itself.
 std::optional<Endpoint> endpoint_of(std::string_view subresource);
 
 struct Context {
@@ -63,7 +63,7 @@ enum class Propagation : uint8_t {
 
 struct Hooks;  // The functions of one kind; private to the module.
 
-// What the verbs must know about a kind. Kinds without rules of their own get those of a plain object.
+// What the verbs need to know about a kind. Kinds without rules of their own get those of a plain object.
 struct Rules {
   std::string_view group, plural;
   const Hooks* hooks = nullptr;
@@ -71,7 +71,7 @@ struct Rules {
   bool put_creates = false;            // PUT of a missing object creates it.
   bool unconditional_update = true;    // PUT without resourceVersion is taken.
   bool delete_answers_object = false;  // DELETE answers the last state rather than Status Success.
-  bool name_may_be_empty = false;      // LimitRange: an empty name is no error (the name becomes a UUID).
+  bool name_may_be_empty = false;      // LimitRange: an empty name is not an error (the name becomes a UUID).
   bool generates_names = true;         // IPAddress: generateName becomes the name as it is.
   Deletion deletion = Deletion::Plain;
   Propagation propagation = Propagation::Background;
@@ -173,7 +173,7 @@ void fill_claims(Arena& arena, Draft::Node service, const ServiceClaims& claims,
 Error ip_refused(const Value& service, const ServiceClaims& claims, size_t claim, std::string_view why);
 Error port_refused(const Value& service, const ServiceClaims& claims, size_t claim, std::string_view why);
 
-// --- Pieces that other rooms share -----------------------------------------------------------------------------
+// --- Pieces that other modules share -----------------------------------------------------------------------------
 
 // Each: what is wrong with the text, nothing when it is right. Kubernetes' own sentences.
 std::vector<std::string> dns_label_errors(std::string_view text);      // RFC 1123 label.

@@ -24,7 +24,7 @@ void validate_owners(const Value* owners, const Path& at, FieldErrors& errors) {
   std::string controller;
   for (const Value& owner : owners->items()) {
     const std::string_view api_version = owner.text_at("apiVersion"), kind = owner.text_at("kind");
-    // "apps/v1" has a version, "v1" is one, "apps/" and "" have none; more than one slash is no group and version.
+    // "apps/v1" has a version, "v1" is one, "apps/" and "" have none; more than one slash is not a group and version.
     const size_t slash = api_version.find('/');
     const bool two = slash != std::string_view::npos && api_version.find('/', slash + 1) != std::string_view::npos;
     const std::string_view version = two                               ? std::string_view()

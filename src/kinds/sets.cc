@@ -241,7 +241,7 @@ void default_daemon_set(Arena& arena, const types::Resource&, Draft::Node object
       rolling.set_default("maxUnavailable", Value::integer(1));
       rolling.set_default("maxSurge", Value::integer(0));
     } else if (Draft::Node rolling = strategy.existing("rollingUpdate")) {
-      // No pointers inside Kubernetes: what is not there becomes zero.
+      // No pointers inside Kubernetes: absent ones become zero.
       for (const std::string_view key : {"maxUnavailable", "maxSurge"}) rolling.set_default(key, Value::integer(0));
     }
   }

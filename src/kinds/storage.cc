@@ -74,7 +74,7 @@ void validate_topologies(const Value& object, FieldErrors& errors) {
         break;
       }
     }
-    // A term of no expressions equals as many that are not there as the list is long.
+    // A term of no expressions equals as many that do not exist as the list is long.
     for (size_t j = 0; j < (expressions.empty() ? terms.size() : 0); ++j) {
       errors.duplicate(at.child("matchLabelExpressions"), "");
     }

@@ -1,5 +1,5 @@
 // What Kubernetes says about texts that do not have the form they should have (util/validation), beyond those that
-// kinds.h offers to other rooms.
+// kinds.h offers to other modules.
 #pragma once
 
 #include <cstdint>

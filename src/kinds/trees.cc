@@ -102,7 +102,7 @@ bool is_zero_scalar(const Value& value) {
          (value.is_double() && value.as_double() == 0) || (value.is_string() && value.count() == 0);
 }
 
-// Members of a struct that are no pointers have a zero value, which may or may not be printed.
+// Members of a struct that are not pointers have a zero value, which may or may not be printed.
 bool same_member(const Field& field, const Value* a, const Value* b) {
   const bool a_absent = is_absent(a), b_absent = is_absent(b);
   if (a_absent && b_absent) return true;

@@ -113,7 +113,7 @@ void validate_host_path(const Value& source, const Path& at, FieldErrors& errors
   }
 }
 
-// A template may leave the reference to whoever makes pods of it.
+// A template may leave the reference to the controller that creates its pods.
 void validate_image_volume(const Value& source, bool is_pod, const Path& at, FieldErrors& errors) {
   if (is_pod) require(source, "reference", at, errors);
   validate_enum(source, "pullPolicy", {"Always", "IfNotPresent", "Never"}, at, errors);

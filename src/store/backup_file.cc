@@ -121,7 +121,7 @@ class BackupSource final : public Source {
  public:
   BackupSource(std::string path, int file) : path_(std::move(path)), file_(file) {}
 
-  // Looks at every frame: nobody should begin to restore what cannot be finished.
+  // Verifies every frame first: a restore that cannot be finished should not start.
   StoreResult<Unit> verify() {
     return walk([](const Record&) { return StoreResult<Unit>(Unit{}); });
   }

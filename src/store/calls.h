@@ -1,4 +1,4 @@
-// Counts callbacks that are under way, so that whoever goes away can wait for them. Private to store.
+// Counts callbacks in progress, so that their owner can wait for them before it is destroyed. Private to store.
 #pragma once
 
 #include <condition_variable>
@@ -30,7 +30,7 @@ class Calls {
     done_.notify_all();
   }
 
-  // Waits until none is under way except those on this thread: a callback may be the one that ends the thing it was
+  // Waits until none is in progress except those on this thread: a callback may be the one that ends the thing it was
   // called for, and cannot wait for itself.
   void wait_for_others() {
     int own = 0;

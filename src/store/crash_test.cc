@@ -105,7 +105,7 @@ TEST(RocksCrash, a_killed_process_loses_nothing_it_acknowledged) {
       EXPECT_EQ(item.value->substr(0, item.value->find(' ')), item.key) << "half a write";
       found[item.key] = item.modified.value;
     }
-    // Each writer has one write under way: of its keys one may have gone on, be it to a newer state or to none.
+    // Each writer has one write in progress: of its keys one may have gone on, be it to a newer state or to none.
     std::map<std::string, int> gone_on;
     for (const auto& [key, revision] : acked) {
       uint64_t now = found.contains(key) ? found[key] : 0;

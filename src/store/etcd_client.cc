@@ -140,7 +140,7 @@ StoreResult<std::shared_ptr<Client>> Client::make(EtcdOptions options) {
 }
 
 void Client::failed(size_t endpoint) {
-  // Only whoever used it moves on: a hundred calls that fail together change the endpoint once.
+  // Only the call that used it switches: a hundred calls that fail together change the endpoint once.
   endpoint_.compare_exchange_strong(endpoint, (endpoint + 1) % stubs_.size());
 }
 

@@ -1,4 +1,4 @@
-// The etcd engine, built as a module of its own: gRPC is loaded only by whoever asks for an etcd.
+// The etcd engine, built as a separate shared library: gRPC is loaded only when an etcd is used.
 #include <algorithm>
 #include <atomic>
 #include <charconv>
@@ -51,7 +51,7 @@ class Leases : public std::enable_shared_from_this<Leases> {
       return done(id);
     }
     lease.waiting.push_back(std::move(done));
-    if (lease.waiting.size() > 1) return;  // A grant is under way.
+    if (lease.waiting.size() > 1) return;  // A grant is in progress.
     lock.unlock();
     grant(ttl);
   }
@@ -221,7 +221,7 @@ class EtcdStore final : public Store {
   void write_all(std::vector<Transaction> transactions,
                  std::function<void(std::vector<StoreResult<WriteResult>>)> done) override {
     if (transactions.empty()) return done({});
-    // etcd batches what is under way together; here we only bound how much that is.
+    // etcd batches what is in progress together; here we only bound how much that is.
     struct All {
       std::mutex mutex;
       std::vector<Transaction> transactions;

@@ -238,7 +238,7 @@ void Following::next(Callback<WatchBatch> done) {
 void Following::request_progress() {
   std::unique_lock lock(mutex_);
   if (!client_->progress_exact()) {
-    // This etcd's answer could overtake events that are under way. What we have is all that is certain.
+    // This etcd's answer could overtake events that are in progress. What we have is all that is certain.
     Revision position = position_;
     lock.unlock();
     if (position != Revision{}) push({{}, position}, 0);

@@ -31,7 +31,7 @@ struct Feed::Watching {
   Revision position;     // Everything of the range up to here was delivered.
   bool resting = false;  // In resting_: the position moves on with the feed's current revision.
   bool progress_wanted = false;
-  bool reading = false;  // A read of history is under way.
+  bool reading = false;  // A read of history is in progress.
   std::optional<StoreError> ended;
   Callback<WatchBatch> waiting;
 

@@ -126,7 +126,7 @@ struct MemoryStore::State : std::enable_shared_from_this<MemoryStore::State> {
         if (has_prefix(event->key, watching.request.prefix)) batch.events.push_back(event);
       }
     }
-    // A watcher that starts in the future is not told of what lies before its start.
+    // A watcher that starts in the future is not told of what is before its start.
     watching.position = std::max(watching.position, current);
     if (batch.events.empty() && !watching.progress_wanted) return;
     watching.progress_wanted = false;

@@ -1,4 +1,4 @@
-// The store contract in memory, for tests of the rooms above: no disk, no threads, every callback on the thread that
+// The store contract in memory, for tests of the modules above: no disk, no threads, every callback on the thread that
 // caused it. Also the model that the contract suite holds the real engines against.
 #pragma once
 

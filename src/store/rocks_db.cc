@@ -316,7 +316,7 @@ StoreResult<Database> open_database(const RocksOptions& options, rocksdb::Env* e
   database.marker = std::move(*marker);
 
   rocksdb::Options db_options = database_options(options, env);
-  // A store that has acknowledged something must be there: never create a new one in its place.
+  // A store that has acknowledged something must exist: never create a new one in its place.
   db_options.create_if_missing = database.marker.acknowledged() == Revision{};
   rocksdb::DB* raw = nullptr;
   rocksdb::Status status = rocksdb::DB::Open(db_options, directory, &raw);

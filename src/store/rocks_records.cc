@@ -97,7 +97,7 @@ class RocksSink final : public Sink {
 
   StoreResult<Unit> finish(Revision revision) override {
     batch_.Put(slice(kFormatKey), slice(kFormat));
-    // The history before the copy is not there.
+    // The history before the copy does not exist.
     batch_.Put(slice(kCompactedKey), slice(encode_revision(revision)));
     StoreResult<Unit> written = write();
     if (!written) return written;

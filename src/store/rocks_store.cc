@@ -175,7 +175,7 @@ class RocksStore final : public Store {
     while (true) {
       Revision at = feed_->current();
       std::optional<StoreResult<Got>> result = get_at(key, at, options);
-      // What lies at `at` may have been forgotten between the two lines; then there is a newer revision to read at.
+      // What is at `at` may have been forgotten between the two lines; then there is a newer revision to read at.
       if (feed_->compacted() <= at) return result;
     }
   }
@@ -350,7 +350,7 @@ class RocksStore final : public Store {
     queue_.push_back(std::move(submission));
     if (expected_ > 0) {
       expected_until_ = steady_clock::now() + kExpectedWriteWait;
-      // The first wakes the committer to watch the time, the last to go on.
+      // The first wakes the committer to watch the time, the last to continue.
       wake = --expected_ == 0 || wake;
     }
     lock.unlock();
@@ -562,7 +562,7 @@ class RocksStore final : public Store {
     return std::nullopt;
   }
 
-  // A failed write leaves RocksDB unable to go on. Opening again settles what is on disk and what is not.
+  // A failed write leaves RocksDB unable to continue. Opening again settles what is on disk and what is not.
   void try_reopen() {
     auto now = steady_clock::now();
     if (!database_.db && now < reopen_not_before_) return;
@@ -605,7 +605,7 @@ class RocksStore final : public Store {
       std::optional<Revision> revision = parse_log_key(it->key().ToStringView());
       if (!revision || *revision > until) break;
       std::optional<LogEntry> entry = parse_log_entry(it->value().ToStringView());
-      // A damaged entry stays where it is: whoever needs it is told, and nothing is deleted by guess.
+      // A damaged entry is kept: readers get an error, and nothing is deleted on a guess.
       if (!entry || entry->time_ms > until_ms) break;
       if (++steps > kCompactionStep) {
         backlog_ = true;

@@ -265,7 +265,7 @@ TEST_F(DamagedStore, a_torn_tail_that_was_never_acknowledged_is_cut_off) {
   for (uint64_t cut = contents_.size() - 1; cut > contents_.size() - 200; cut -= 37) {
     TemporaryFolder copy;
     fs::copy(folder_.path(), copy.path(), fs::copy_options::recursive);
-    // As if the power had gone while the last write was under way: it has no acknowledgement.
+    // As if the power had failed while the last write was in progress: it has no acknowledgement.
     write_file(copy.path() + "/ACKNOWLEDGED", marker_before_last_);
     write_file(fs::path(copy.path()) / log_.filename(), contents_.substr(0, cut));
     auto store = open(options_in(copy.path()));
@@ -363,7 +363,7 @@ class Load {
     std::mt19937_64 random(seed * 1000 + writer);
     Waiting waiting(store);
     while (!stopping_) {
-      // Each writer has keys of its own, so that it knows what must be there.
+      // Each writer has keys of its own, so that it knows which must exist.
       std::string key = "/load/" + std::to_string(writer) + "/" + std::to_string(random() % 8);
       uint64_t at = 0;
       {

@@ -17,7 +17,7 @@ std::optional<StoreError> check_transaction(const Transaction& transaction, cons
 
 inline bool changes(const Operation& operation) { return operation.kind != Operation::Kind::Check; }
 
-// Whether an operation may go on with the key at this mod revision (0: absent).
+// Whether an operation may continue with the key at this mod revision (0: absent).
 inline bool fits(const Operation& operation, Revision current) {
   return operation.kind == Operation::Kind::Create ? current == Revision{} : operation.expected == current;
 }

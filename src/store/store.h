@@ -4,17 +4,17 @@
 // the whole store; every transaction that changes something takes the next one, and all of its operations share it. A
 // key's mod revision is the resourceVersion of the object. A store that was never written is at revision 1.
 //
-// Promises:
-//   * A write is answered Committed only when it is on disk (etcd: on a quorum's).
-//   * Reads are linearizable: a read that starts after a write was answered sees that write.
+// Guarantees:
+//   * A write returns Committed only when it is on disk (etcd: on a quorum of disks).
+//   * Reads are linearizable: a read that starts after a write has completed sees that write.
 //   * A watcher gets every change of its range once, in revision order, whole transactions at a time, with the values
-//     before and after; if history no longer reaches back to where it stands, it gets Compacted and nothing else.
+//     before and after; if history no longer reaches back to its position, it gets Compacted and nothing else.
 //
-// Threading: every method may be called from any thread and none waits for the disk or the network except where it
-// says so. Every callback is called exactly once: on a thread of the store, or on the caller's before the method
-// returns. Callbacks must not wait and must not destroy the store; hop to your own executor (from_callback does).
+// Threading: every method may be called from any thread, and none blocks on disk or network unless documented.
+// Every callback is called exactly once: on a thread of the store, or on the caller's before the method returns.
+// Callbacks must not block and must not destroy the store; switch to your own executor (from_callback does).
 //
-// Lifetime: destroying a Store or a Watcher answers everything that is still pending with Closed, then returns. A
+// Lifetime: destroying a Store or a Watcher completes everything still pending with Closed, then returns. A
 // Watcher may outlive its Store.
 #pragma once
 
@@ -34,7 +34,7 @@
 namespace holdfast {
 
 struct Revision {
-  uint64_t value = 0;  // 0: none, or "the latest" where a read asks for a revision.
+  uint64_t value = 0;  // 0: none, or "the latest" in a read request.
   auto operator<=>(const Revision&) const = default;
 };
 
@@ -47,14 +47,14 @@ inline Blob make_blob(std::string bytes) { return std::make_shared<const std::st
 // --- Errors ---------------------------------------------------------------------------------------------------------
 
 enum class ErrorKind : uint8_t {
-  Invalid,         // The request itself: an empty key, a NUL in a key, a key twice in one transaction.
-  Compacted,       // The revision asked for is older than what is kept.
-  FutureRevision,  // The revision asked for was not reached yet.
-  TooLarge,        // One request above the engine's limit. Nothing was written.
-  Unavailable,     // Not done, and certainly not written: no connection, disk full. Try again later.
-  Timeout,         // No answer in time, or the connection broke meanwhile: a write may have happened or not.
+  Invalid,         // Bad request: an empty key, a NUL in a key, a key twice in one transaction.
+  Compacted,       // The requested revision is older than the kept history.
+  FutureRevision,  // The requested revision has not been reached yet.
+  TooLarge,        // The request exceeds the engine's limit. Nothing was written.
+  Unavailable,     // Definitely not written: no connection, disk full. Try again later.
+  Timeout,         // No response in time, or the connection broke: a write may or may not have happened.
   Corrupt,         // Stored bytes contradict their checksums or each other.
-  Closed,          // The store or the watcher was closed. A pending write may have happened or not.
+  Closed,          // The store or the watcher was closed. A pending write may or may not have happened.
   Internal,
 };
 
@@ -70,17 +70,17 @@ template <class T>
 using Callback = std::function<void(StoreResult<T>)>;
 
 std::string_view to_string(ErrorKind kind);
-// What an API client is told when nothing better is known about the request.
+// The error for an API client if nothing more specific is known about the request.
 Error to_api_error(StoreError error);
 
 // --- Reads ----------------------------------------------------------------------------------------------------------
 
 struct KeyValue {
   std::string key;
-  Blob value;            // Null when only keys were asked for.
-  Revision created;      // When the key last came into being.
+  Blob value;            // Null if only keys were requested.
+  Revision created;      // When the key was last created.
   Revision modified;     // The resourceVersion.
-  bool expires = false;  // It was written with a TTL. Told by range() only.
+  bool expires = false;  // Written with a TTL. Only set by range().
 };
 
 struct Got {
@@ -89,8 +89,8 @@ struct Got {
 };
 
 struct RangeRequest {
-  std::string prefix;     // Every key that begins so: end it with '/' for a resource.
-  std::string from = {};  // Only keys >= from. A page that ended with key K goes on at K + '\0'.
+  std::string prefix;     // Every key with this prefix: end it with '/' for a resource.
+  std::string from = {};  // Only keys >= from. A page that ended with key K continues at K + '\0'.
   uint64_t limit = 0;     // 0: all.
   Revision at = {};       // 0: the latest.
   bool keys_only = false;
@@ -99,9 +99,9 @@ struct RangeRequest {
 
 struct Page {
   std::vector<KeyValue> items;  // By key.
-  Revision revision;            // What was read: `at`, or the store's revision.
-  bool more = false;            // There are keys behind the last item.
-  uint64_t count = 0;           // Only if asked for.
+  Revision revision;            // Of the data: `at`, or the store's revision.
+  bool more = false;            // There are keys after the last item.
+  uint64_t count = 0;           // Only if requested.
 };
 
 // --- Writes ---------------------------------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ struct Operation {
   enum class Kind : uint8_t {
     Create,  // The key must be absent.
     Update,  // The key must be at revision `expected`.
-    Delete,  // The same.
+    Delete,  // Likewise.
     Check,   // The key must be at `expected` (0: absent); changes nothing.
   };
   Kind kind = Kind::Create;
@@ -141,11 +141,11 @@ struct Committed {
   Revision revision;  // Of the transaction: the new resourceVersion, for deletes too.
 };
 
-// Nothing was written, because of this operation (the first that did not fit).
+// Nothing was written because this operation (the first such) did not match.
 struct Conflict {
   size_t operation = 0;
-  std::optional<KeyValue> current;  // What is there instead; none: the key is absent.
-  Revision revision;                // The store's revision at that moment.
+  std::optional<KeyValue> current;  // What exists instead; none: the key is absent.
+  Revision revision;                // The store's revision at that time.
 };
 
 using WriteResult = std::variant<Committed, Conflict>;
@@ -156,7 +156,7 @@ struct Event {
   enum class Type : uint8_t { Created, Updated, Deleted };
   Type type = Type::Created;
   std::string key;
-  Revision revision;  // Of the change, the delete's for deletes.
+  Revision revision;  // Of the change, including deletes.
   Revision created;   // The key's.
   Blob value;         // Null for Deleted.
   Blob previous;      // Null for Created.
@@ -169,7 +169,7 @@ struct WatchRequest {
   Revision after = {};  // Changes with a greater revision. 0: from now on (the first batch is progress: "now").
 };
 
-// The changes of one or more whole transactions, and how far the watcher has come.
+// The changes of one or more whole transactions, and the watcher's position.
 struct WatchBatch {
   std::vector<EventRef> events;  // Empty: a progress notification.
   Revision revision;             // Every change of the range up to here was delivered, this batch included.
@@ -179,9 +179,9 @@ class Watcher {
  public:
   virtual ~Watcher() = default;
 
-  // The next batch, once there is one. One call at a time. After an error every further call gives the same error;
-  // Compacted: list again and start a new watcher. Whoever is slow is not cut off: the store keeps nothing for it but
-  // what it keeps anyway, until compaction passes it.
+  // The next batch, once there is one. One call at a time. After an error every further call returns the same error;
+  // Compacted: list again and start a new watcher. A slow watcher is not closed: the store keeps nothing for it beyond
+  // its normal history, until compaction passes it.
   virtual void next(Callback<WatchBatch> done) = 0;
 
   // Asks for a progress notification soon: a batch without events, unless events with a newer revision come first.
@@ -194,10 +194,10 @@ struct Status {
   std::string engine;   // "rocks", "etcd".
   std::string version;  // Of the engine.
   Revision current;
-  Revision compacted;  // Reads at, and watches after, this revision still work. 0: nothing was compacted, or unknown.
+  Revision compacted;  // Reads at, and watches after, this revision still work. 0: nothing compacted, or unknown.
   uint64_t db_bytes = 0;
   // Whether request_progress() can be trusted for consistent reads. False on etcd before 3.4.31 and 3.5.13, whose
-  // answers may overtake events: there, read from the store instead.
+  // responses may overtake events: read from the store there instead.
   bool progress_is_exact = true;
 };
 
@@ -211,25 +211,25 @@ class Store {
   virtual void current_revision(Callback<Revision> done) = 0;
 
   virtual void write(Transaction transaction, Callback<WriteResult> done) = 0;
-  // Independent transactions, each with a revision and an answer of its own, handed over (and on the embedded store
-  // committed) together. For bootstrap, copies and restores.
+  // Independent transactions, each with its own revision and result, submitted (and in the embedded store committed)
+  // together. For bootstrap, copies and restores.
   virtual void write_all(std::vector<Transaction> transactions,
                          std::function<void(std::vector<StoreResult<WriteResult>>)> done) = 0;
-  // That many write() calls are about to come, from wherever: an engine that waits for the disk holds the first until
-  // the last is there, and commits them together. Those that do not come cost the others a few milliseconds.
+  // Announces that many write() calls, from any thread: an engine that waits for the disk delays the first until the
+  // last has arrived and commits them together. Calls that do not come delay the others by a few milliseconds.
   virtual void expect_writes(size_t) {}
 
-  // Never fails by itself: a watcher that cannot start says so in its first next().
+  // Never fails: a watcher that cannot start reports that in its first next().
   virtual std::unique_ptr<Watcher> watch(WatchRequest request) = 0;
 
-  // Forgets history before `revision`, which itself stays readable. Engines do so by themselves, by age; this is for
+  // Compacts history before `revision`, which itself stays readable. Engines compact automatically, by age; this is for
   // tests and tools. Compacted or FutureRevision when there is nothing to do at that revision.
   virtual void compact(Revision revision, Callback<Unit> done) = 0;
 
   virtual void status(Callback<Status> done) = 0;
 };
 
-// The smallest key behind every key that begins with `prefix`; empty: there is none.
+// The smallest key after every key with this prefix; empty: there is none.
 std::string prefix_end(std::string_view prefix);
 
 // --- Engines --------------------------------------------------------------------------------------------------------
@@ -239,7 +239,7 @@ struct RocksOptions {
 
   // History older than this is compacted away. Kubernetes' continue tokens and watches are promised about this long.
   std::chrono::milliseconds history_age = std::chrono::minutes(5);
-  // How often ages and expired TTLs are looked at.
+  // How often ages and expired TTLs are checked.
   std::chrono::milliseconds housekeeping_interval = std::chrono::seconds(1);
 
   // One transaction, as etcd limits it (its default request limit).
@@ -252,7 +252,7 @@ struct RocksOptions {
   uint64_t memtable_bytes = 8 << 20;
   uint64_t block_cache_bytes = 8 << 20;
 
-  // False: writes are acknowledged before they are on disk, and a power loss may take the newest. For tests.
+  // False: writes are acknowledged before they are on disk, and a power loss may lose the newest. For tests.
   bool fsync = true;
 
   const Clock* clock = nullptr;  // Null: the system's.
@@ -274,19 +274,19 @@ struct EtcdOptions {
   // Compaction shared with other API servers on the same etcd (compact_rev_key). 0: leave it to them.
   std::chrono::milliseconds compaction_interval = std::chrono::minutes(5);
 
-  // Where the engine lies; empty: libholdfast_etcd.so beside the program, where it is installed or built, or in the
+  // Path of the engine; empty: libholdfast_etcd.so beside the program, where it is installed or built, or in the
   // library path.
   std::string module_path = {};
 };
 
-// Loads the etcd engine (gRPC costs every start, so it is a module of its own) and connects; may wait for the network.
-// Unavailable when no endpoint answers within request_timeout.
+// Loads the etcd engine (a separate shared library, so that gRPC does not slow down every start) and connects; may
+// block. Unavailable when no endpoint answers within request_timeout.
 StoreResult<std::unique_ptr<Store>> open_etcd(EtcdOptions options);
 
 // --- Moving and checking: for the command line; these wait
 // ------------------------------------------------------------
 
-// One file that holds a store's newest state, checksummed (docs/formats/store.md).
+// A file that contains the current state of a store, checksummed (docs/formats/store.md).
 struct BackupFile {
   std::string path;
 };
@@ -299,17 +299,17 @@ struct Moved {
 };
 
 struct MoveOptions {
-  std::string prefix = "/";  // What to take from an etcd that others use too.
-  // An etcd does not tell how long a key has to live: what expires lives this long again.
+  std::string prefix = "/";  // What to copy from an etcd that is shared with others.
+  // etcd does not report remaining lifetimes: expiring keys get this one.
   std::chrono::seconds ttl = std::chrono::hours(1);
-  // Each value as the target shall have it. From an embedded store to an etcd: cache::kubernetes_value.
+  // Converts each value for the target. From an embedded store to an etcd: cache::kubernetes_value.
   std::function<StoreResult<std::string>(std::string_view key, std::string_view value)> convert = nullptr;
-  std::function<void(const Moved& so_far)> progress = nullptr;  // Now and then.
+  std::function<void(const Moved& so_far)> progress = nullptr;  // Called occasionally.
 };
 
-// Copies the newest state of every key. The source may be in use meanwhile, a running embedded store too. The target
-// must be empty (Invalid, naming it). Embedded stores and backups keep every revision; an etcd numbers anew. Nothing is
-// left of a copy that fails, except in an etcd.
+// Copies the current state of every key. The source may be in use meanwhile, even an embedded store. The target must be
+// empty (Invalid, naming it). Embedded stores and backups keep every revision; an etcd assigns new ones. A failed copy
+// leaves nothing behind, except in an etcd.
 StoreResult<Moved> copy_store(const Location& from, const Location& to, const MoveOptions& options = {});
 
 struct Problem {
@@ -326,12 +326,12 @@ struct CheckReport {
 
 struct CheckOptions {
   std::string prefix = "/";
-  // What is wrong with a value; nothing if it is right.
+  // What is wrong with a value; nothing if it is valid.
   std::function<std::optional<std::string>(std::string_view key, std::string_view value)> verify = nullptr;
   std::function<void(const Moved& so_far)> progress = nullptr;
 };
 
-// Reads everything and names what is damaged. An error only if it could not be looked at at all.
+// Reads everything and reports what is damaged. An error only if the store could not be read at all.
 StoreResult<CheckReport> check_store(const Location& location, const CheckOptions& options = {});
 
 }  // namespace store

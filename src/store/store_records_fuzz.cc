@@ -1,4 +1,4 @@
-// What lies on disk may be anything: the readers of logs, records and backups refuse it without harm, and what they
+// What is on disk may be anything: the readers of logs, records and backups refuse it without harm, and what they
 // accept they write back the same.
 #include <sys/mman.h>
 #include <unistd.h>
