@@ -272,7 +272,7 @@ Result<Workload> Workload::make(const std::string& exemplar, const Options& opti
 
     if (options.store_as) app->stored = options.store_as(std::move(app->stored));
     for (size_t i = 0; i < std::size(kOwn); ++i) app->places[i] = places_of(app->stored, kOwn[i].holder);
-    // Every time of the exemplar lies within this minute.
+    // All timestamps of the exemplar are within this minute.
     const int64_t first = parse_rfc3339("2026-01-14T09:13:00Z")->seconds;
     for (int64_t second = first; second < first + 60; ++second) {
       const std::string varint = "\x08" + seconds_varint(static_cast<uint64_t>(second)) + '\x10';

@@ -1,4 +1,4 @@
-"""Requests as somebody in particular, for the tests of who may do what. Standard library and openssl only."""
+"""Requests as different users, for the tests of access control. Standard library and openssl only."""
 import base64
 import http.client
 import json
@@ -30,7 +30,7 @@ class Answer:
 
 
 class Users:
-    """A server and requests to it: by token, by certificate, or by nobody."""
+    """A server and requests to it: with a token, a certificate, or anonymous."""
 
     def __init__(self, server):
         self.server = server
@@ -66,10 +66,10 @@ class Users:
         return answer.json
 
     def when(self, condition, seconds=10):
-        """What is decided by roles is decided a moment after they are written."""
+        """Waits until the condition holds: roles take effect a moment after they are written."""
         end = time.monotonic() + seconds
         while not condition():
-            assert time.monotonic() < end, "it did not come about"
+            assert time.monotonic() < end, "timed out"
             time.sleep(0.01)
 
 
@@ -90,7 +90,7 @@ def role_ref(kind, name):
 
 
 def grant(users, name, rules, user, namespace=None):
-    """The user may do what the rules say: in the namespace, or everywhere."""
+    """Grants the rules to the user: in the namespace, or everywhere."""
     root = f"{RBAC}/namespaces/{namespace}" if namespace else RBAC
     kind = "Role" if namespace else "ClusterRole"
     users.made(f"{root}/{kind.lower()}s", {"metadata": {"name": name}, "rules": rules})

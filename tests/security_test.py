@@ -306,7 +306,7 @@ class PathTest(Closed):
 
 
 class TenantTest(Closed):
-    """What lies in another namespace is not to be had in any way."""
+    """Objects of another namespace cannot be read in any way."""
 
     def test_reading(self):
         text = 'User "tenant" cannot'
@@ -457,7 +457,7 @@ class WireTest(Closed):
 
     @contextlib.contextmanager
     def unfinished(self, count, *texts):
-        """That many connections for each of the texts, in turn, which nobody ends or reads."""
+        """Opens that many connections for each of the texts in turn, and neither closes nor reads them."""
         context = ssl.create_default_context(cafile=str(users.pki / "ca.crt"))
         with contextlib.ExitStack() as held:
             streams = []

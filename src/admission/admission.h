@@ -5,7 +5,7 @@
 //   if (Result<Unit> ok = chain.admit(attributes, draft.root()); !ok) ...      // before the kind's own preparation
 //   if (Result<Unit> ok = chain.validate(attributes, object); !ok) ...         // after the kind's own validation
 //
-// Refusals are the API's own: 403 `pods "p" is forbidden: ...`, 404 for a namespace that is not there, 422 for labels
+// Refusals are the API's own: 403 `pods "p" is forbidden: ...`, 404 for a namespace that does not exist, 422 for labels
 // of a namespace that say nothing.
 //
 // Threading: a Chain is constant after construction; Lookup is called on the thread that asks.
@@ -32,12 +32,12 @@ enum class Operation : uint8_t { Create, Update, Delete, Connect };
 class Lookup {
  public:
   virtual ~Lookup() = default;
-  // In the v1 of its group; nothing when it is not there. The value lies in `arena`.
+  // In the v1 of its group; nothing if it does not exist. The value is in `arena`.
   virtual std::optional<Value> get(Arena& arena, std::string_view group, std::string_view plural, std::string_view ns,
                                    std::string_view name) const = 0;
   virtual std::vector<Value> list(Arena& arena, std::string_view group, std::string_view plural,
                                   std::string_view ns) const = 0;
-  // Whether whoever makes the request may do this, by name.
+  // Whether the user who makes the request is authorized to do this.
   virtual bool authorized(std::string_view verb, std::string_view group, std::string_view resource,
                           std::string_view name) const = 0;
 };
@@ -69,9 +69,9 @@ class Chain {
   explicit Chain(std::span<const std::string_view> disabled = {});
 
   bool has(std::string_view name) const;
-  // Whether any plugin would look at such a request; false spares preparing it.
+  // Whether any plugin handles such a request; if not, it need not be prepared.
   bool handles(const types::Resource& resource, std::string_view subresource, Operation operation) const;
-  // The mutating parts, in order. For a delete there is no object: pass a node of null.
+  // The mutating parts, in order. For a delete there is not an object: pass a node of null.
   Result<Unit> admit(Attributes& attributes, Draft::Node object) const;
   // The validating parts, in order. `object` is null for a delete.
   Result<Unit> validate(Attributes& attributes, const Value& object) const;

@@ -13,7 +13,7 @@ namespace holdfast::admission {
 
 using Amounts = std::map<std::string, codec::Quantity, std::less<>>;
 
-// Zero for what is no quantity.
+// Zero if it is not a quantity.
 codec::Quantity quantity_of(const Value* value);
 Amounts amounts_in(const Value& holder, std::string_view member);
 // Of holder.resources: "requests" or "limits".
@@ -24,7 +24,7 @@ void keep_larger(Amounts& to, const Amounts& other);
 
 // What a whole pod asks for (`list`: "requests" or "limits"): its containers together, or its largest init container
 // with the sidecars before it; what is said of the pod as a whole wins.
-// With `running`, what its containers have at this moment counts where it is more: a resize may be under way.
+// With `running`, what its containers have at this moment counts where it is more: a resize may be in progress.
 enum class PodView : uint8_t { Spec, Running };
 Amounts pod_amounts(const Value& pod, std::string_view list, PodView view = PodView::Spec);
 

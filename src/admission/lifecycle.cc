@@ -10,7 +10,7 @@ bool is_namespace(const types::Resource& resource) { return is_core(resource, "n
 
 bool handles(const types::Resource& resource, std::string_view subresource, Operation operation) {
   if (is_namespace(resource)) return operation == Operation::Delete && subresource.empty();
-  // Access reviews may ask about namespaces that are not there.
+  // Access reviews may ask about namespaces that do not exist.
   return resource.namespaced && operation == Operation::Create && !resource.kind.ends_with("AccessReview");
 }
 

@@ -235,7 +235,7 @@ void se_linux(const Pod& pod, Found& found) {
 
 bool good_seccomp(std::string_view type) { return type == "Localhost" || type == "RuntimeDefault"; }
 
-// What sets a bad profile, and the containers for which nobody set one.
+// What sets a forbidden profile, and the containers without one.
 void seccomp(const Pod& pod, bool must_be_set, Found& found) {
   Texts values;
   Names names, unset;

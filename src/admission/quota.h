@@ -1,5 +1,5 @@
 // ResourceQuota: what objects use, by the names quotas have for it, and whether a namespace's quotas allow a write.
-// Plain functions; who stores the new usage, and when it is counted again, is the caller's to see to.
+// Plain functions; storing the new usage and recalculating it is up to the caller.
 #pragma once
 
 #include <map>
@@ -27,7 +27,7 @@ bool handles(const types::Resource& resource, std::string_view subresource, Oper
 
 // Those of a quota's names that objects of this resource count against.
 std::vector<std::string> counted_names(const types::Resource& resource, const Usage& hard);
-// Whether the count alone says what an object uses, so that nobody needs to look into it.
+// Whether usage is only the number of objects, so that their content does not matter.
 bool counts_alone(const types::Resource& resource);
 bool in_scopes(const types::Resource& resource, const Value& quota, const Value& object);
 Usage usage_of(const types::Resource& resource, const Value& object, UnixTime now);

@@ -1,4 +1,4 @@
-// ServiceAccount: a pod runs as an account that is there, carries its token, and pulls with its secrets.
+// ServiceAccount: a pod runs as an existing account, with its token and image pull secrets.
 #include <random>
 
 #include "admission/plugin.h"

@@ -1,10 +1,10 @@
-// Who is asking, and may they: certificates and keys, authentication, authorization.
+// Authentication and authorization, and the certificates and keys for them.
 //
-// A request is authenticated once (authenticate), then authorized for what it wants (Authorizer). A credential that
-// is there but wrong is Unauthorized, never anonymous; no credential at all is system:anonymous, if that is allowed.
+// A request is authenticated once (authenticate), then authorized (Authorizer). An invalid credential is Unauthorized,
+// never anonymous; a request without credentials is system:anonymous, if that is allowed.
 //
 // Threading: everything here is immutable after construction and may be used from any thread, except that
-//   authenticate() is called on the thread of the request's connection. To reload, make a new Authenticator.
+//   authenticate() is called on the thread of the request's connection. To reload, create a new Authenticator.
 #pragma once
 
 #include <chrono>
@@ -41,7 +41,7 @@ inline constexpr std::string_view kMastersGroup = "system:masters";
 
 // ---------------------------------------------------------------------------------------------------- Authentication
 
-// token,user,uid[,"group1,group2"] a line: kube-apiserver's --token-auth-file.
+// Lines of token,user,uid[,"group1,group2"]: kube-apiserver's --token-auth-file.
 class TokenTable {
  public:
   // The error names `source` and the line.
@@ -52,28 +52,28 @@ class TokenTable {
   std::unordered_map<std::string, UserRef> users_;
 };
 
-// Whom a bearer token belongs to, and for which of the audiences asked about it is meant.
+// The user of a bearer token, and for which of the requested audiences it is valid.
 struct TokenUser {
-  UserRef user;  // Null: nobody here knows the token.
+  UserRef user;  // Null: the token is unknown.
   std::vector<std::string> audiences;
 };
 
-// Answers for bearer tokens of one kind: static ones, service accounts', ... A null user: not one of mine. The token
-// must be meant for one of `audiences`.
+// Checks bearer tokens of one kind: static, service account, ... A null user: not a token of this kind. The token must
+// be valid for one of `audiences`.
 using TokenCheck = std::function<Result<TokenUser>(std::string_view token, const std::vector<std::string>& audiences)>;
 
-// The table's tokens say nothing of audiences: they are meant for this server's.
+// The table's tokens have no audiences: they are valid for those of this server.
 TokenCheck static_tokens(TokenTable table, std::vector<std::string> meant_for);
 
 struct AuthenticatorOptions {
-  std::optional<net::CaPool> client_ca;  // None: client certificates are not looked at.
-  std::vector<TokenCheck> tokens;        // Asked in turn.
-  std::vector<std::string> audiences;    // Of tokens that speak to this server.
+  std::optional<net::CaPool> client_ca;  // None: client certificates are ignored.
+  std::vector<TokenCheck> tokens;        // Tried in order.
+  std::vector<std::string> audiences;    // Of tokens for this server.
   bool anonymous = true;
 
-  // Front proxies, which vouch for users in headers, show a certificate of this authority.
+  // Signs the certificates of front proxies, which identify users in headers.
   std::optional<net::CaPool> request_header_ca;
-  std::vector<std::string> request_header_allowed_names;  // Empty: any name the authority signed.
+  std::vector<std::string> request_header_allowed_names;  // Empty: any name signed by that CA.
   std::vector<std::string> username_headers = {"X-Remote-User"};
   std::vector<std::string> uid_headers = {"X-Remote-Uid"};
   std::vector<std::string> group_headers = {"X-Remote-Group"};
@@ -84,9 +84,9 @@ class Authenticator {
  public:
   explicit Authenticator(AuthenticatorOptions options);
 
-  // Unauthorized, with the reason for the log; clients are told "Unauthorized" and nothing more.
+  // Unauthorized, with the reason for the log; clients only see "Unauthorized".
   Result<UserRef> authenticate(const net::Request& request) const;
-  // Whom a token belongs to, whoever shows it. Unauthorized in the words of a TokenReview. No audiences: this server's.
+  // The user of a token, for TokenReviews, whose wording errors have. No audiences: this server's.
   Result<TokenUser> authenticate_token(std::string_view token, const std::vector<std::string>& audiences) const;
 
  private:
@@ -96,18 +96,18 @@ class Authenticator {
 
   const AuthenticatorOptions options_;
   const UserRef anonymous_;
-  const uint64_t id_;  // Tells users remembered with a connection by another Authenticator apart.
+  const uint64_t id_;  // Distinguishes users cached with a connection by another Authenticator.
 };
 
 // ---------------------------------------------------------------------------------------------------- Authorization
 
-// What a request wants to do. Views live as long as the request.
+// What a request asks to do. Views live as long as the request.
 struct Attributes {
   const UserInfo* user = nullptr;
   std::string_view verb;  // get, list, watch, create, ...; the lower-case method for paths.
   bool is_resource = false;
   std::string_view group, version, resource, subresource, ns, name;
-  std::string_view path;  // When it is not a resource.
+  std::string_view path;  // If it is not a resource.
 };
 
 struct Decision {
@@ -124,12 +124,12 @@ class Authorizer {
   virtual Decision authorize(const Attributes& attributes) const = 0;
 };
 
-// Everything, to everybody.
+// Allows everything to everyone.
 std::unique_ptr<Authorizer> always_allow();
-// Everything to system:masters, the health and version paths to everybody, nothing else.
+// Allows everything to system:masters, the health and version paths to everyone, nothing else.
 std::unique_ptr<Authorizer> masters_only();
 
-// The 403 of a request that was not allowed, in Kubernetes' words.
+// The 403 for a request that was not allowed, in Kubernetes' wording.
 Error forbidden_error(const Attributes& attributes, std::string_view reason);
 Error unauthorized_error();
 
@@ -146,12 +146,12 @@ struct CertificateRequest {
   Days valid{365};
 };
 
-// A new P-256 key and a certificate for it; signed by `authority`, by itself when that is null.
+// A new P-256 key and a certificate for it, signed by `authority`; self-signed if that is null.
 Result<net::Identity> make_certificate(const CertificateRequest& request, const net::Identity* authority);
 // A new P-256 key: {public key, private key} in PEM.
 Result<std::pair<std::string, std::string>> make_key_pair();
 
-// The credentials of a server, in files named as kubeadm names them, so that other components can be given them.
+// The credentials of a server, in files named as by kubeadm, so that other components can use them.
 struct Pki {
   net::Identity authority;                  // ca.crt, ca.key: signs the others and clients.
   net::Identity serving;                    // apiserver.crt, apiserver.key
@@ -164,12 +164,12 @@ struct Pki {
 
 struct PkiOptions {
   std::string directory;
-  std::vector<std::string> dns_names;  // Of the serving certificate, beside the usual ones.
+  std::vector<std::string> dns_names;  // Of the serving certificate, in addition to the usual ones.
   std::vector<std::string> addresses;
 };
 
-// Reads what is there, makes what is missing. A serving or admin certificate that expires within a month, or lacks a
-// name it should have, is made anew; nothing else is ever replaced. Private keys are readable by the owner alone.
+// Reads existing files and creates missing ones. A serving or admin certificate that expires within a month, or lacks a
+// required name, is reissued; nothing else is ever replaced. Private keys are readable only by the owner.
 Result<Pki> ensure_pki(const PkiOptions& options);
 
 struct KubeconfigRequest {
@@ -181,7 +181,7 @@ struct KubeconfigRequest {
 };
 std::string make_kubeconfig(const KubeconfigRequest& request);
 
-// Files: whole, private (0600) if asked, replaced in one step. Errors name the path.
+// Whole files; written atomically, private (0600) if requested. Errors name the path.
 Result<std::string> read_file(const std::string& path);
 Result<Unit> write_file(const std::string& path, std::string_view content, bool is_private);
 

@@ -137,7 +137,7 @@ Authenticator::Authenticator(AuthenticatorOptions options)
       id_(next_id()) {}
 
 Result<UserRef> Authenticator::authenticate(const net::Request& request) const {
-  // The first to know the caller decides; a failure counts only if nobody does.
+  // The first check that recognises the caller decides; a failure counts only if none does.
   std::optional<Error> failure;
   for (auto method : {&Authenticator::by_request_header, &Authenticator::by_certificate, &Authenticator::by_token}) {
     Result<UserRef> user = (this->*method)(request);

@@ -156,7 +156,7 @@ struct Made {
   Parsed parsed;
 };
 
-// Signed by `authority`, or by itself.
+// Signed by `authority`, or self-signed.
 Result<Made> make_signed(const CertificateRequest& request, const Parsed* authority) {
   Ptr<EVP_PKEY> key(EVP_EC_gen("P-256"));
   if (!key) return openssl_failure("cannot make a key");
@@ -236,7 +236,7 @@ class Files {
   Files(const std::string& directory, const std::string& name)
       : certificate_path_(directory + "/" + name + ".crt"), key_path_(directory + "/" + name + ".key") {}
 
-  // An empty identity when the files are not there.
+  // An empty identity when the files do not exist.
   Result<Made> read() const {
     Result<std::string> certificate = read_file(certificate_path_);
     Result<std::string> key = read_file(key_path_);

@@ -51,7 +51,7 @@ struct Flow {
 
 class Schemas {
  public:
-  // FlowSchemas whose level is not there are passed over.
+  // FlowSchemas whose level does not exist are passed over.
   static std::shared_ptr<const Schemas> build(const std::vector<Value>& flow_schemas,
                                               const std::vector<Value>& configurations);
 

@@ -1,4 +1,4 @@
-// Role-based access control: who may do what, from Roles, ClusterRoles and their bindings.
+// Role-based access control, evaluated from Roles, ClusterRoles and their bindings.
 //
 // An Index holds the rules in the form that a decision needs: subjects lead to bindings, bindings to rules. It is
 // immutable; the server makes a new one when one of these objects changes and swaps a pointer, so a decision takes no
@@ -32,7 +32,7 @@ struct Rule {
 std::vector<Rule> rules_from(const Value* rules);
 Value to_value(Arena& arena, const Rule& rule);
 
-// Whether somebody who holds `held` may do everything in `wanted`; what is missing goes to `missing` when given.
+// Whether the rules in `held` cover everything in `wanted`; what is missing is added to `missing` if given.
 // This is what decides whether a role may be written or bound by someone.
 bool covers(const std::vector<Rule>& held, const std::vector<Rule>& wanted, std::vector<Rule>* missing = nullptr);
 
@@ -45,9 +45,9 @@ class Index {
   static std::shared_ptr<const Index> build(const Objects& roles, const Objects& cluster_roles,
                                             const Objects& role_bindings, const Objects& cluster_role_bindings);
 
-  // A refusal's reason tells of bindings of the user whose role is not there.
+  // The reason of a denial mentions bindings of the user whose role does not exist.
   auth::Decision authorize(const auth::Attributes& attributes) const;
-  // Every rule that holds for the user in the namespace (and everywhere). `problem` says which roles are not there, as
+  // Every rule that holds for the user in the namespace (and everywhere). `problem` says which roles do not exist, as
   // Kubernetes words it; empty when all are.
   std::vector<Rule> rules_for(const auth::UserInfo& user, std::string_view ns, std::string* problem = nullptr) const;
   // The rules of a role that a binding refers to; nothing when it does not exist.
@@ -78,8 +78,8 @@ class Index {
 // selector by selector and in the order of their names, each rule once.
 Value aggregate(Arena& arena, const Value& cluster_role, const Index::Objects& cluster_roles);
 
-// The 403 for who writes rules into a role, or binds a role, without holding these rights. Whether the user may do so
-// all the same (the verbs escalate and bind) is asked before.
+// The 403 for writing rules into a role, or binding a role, without holding these permissions. The verbs that allow it
+// anyway (escalate and bind) are checked beforehand.
 Error escalation_error(const auth::UserInfo& user, std::string_view group_resource, std::string_view name,
                        const std::vector<Rule>& missing);
 

@@ -91,7 +91,7 @@ std::string_view known_message(int code) {
   }
 }
 
-// What client-go makes of an answer that is no success (k8s.io/client-go/rest, NewGenericServerResponse).
+// How client-go reports a response that is not a success (k8s.io/client-go/rest, NewGenericServerResponse).
 std::string failure_text(const net::ClientResponse& response) {
   Arena arena;
   if (Result<Value> status = codec::decode_json(arena, response.body);

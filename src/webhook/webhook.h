@@ -60,7 +60,7 @@ struct Trust {
   const net::Identity* identity = nullptr;
 };
 
-// Keeps connections to other servers and uses them again. Each loop has its own; calls run and go on on the loop named.
+// Pools connections to other servers. Each loop has its own pool; calls run and resume on the given loop.
 class Caller {
  public:
   // Both must outlive it.
@@ -121,7 +121,7 @@ struct Hook {
   ReviewVersion review_version = ReviewVersion::None;  // The first of its versions that we know.
   Value namespace_selector, object_selector;           // metav1.LabelSelector; null or empty: everything.
 };
-// The webhooks of one MutatingWebhookConfiguration or ValidatingWebhookConfiguration, in order. Selectors lie in the
+// The webhooks of one MutatingWebhookConfiguration or ValidatingWebhookConfiguration, in order. Selectors are in the
 // configuration's memory.
 std::vector<Hook> hooks_of(const Value& configuration);
 

@@ -1,4 +1,4 @@
-"""An HTTPS server that answers as a test tells it: webhooks, conversion, an aggregated API. Standard library and openssl."""
+"""An HTTPS server with configurable responses: webhooks, conversion, an aggregated API. Standard library and openssl."""
 import http.server, json, os, ssl, subprocess, sys, threading, traceback
 
 

@@ -19,7 +19,7 @@ def main():
             server.json("POST", SPACE + "/services", {"metadata": {"name": name}, "spec": {"ports": [{"port": 80}]}}, want=201)
 
             def patch(i):
-                """Each wants a node port; whoever comes second finds that there is one."""
+                """Each wants a node port; the second one finds that there is only one."""
                 body = {"metadata": {"labels": {f"l{i}": "x"}}, "spec": {"type": "NodePort"}}
                 return server.request("PATCH", f"{SPACE}/services/{name}", body, content_type="application/merge-patch+json")[0]
 

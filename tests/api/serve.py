@@ -12,7 +12,7 @@ def check(condition, what):
 
 
 def run_parts(server, parts):
-    """Each part by itself: what goes wrong in one is told, and the others still run."""
+    """Runs each part; a failure in one is reported and the others still run."""
     for part in parts:
         try:
             part(server)

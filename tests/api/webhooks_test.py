@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""webhooks_test.py HOLDFAST: admission webhooks as their authors meet them, with a webhook server in this process."""
+"""webhooks_test.py HOLDFAST: admission webhooks, with a webhook server in this process."""
 import base64, json, sys, tempfile, time
 
 from hook_server import HookServer

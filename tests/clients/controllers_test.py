@@ -33,7 +33,7 @@ spec:
 
 
 class Story(unittest.TestCase):
-    """One server for the stories of a class; each story has a namespace of its own."""
+    """One server for all tests of a class; each test has its own namespace."""
     flags = ()
 
     @classmethod

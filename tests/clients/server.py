@@ -1,4 +1,4 @@
-"""Starts a Holdfast server for one test, on a port and in a folder of its own."""
+"""Starts a Holdfast server for one test, on its own port and in its own directory."""
 import json
 import os
 import pathlib

@@ -217,7 +217,7 @@ class Writer:
         return out
 
     def changed_part(self, part, path):
-        """A part of an object, found at path in the schema, with one field grown anew."""
+        """A part of an object, found at path in the schema, with one field generated again."""
         out = copy.deepcopy(part)
         names = list(self.grower.schema_at(self.kind.schema, path).get('properties', {}))
         if isinstance(out, dict) and names:

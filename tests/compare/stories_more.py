@@ -315,7 +315,7 @@ def story_options(w, name):
 
 
 def story_addresses(w, name):
-    """Paths, methods and queries as nobody should write them."""
+    """Malformed and unusual paths, methods and queries."""
     rng, sample = w.rng, w.valid(name)
     name, kind = sample['metadata']['name'], w.kind
     yield {'method': 'POST', 'path': kind.path(w.ns), 'headers': JSON, 'body': sample}

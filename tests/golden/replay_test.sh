@@ -5,7 +5,7 @@
 set -euo pipefail
 on_etcd=
 [ "$1" != --etcd ] || { on_etcd=1; shift; }
-# As the recorded administrator, whom no rule binds; or as one of the same name who has only what RBAC gives them.
+# As the recorded administrator, a member of system:masters; or as a user of the same name with permissions from RBAC only.
 groups=system:masters
 [ "$1" != --as-user ] || { groups=testers; shift; }
 holdfast=$1
