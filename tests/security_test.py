@@ -305,6 +305,134 @@ class PathTest(Closed):
             self.refused(tenant("POST", "/api/v1/namespaces/mine/secrets", {"metadata": {"name": name}}), 422)
 
 
+class OneReadingTest(Closed):
+    """Who may see one object only: a request that could be read in two ways is authorized for what it is served."""
+
+    SECRETS = "/api/v1/namespaces/one/secrets"
+
+    @classmethod
+    def setUpClass(cls):
+        users.made("/api/v1/namespaces", {"metadata": {"name": "one"}})
+        for name in ("a", "b"):
+            users.made(cls.SECRETS, {"metadata": {"name": name}, "data": {"password": SECRET if name == "b" else ""}})
+        named = [rule("list watch deletecollection", [""], "secrets", ["a"])]
+        grant(users, "only-a", named, "only-a", "one")
+        grant(users, "only-a-everywhere", named, "only-a-everywhere")
+        grant(users, "lister", [rule("list", [""], "configmaps")], "lister", "one")
+        grant(users, "watcher", [rule("watch", [""], "configmaps")], "watcher", "one")
+        for user, resource in (("only-a", "secrets?fieldSelector=metadata.name%3Da"), ("only-a-everywhere", "secrets?fieldSelector=metadata.name%3Da"),
+                               ("lister", "configmaps"), ("watcher", "configmaps?watch=1&timeoutSeconds=1")):
+            users.when(lambda: cls.ask(user, "GET", "/api/v1/namespaces/one/" + resource).code == 200)
+
+    @staticmethod
+    def ask(user, method, path):
+        return users.admin(method, path, headers={"Impersonate-User": user})
+
+    # The query, and whether kube-apiserver takes it to be about the Secret a alone.
+    NAMES = (("", False),
+             ("fieldSelector=metadata.name%3Da", True),
+             ("fieldSelector=metadata.name==a", True),
+             ("fieldSelector=metadata.name=a&fieldSelector=", True),
+             ("fieldSelector=&fieldSelector=metadata.name%3Da", False),
+             ("fieldSelector&fieldSelector=metadata.name%3Da", False),
+             ("fieldSelector=metadata.name=a&fieldSelector=metadata.name=b", True),
+             ("fieldSelector=metadata.name=b&fieldSelector=metadata.name=a", False),
+             ("fieldSelector=metadata.name=b,metadata.name=a", True),  # Terms are sorted; none has both names.
+             ("fieldSelector=metadata.name!=a", False),
+             ("fieldSelector=metadata.name=", False),
+             ("fieldselector=metadata.name=a", False),
+             ("FieldSelector=metadata.name=a", False),
+             ("fieldSelector=metadata.Name=a", False),
+             ("FIELDSELECTOR=metadata.name=a&fieldSelector=metadata.name=b", False),
+             ("%66ieldSelector=metadata.name=a&fieldSelector=", True),
+             ("%66ieldSelector=&fieldSelector=metadata.name=a", False),
+             ("field%20Selector=metadata.name=a", False),
+             ("fieldSelector=metadata%2ename%3da", True),
+             ("fieldSelector=metadata.name=a;", False),
+             ("fieldSelector=metadata.name=a;fieldSelector=", False),
+             ("fieldSelector=metadata.name=b;&fieldSelector=metadata.name=a", True),
+             ("fieldSelector=%zz&fieldSelector=metadata.name=a", True),
+             ("fieldSelector=metadata.name=a%5C,b", False),  # Another name: a,b.
+             ("fieldSelector=metadata.name=a,", True),
+             ("fieldSelector=metadata.name=a,b", False),  # Cannot be read.
+             ("fieldSelector=metadata.name=a&limit=x", False),
+             ("fieldSelector=metadata.name=a&limit=1&limit=x", True),
+             ("fieldSelector=metadata.name=a&labelSelector=(", False),
+             ("labelSelector=metadata.name=a", False))
+
+    def shown(self, answer):
+        self.assertNotIn(SECRET, answer.text)
+        if answer.code == 200:
+            self.assertNotIn('"name":"b"', answer.text)
+
+    def test_lists_and_watches_by_name(self):
+        for user, path in (("only-a", self.SECRETS), ("only-a-everywhere", self.SECRETS), ("only-a-everywhere", "/api/v1/secrets")):
+            for query, about_a in self.NAMES:
+                for verb, watch in (("list", ""), ("watch", "&watch=1&resourceVersion=0&timeoutSeconds=1")):
+                    with self.subTest(f"{user} {verb} {path}?{query}"):
+                        answer = self.ask(user, "GET", f"{path}?{query}{watch}")
+                        self.shown(answer)
+                        self.assertEqual(answer.code, 200 if about_a else 403, answer.text)
+                        if not about_a:
+                            self.assertIn("cannot " + verb, answer.message)
+
+    def test_deletecollection_takes_no_name_from_a_selector(self):
+        for query, _ in self.NAMES:
+            with self.subTest(query):
+                self.refused(self.ask("only-a", "DELETE", f"{self.SECRETS}?{query}"), 403, "cannot deletecollection")
+        self.assertEqual([users.admin("GET", f"{self.SECRETS}/{name}").code for name in ("a", "b")], [200, 200])
+
+    def test_old_watch_paths_take_no_name_from_a_selector(self):
+        old = "/api/v1/watch/namespaces/one/secrets"
+        for query, _ in self.NAMES:
+            with self.subTest(query):
+                self.refused(self.ask("only-a", "GET", f"{old}?{query}&timeoutSeconds=1"), 403, "cannot watch")
+        answer = self.ask("only-a", "GET", f"{old}/a?resourceVersion=0&timeoutSeconds=1")
+        self.assertEqual(answer.code, 200)
+        self.assertIn('"name":"a"', answer.text)
+        self.shown(answer)
+        for query in ("fieldSelector=metadata.name=b", "fieldSelector=metadata.name!=a", "fieldSelector=metadata.name=b&fieldSelector=metadata.name=a"):
+            with self.subTest(query):
+                self.refused(self.ask("only-a", "GET", f"{old}/a?{query}&timeoutSeconds=1"), 400, "doesn't match requested name")
+        answer = self.ask("only-a", "GET", f"{old}/a?fieldSelector=&fieldSelector=metadata.name=b&resourceVersion=0&timeoutSeconds=1")
+        self.assertEqual(answer.code, 200, answer.text)
+        self.shown(answer)
+
+    # The query, and whether it asks for a watch.
+    WATCHES = (("", False), ("watch", True), ("watch=", True), ("watch=1", True), ("watch=no", True), ("watch=0", False), ("watch=FALSE", False),
+               ("watch=1&watch=0", True), ("watch=0&watch=1", False), ("watch=&watch=0", True), ("watch=false&watch=true", False),
+               ("Watch=1", False), ("WATCH=1&watch=0", False), ("w%61tch=1", True), ("w%61tch=1&watch=0", True), ("%77atch=0&watch=1", False),
+               ("watch=1;", False), ("watch=1;watch=0", False), ("watch=0;&watch=1", True), ("watch=%zz", False), ("watch=%zz&watch=1", True),
+               ("watch%20=1", False), ("watch=%30", False), ("limit=x&watch=1", True), ("limit=x&watch=0&watch=1", False))
+
+    def test_a_list_is_not_a_watch(self):
+        for query, is_watch in self.WATCHES:
+            path = f"/api/v1/namespaces/one/configmaps?timeoutSeconds=1&{query}"
+            served = 400 if "limit=x" in query else 200
+            with self.subTest(query):
+                answer = self.ask("lister", "GET", path)
+                self.assertEqual(answer.code, 403 if is_watch else served, answer.text)
+                if is_watch:
+                    self.assertIn("cannot watch", answer.message)
+                answer = self.ask("watcher", "GET", path)
+                self.assertEqual(answer.code, served if is_watch else 403, answer.text)
+                if not is_watch:
+                    self.assertIn("cannot list", answer.message)
+
+    def test_the_record_says_what_was_served(self):
+        metrics = users.admin("GET", "/metrics").text
+        watched = 'apiserver_request_total{verb="WATCH",'
+        lines = [line for line in metrics.splitlines() if line.startswith(watched) and 'resource="nodes"' in line]
+        self.assertEqual(lines, [])
+        users.admin("GET", "/api/v1/nodes?watch=1&watch=0&timeoutSeconds=1")
+        users.admin("GET", "/api/v1/nodes?watch=0&watch=1&dryRun=x")
+        metrics = users.admin("GET", "/metrics").text
+        lines = [line for line in metrics.splitlines() if line.startswith(watched) and 'resource="nodes"' in line]
+        self.assertEqual(len(lines), 1, lines)
+        self.assertTrue(lines[0].endswith(" 1"), lines)
+        self.assertIn('apiserver_request_total{verb="LIST",dry_run="invalid",group="",version="v1",resource="nodes"', metrics)
+
+
 class TenantTest(Closed):
     """Objects of another namespace cannot be read in any way."""
 

@@ -49,12 +49,12 @@ Route route_subresource(Call& call) {
 }
 
 Route route(Call& call) {
-  const RequestInfo& info = call.info;
+  const Target& info = call.info;
   const types::Resource& resource = *call.served->resource;
   // namespaces/{x} names itself; everything else says its scope in the path.
   const bool is_namespace = resource.group.empty() && resource.plural == "namespaces";
   const bool in_namespace = !info.ns.empty() && !is_namespace;
-  if (info.legacy_proxy) return Route::NoPath;
+  if (info.verb == Verb::Proxy) return Route::NoPath;
   if (!resource.namespaced && in_namespace) return Route::NoPath;
   if (resource.namespaced && !in_namespace && !info.name.empty()) return Route::NoPath;
   if (info.has_rest && info.subresource != "proxy") return Route::NoPath;
@@ -78,6 +78,7 @@ Route route(Call& call) {
     case Verb::DeleteCollection:
       if (all_namespaces) return Route::NoMethod;
       break;
+    case Verb::Proxy:
     case Verb::Other:
       return Route::NoMethod;
   }
@@ -132,6 +133,7 @@ Task<void> dispatch(Call& call) {
     case Verb::DeleteCollection:
       co_await serve_delete_collection(call);
       break;
+    case Verb::Proxy:
     case Verb::Other:
       respond_error(call, route_method_not_allowed());
       break;
@@ -337,11 +339,15 @@ std::optional<ObjectIdentity> Api::identity_of(std::string_view group, std::stri
 
 const Options& Api::options() const { return state_->options; }
 
-Task<void> Api::handle(net::Request& request, net::Response& response, auth::UserRef user, Recording* recording) {
-  Call call(*state_, request, response, std::move(user));
+Task<void> Api::handle_own(net::Request& request, net::Response& response, auth::UserRef user) {
+  const RequestInfo info(request.method, request.path, request.query);
+  co_await handle(info, request, response, std::move(user));
+}
+
+Task<void> Api::handle(const RequestInfo& info, net::Request& request, net::Response& response, auth::UserRef user,
+                       Recording* recording) {
+  Call call(*state_, info, request, response, std::move(user));
   call.recording = recording;
-  const std::string* watch = call.query.find("watch");
-  call.info = parse_request_info(request.method, request.path, watch != nullptr && query_bool(*watch));
   call.registry = state_->registry.snapshot();
   if (state_->aggregation->any() && co_await state_->aggregation->proxied(call)) co_return;
   if (!call.info.is_resource) {

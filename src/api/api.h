@@ -131,8 +131,12 @@ class Api {
   // Ends watches and caches. Call once, after the last handle() began.
   Task<void> close(Executor& executor);
 
-  // Answers a request for /api, /apis or anything below, whose user may do it. `user` is never null.
-  Task<void> handle(net::Request& request, net::Response& response, auth::UserRef user, Recording* recording = nullptr);
+  // Answers a request for /api, /apis or anything below, whose user may do it. `info` is what that was decided by;
+  // `user` is never null.
+  Task<void> handle(const RequestInfo& info, net::Request& request, net::Response& response, auth::UserRef user,
+                    Recording* recording = nullptr);
+  // The same for the server's own calls, which nobody has to authorize.
+  Task<void> handle_own(net::Request& request, net::Response& response, auth::UserRef user);
 
   Registry& registry();
   // The watch cache of a resource that is served now; null when there is none. For the server's own controllers.
@@ -158,7 +162,7 @@ class Api {
 
 // An error's answer in the encoding that the client reads: for the parts of the server that refuse before the API is
 // asked (401, 403, unknown paths).
-void send_error(const net::Request& request, net::Response& response, const Error& error);
+void send_error(const RequestInfo& info, const net::Request& request, net::Response& response, const Error& error);
 // The Status of an error, as JSON.
 std::string status_json(const Error& error);
 

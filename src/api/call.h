@@ -20,17 +20,18 @@
 namespace holdfast::api {
 
 struct Call {
-  Call(Api::State& state, net::Request& asked, net::Response& answer, auth::UserRef who)
-      : api(state), request(asked), response(answer), user(std::move(who)), query(asked.query) {}
+  Call(Api::State& state, const RequestInfo& read, net::Request& asked, net::Response& answer, auth::UserRef who)
+      : api(state), request_info(read), request(asked), response(answer), user(std::move(who)), info(read.target()) {}
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
   Api::State& api;
+  const RequestInfo& request_info;
   net::Request& request;
   net::Response& response;
   auth::UserRef user;
-  Query query;
-  RequestInfo info;
+  const Query& query = request_info.query();
+  Target info;
   Registry::SnapshotRef registry;
   const Served* served = nullptr;
   const types::Subresource* subresource = nullptr;

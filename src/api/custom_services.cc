@@ -113,7 +113,7 @@ Task<void> CustomServices::settle(std::string name) {
   static const auto user = std::make_shared<const auth::UserInfo>(auth::UserInfo{
       .name = std::string(kServerUser), .uid = {}, .groups = {std::string(auth::kMastersGroup)}, .extra = {}});
   const net::Handler handler = [this](net::Request& asked, net::Response& answer) {
-    return api_.handle(asked, answer, user);
+    return api_.handle_own(asked, answer, user);
   };
   std::optional<Wanted> wanted;
   {

@@ -475,9 +475,9 @@ Task<void> serve_delete(Call& call) {
 Task<void> serve_delete_collection(Call& call) {
   Result<Unit> negotiated = negotiate_answer(call);
   if (!negotiated) co_return respond_error(call, negotiated.error());
-  Result<ListOptions> list_options = parse_list_options(call.query);
-  if (!list_options) co_return respond_error(call, list_options.error());
-  Result<cache::Selector> selector = parse_selector(call, *list_options);
+  const Result<ListQuery>& query = call.request_info.list();
+  if (!query) co_return respond_error(call, query.error());
+  Result<cache::Selector> selector = resolve_selector(call, *query);
   if (!selector) co_return respond_error(call, selector.error());
   Result<std::string> bytes = co_await read_body(call);
   if (!bytes) co_return respond_error(call, bytes.error());
@@ -487,7 +487,7 @@ Task<void> serve_delete_collection(Call& call) {
   if (!options) co_return respond_error(call, options.error());
 
   warn_about_orphans(call, *options);
-  Result<Listed> listed = co_await list_entries(call, *list_options, std::move(*selector));
+  Result<Listed> listed = co_await list_entries(call, query->options, std::move(*selector));
   if (!listed) co_return respond_error(call, listed.error());
   for (const cache::EntryRef& entry : listed->entries) {
     Result<Deleted> deleted = co_await delete_object(call, std::string(entry->name()), *options);

@@ -183,7 +183,7 @@ Task<Result<bool>> pass_budget(Call& call, const Value& pod, bool dry_run) {
   auto server = std::make_shared<auth::UserInfo>();
   server->name = kServerUser;
   server->groups = {"system:masters"};
-  Call asked(call.api, call.request, call.response, std::move(server));
+  Call asked(call.api, call.request_info, call.request, call.response, std::move(server));
   asked.registry = call.registry;
   asked.served = budgets;
   asked.view = call.view;

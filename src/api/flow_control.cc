@@ -1,12 +1,10 @@
 #include "api/flow_control.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 
 #include "api/storage.h"
 #include "base/hash.h"
-#include "net/net.h"
 
 namespace holdfast::api {
 namespace {
@@ -37,38 +35,35 @@ std::shared_ptr<const flow::Schemas> FlowControl::schemas() {
   return schemas_.load();
 }
 
-int64_t FlowControl::seats_of(const RequestInfo& info, std::string_view name, std::string_view query,
-                              std::string_view level) {
+int64_t FlowControl::seats_of(const RequestInfo& info, std::string_view level) {
   const Registry* registry = registry_.load();
-  if (!info.is_resource || info.verb != Verb::List || registry == nullptr) return 1;
+  const Target& target = info.target();
+  if (!target.is_resource || target.verb != Verb::List || registry == nullptr) return 1;
+  const int64_t widest = dispatcher_.widest(level);
+  const int64_t most = widest == 0 ? kMostSeats : std::min(widest, kMostSeats);
+  if (!info.list()) return most;  // It will be refused.
   const Registry::SnapshotRef served = registry->snapshot();
-  const Served* resource = served->find(info.group, info.version, info.resource);
+  const Served* resource = served->find(target.group, target.version, target.resource);
   // Of other servers nothing is known, and they do the work.
   if (resource == nullptr || resource->storage == nullptr) return 1;
   Result<cache::Snapshot> objects = resource->storage->cache().snapshot();
   if (!objects) return 1;
-  int64_t limit = 0;
-  bool selects = false, exact = false, continues = false, revision = false;
-  for (const auto& [key, value] : net::parse_query(query)) {
-    if (key == "limit") std::from_chars(value.data(), value.data() + value.size(), limit);
-    if (key == "labelSelector" || key == "fieldSelector") selects = selects || !value.empty();
-    if (key == "continue") continues = !value.empty();
-    if (key == "resourceVersionMatch") exact = value == "Exact";
-    if (key == "resourceVersion") revision = !value.empty() && value != "0";
-  }
-  const bool from_cache = !exact && !continues && !(limit > 0 && revision);
+  const ListOptions& options = info.list()->options;
+  const int64_t limit = options.limit;
+  const bool selects = !options.label_selector.empty() || !options.field_selector.empty();
+  const bool revision = !options.resource_version.empty() && options.resource_version != "0";
+  const bool from_cache =
+      options.resource_version_match != "Exact" && options.continue_token.empty() && !(limit > 0 && revision);
   const int64_t count = static_cast<int64_t>(objects->count());
   const int64_t limited = limit > 0 && limit < count ? limit : count;
   int64_t read = limited;
-  if (!name.empty()) {
+  if (!info.name().empty()) {
     read = 1;
   } else if (!from_cache && selects) {
     read = std::max(limited, count / 2);
   }
   int64_t bytes = read * mean_bytes(*objects);
   if (from_cache) bytes = std::min(bytes, kMostStreamed);
-  const int64_t widest = dispatcher_.widest(level);
-  const int64_t most = widest == 0 ? kMostSeats : std::min(widest, kMostSeats);
   return std::clamp<int64_t>((bytes + kBytesPerSeat - 1) / kBytesPerSeat, 1, most);
 }
 

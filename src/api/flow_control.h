@@ -26,7 +26,7 @@ class FlowControl {
   flow::Dispatcher& dispatcher() { return dispatcher_; }
 
   // How many seats a request takes: lists by what they read (upstream's list_work_estimator), everything else one.
-  int64_t seats_of(const RequestInfo& info, std::string_view name, std::string_view query, std::string_view level);
+  int64_t seats_of(const RequestInfo& info, std::string_view level);
 
  private:
   void refresh();

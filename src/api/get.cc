@@ -1,5 +1,6 @@
 // GET of one object, and of the subresources that show one.
 #include "api/call.h"
+#include "api/component_statuses.h"
 #include "api/conversions.h"
 #include "api/reads.h"
 #include "api/state.h"
@@ -39,9 +40,8 @@ Task<void> serve_get(Call& call) {
   Result<Unit> negotiated = negotiate_answer(call);
   if (!negotiated) co_return respond_error(call, negotiated.error());
   if (call.served->storage == nullptr) {
-    // ComponentStatuses, which Kubernetes calls by their singular here.
-    const types::Resource& resource = *call.served->resource;
-    co_return respond_error(call, not_found({resource.group, resource.singular}, call.info.name));
+    co_await serve_component_status(call);
+    co_return;
   }
   Result<std::optional<Revision>> revision = parse_revision(call.query.get("resourceVersion"));
   if (!revision) co_return respond_error(call, revision.error());

@@ -1,4 +1,5 @@
 // LIST: which revision, which page, then a stream of items whose memory does not grow with the list.
+#include "api/component_statuses.h"
 #include "api/continue_token.h"
 #include "api/conversions.h"
 #include "api/json_indent.h"
@@ -171,21 +172,17 @@ Task<void> stream_list(Call& call, Listed listed) {
   if (written) call.response.end();
 }
 
-Result<cache::Selector> parse_selector(const Call& call, const ListOptions& options) {
+Result<cache::Selector> resolve_selector(const Call& call, const ListQuery& query) {
   cache::Selector selector;
-  Result<std::vector<cache::LabelRequirement>> labels = parse_label_selector(options.label_selector);
-  if (!labels) return labels.take_error();
-  selector.labels = std::move(*labels);
-  Result<std::vector<FieldTerm>> terms = parse_field_terms(options.field_selector);
-  if (!terms) return terms.take_error();
-  Result<Unit> valid = validate(options);
+  selector.labels = query.labels;
+  Result<Unit> valid = validate(query.options);
   if (!valid) return valid.take_error();
   SelectableFields selectable = selectable_fields(*call.served->resource);
   if (call.served->custom) {
     selectable.names = call.storage().codec().field_names();
     selectable.refusal = "field label not supported: %s";
   }
-  Result<std::vector<cache::FieldRequirement>> fields = resolve_fields(std::move(*terms), selectable);
+  Result<std::vector<cache::FieldRequirement>> fields = resolve_fields(query.fields, selectable);
   if (!fields) return fields.take_error();
   selector.fields = std::move(*fields);
   if (call.info.legacy_watch && !call.info.name.empty()) {
@@ -198,7 +195,7 @@ Result<cache::Selector> parse_selector(const Call& call, const ListOptions& opti
   return selector;
 }
 
-Task<Result<Listed>> list_entries(Call& call, ListOptions options, cache::Selector selector) {
+Task<Result<Listed>> list_entries(Call& call, const ListOptions& options, cache::Selector selector) {
   const std::string scope = call.storage().scope(call.ns());
   cache::ListRequest request;
   request.scope = scope;
@@ -246,11 +243,15 @@ Task<Result<Listed>> list_entries(Call& call, ListOptions options, cache::Select
 Task<void> serve_list(Call& call) {
   Result<Unit> negotiated = negotiate_answer(call);
   if (!negotiated) co_return respond_error(call, negotiated.error());
-  Result<ListOptions> options = parse_list_options(call.query);
-  if (!options) co_return respond_error(call, options.error());
-  Result<cache::Selector> selector = parse_selector(call, *options);
+  if (call.served->storage == nullptr) {
+    co_await serve_component_statuses(call);
+    co_return;
+  }
+  const Result<ListQuery>& query = call.request_info.list();
+  if (!query) co_return respond_error(call, query.error());
+  Result<cache::Selector> selector = resolve_selector(call, *query);
   if (!selector) co_return respond_error(call, selector.error());
-  Result<Listed> listed = co_await list_entries(call, std::move(*options), std::move(*selector));
+  Result<Listed> listed = co_await list_entries(call, query->options, std::move(*selector));
   if (!listed) co_return respond_error(call, listed.error());
   co_await stream_list(call, std::move(*listed));
 }

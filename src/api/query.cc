@@ -1,5 +1,6 @@
 #include "api/query.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "base/api_error.h"
@@ -30,7 +31,16 @@ Error invalid_options(std::string_view kind, std::vector<Cause> causes) {
 }  // namespace
 
 Query::Query(std::string_view raw) {
-  if (!raw.empty()) pairs_ = net::parse_query(raw);
+  while (!raw.empty()) {
+    const size_t ampersand = std::min(raw.find('&'), raw.size());
+    const std::string_view pair = raw.substr(0, ampersand);
+    raw.remove_prefix(std::min(ampersand + 1, raw.size()));
+    if (pair.empty() || pair.find(';') != std::string_view::npos) continue;
+    const size_t equals = std::min(pair.find('='), pair.size());
+    std::optional<std::string> name = net::percent_decode(pair.substr(0, equals), true);
+    std::optional<std::string> value = net::percent_decode(pair.substr(std::min(equals + 1, pair.size())), true);
+    if (name && value) pairs_.emplace_back(std::move(*name), std::move(*value));
+  }
 }
 
 const std::string* Query::find(std::string_view name) const {

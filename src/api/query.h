@@ -12,12 +12,13 @@
 
 namespace holdfast::api {
 
-// The decoded parameters, in order. The first value of a name counts, except where all() is asked for.
+class RequestInfo;
+
+// The decoded parameters of a request, in order, as Go's url.Values has them: names are case-sensitive, a pair that
+// cannot be decoded or that holds a semicolon is dropped. As in Kubernetes' option decoding the first value of a name
+// counts, except where all() is used. Only RequestInfo makes one.
 class Query {
  public:
-  Query() = default;
-  explicit Query(std::string_view raw);
-
   const std::string* find(std::string_view name) const;
   std::string_view get(std::string_view name) const;
   std::vector<std::string> all(std::string_view name) const;
@@ -25,6 +26,9 @@ class Query {
   bool empty() const { return pairs_.empty(); }
 
  private:
+  friend class RequestInfo;
+  explicit Query(std::string_view raw);
+
   std::vector<std::pair<std::string, std::string>> pairs_;
 };
 

@@ -2,8 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include "api/request_info.h"
+
 namespace holdfast::api {
 namespace {
+
+Result<WriteOptions> write_options(std::string_view query, WriteKind kind) {
+  return parse_write_options(RequestInfo("POST", "/", query).query(), kind);
+}
 
 TEST(QueryTest, OnlyZeroAndFalseAreFalse) {
   EXPECT_FALSE(query_bool("0"));
@@ -32,15 +38,15 @@ TEST(QueryTest, ListOptionsThatDoNotFitTogetherNameEachField) {
 }
 
 TEST(QueryTest, AnApplyNeedsAManager) {
-  EXPECT_EQ(parse_write_options(Query(), WriteKind::Apply).error().message,
+  EXPECT_EQ(write_options("", WriteKind::Apply).error().message,
             "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is required for apply patch");
 }
 
 TEST(QueryTest, DryRunTakesOnlyAll) {
-  EXPECT_EQ(parse_write_options(Query("dryRun=Some"), WriteKind::Create).error().message,
+  EXPECT_EQ(write_options("dryRun=Some", WriteKind::Create).error().message,
             "CreateOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: [\"Some\"]: supported values: "
             "\"All\"");
-  EXPECT_TRUE(parse_write_options(Query("dryRun=All"), WriteKind::Create)->dry_run);
+  EXPECT_TRUE(write_options("dryRun=All", WriteKind::Create)->dry_run);
 }
 
 TEST(QueryTest, ManagersArePrintableAndShort) {

@@ -62,7 +62,7 @@ Task<int> store_usage(Call& call, const Value& counted) {
   put.body = codec::encode_json(counted);
   Api& api = *call.api.self;
   const net::Handler handler = [&api](net::Request& asked, net::Response& answer) {
-    return api.handle(asked, answer, user);
+    return api.handle_own(asked, answer, user);
   };
   Result<net::ClientResponse> answer = co_await net::call_handler(call.request.loop(), handler, std::move(put));
   co_return answer ? answer->status : 500;

@@ -15,16 +15,16 @@ Result<std::optional<Revision>> parse_revision(std::string_view text);
 // One object: as fresh as the store when `revision` is unset, at least that fresh otherwise (0: whatever there is).
 Task<Result<cache::EntryRef>> read_entry(Call& call, std::string_view name, std::optional<Revision> revision);
 
-// labelSelector and fieldSelector, and whether the options go together, in upstream's order: what cannot be read, what
-// does not fit, what cannot be selected. 400, 422.
-Result<cache::Selector> parse_selector(const Call& call, const ListOptions& options);
+// What a list selects, once its options are known to be valid together. 422 for options that are not, 400 for fields
+// that the resource does not select by.
+Result<cache::Selector> resolve_selector(const Call& call, const ListQuery& query);
 
 // The entries that a list asks for, and its metadata.
 struct Listed {
   std::vector<cache::EntryRef> entries;
   ListHead head;
 };
-Task<Result<Listed>> list_entries(Call& call, ListOptions options, cache::Selector selector);
+Task<Result<Listed>> list_entries(Call& call, const ListOptions& options, cache::Selector selector);
 // Answers with them, in pieces when they are many.
 Task<void> stream_list(Call& call, Listed listed);
 

@@ -284,6 +284,41 @@ Result<std::string> render_object(const View& view, const ObjectSource& source) 
   return render_tree(view, arena, *tree, *view.served->resource->type);
 }
 
+Result<std::string> render_list(const View& view, Arena& arena, std::span<const Value> items) {
+  if (view.refusal) return *view.refusal;
+  const types::Resource& resource = *view.served->resource;
+  if (view.accepted.form == Form::PartialMetadata) {
+    return Error{Reason::NotAcceptable, "you requested PartialObjectMetadata, but the requested object is a list (" +
+                                            go_struct(*resource.type, "List") + ")"};
+  }
+  const bool objects = view.accepted.form == Form::Object, table = view.accepted.form == Form::Table;
+  ListBuilder shown(arena);
+  for (const Value& item : items) {
+    if (table) {
+      shown.add(table_row(arena, view, item));
+    } else if (objects) {
+      shown.add(without_member(arena, without_member(arena, item, "kind"), "apiVersion"));
+    } else {
+      shown.add(metadata_object(arena, view, item));
+    }
+  }
+  const std::string kind = table     ? "Table"
+                           : objects ? std::string(resource.kind) + "List"
+                                     : "PartialObjectMetadataList";
+  MapBuilder list(arena);
+  list.add("kind", Value::string(arena, kind));
+  list.add("apiVersion",
+           Value::string(arena, objects ? api_version_of(resource) : "meta.k8s.io/" + view.accepted.meta_version));
+  list.add("metadata", Value::empty_map());
+  if (table) list.add("columnDefinitions", table_columns(arena, view));
+  list.add(table ? "rows" : "items", shown.build());
+  static const types::Type& partial_list = *types::find_type("meta/v1.PartialObjectMetadataList");
+  const types::Type* type = table     ? nullptr
+                            : objects ? types::find_type(std::string(resource.type->name) + "List")
+                                      : &partial_list;
+  return encode_answer(list.build(), type, view.accepted.format, view.accepted.pretty);
+}
+
 // --- Lists ---
 
 ListRenderer::ListRenderer(const View& view, ListHead head, uint64_t count)

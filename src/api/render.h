@@ -66,6 +66,9 @@ Result<std::string> render_tree(const View& view, Arena& arena, const Value& tre
 // A tree of any type in an encoding: Status, discovery documents, lists that are small.
 Result<std::string> encode_answer(const Value& tree, const types::Type* type, Format format, bool pretty);
 
+// A list whose items exist only as trees, in the requested version.
+Result<std::string> render_list(const View& view, Arena& arena, std::span<const Value> items);
+
 // --- Lists: head, items, tail, in order. ---
 
 struct ListHead {

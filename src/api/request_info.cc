@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "kinds/kinds.h"
+
 namespace holdfast::api {
 namespace {
 
@@ -48,14 +50,18 @@ std::string_view to_string(Verb verb) {
       return "delete";
     case Verb::DeleteCollection:
       return "deletecollection";
+    case Verb::Proxy:
+      return "proxy";
     case Verb::Other:
       break;
   }
   return "";
 }
 
-RequestInfo parse_request_info(std::string_view method, std::string_view path, bool watch) {
-  RequestInfo info;
+namespace {
+
+Target parse_target(std::string_view method, std::string_view path, const Query& query) {
+  Target info;
   info.verb = verb_of(method);
   const std::vector<std::string_view> parts = split_path(path);
   size_t at = 0;
@@ -78,8 +84,7 @@ RequestInfo parse_request_info(std::string_view method, std::string_view path, b
       return info;
     }
     info.legacy_watch = parts[at] == "watch";
-    info.legacy_proxy = parts[at] == "proxy";
-    if (info.legacy_watch) info.verb = Verb::Watch;
+    info.verb = info.legacy_watch ? Verb::Watch : Verb::Proxy;
     ++at;
   }
 
@@ -91,7 +96,7 @@ RequestInfo parse_request_info(std::string_view method, std::string_view path, b
 
   info.resource = parts[at];
   if (parts.size() - at > 1) info.name = parts[at + 1];
-  if (parts.size() - at > 2) info.subresource = parts[at + 2];
+  if (parts.size() - at > 2 && info.verb != Verb::Proxy) info.subresource = parts[at + 2];
   if (parts.size() - at > 3) {
     info.has_rest = true;
     const char* begin = parts[at + 3].data();
@@ -99,10 +104,53 @@ RequestInfo parse_request_info(std::string_view method, std::string_view path, b
   }
 
   if (info.name.empty()) {
-    if (info.verb == Verb::Get) info.verb = watch ? Verb::Watch : Verb::List;
+    if (info.verb == Verb::Get) {
+      const std::string* watch = query.find("watch");
+      info.verb = watch != nullptr && query_bool(*watch) ? Verb::Watch : Verb::List;
+    }
     if (info.verb == Verb::Delete) info.verb = Verb::DeleteCollection;
   }
   return info;
+}
+
+Result<ListQuery> parse_list_query(const Query& query) {
+  ListQuery list;
+  if (query.empty()) return list;
+  Result<ListOptions> options = parse_list_options(query);
+  if (!options) return options.take_error();
+  list.options = std::move(*options);
+  Result<std::vector<cache::LabelRequirement>> labels = parse_label_selector(query.get("labelSelector"));
+  if (!labels) return labels.take_error();
+  list.labels = std::move(*labels);
+  Result<std::vector<FieldTerm>> fields = parse_field_terms(query.get("fieldSelector"));
+  if (!fields) return fields.take_error();
+  list.fields = std::move(*fields);
+  return list;
+}
+
+bool reads_list_options(Verb verb) {
+  return verb == Verb::List || verb == Verb::Watch || verb == Verb::DeleteCollection;
+}
+
+// The name that the first term for metadata.name demands, if it can be the name of an object.
+std::string demanded_name(const std::vector<FieldTerm>& terms) {
+  for (const FieldTerm& term : terms) {
+    if (!term.equal || term.field != "metadata.name") continue;
+    return kinds::path_segment_errors(term.value).empty() ? term.value : std::string();
+  }
+  return "";
+}
+
+}  // namespace
+
+RequestInfo::RequestInfo(std::string_view method, std::string_view path, std::string_view raw_query)
+    : query_(raw_query),
+      target_(parse_target(method, path, query_)),
+      list_(reads_list_options(target_.verb) ? parse_list_query(query_) : ListQuery{}) {
+  const bool collection = target_.is_resource && target_.name.empty() && !target_.legacy_watch;
+  if (collection && (target_.verb == Verb::List || target_.verb == Verb::Watch) && list_) {
+    selected_name_ = demanded_name(list_->fields);
+  }
 }
 
 }  // namespace holdfast::api

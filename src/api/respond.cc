@@ -129,9 +129,8 @@ std::string status_json(const Error& error) {
   return codec::encode_json(status_of(arena, error));
 }
 
-void send_error(const net::Request& request, net::Response& response, const Error& error) {
-  const Query query(request.query);
-  send_error_as(negotiate_error(negotiation_input(request, query)), response, error);
+void send_error(const RequestInfo& info, const net::Request& request, net::Response& response, const Error& error) {
+  send_error_as(negotiate_error(negotiation_input(request, info.query())), response, error);
 }
 
 }  // namespace holdfast::api

@@ -402,14 +402,15 @@ Result<std::vector<FieldTerm>> parse_field_terms(std::string_view text) {
   return parsed;
 }
 
-Result<std::vector<FieldRequirement>> resolve_fields(std::vector<FieldTerm> terms, const SelectableFields& fields) {
+Result<std::vector<FieldRequirement>> resolve_fields(const std::vector<FieldTerm>& terms,
+                                                     const SelectableFields& fields) {
   std::vector<FieldRequirement> requirements;
   requirements.reserve(terms.size());
-  for (FieldTerm& term : terms) {
+  for (const FieldTerm& term : terms) {
     if (term.field.empty() && term.value.empty()) continue;  // "=" selects everything.
     Result<int> field = resolve_field(term.field, fields);
     if (!field) return field.take_error();
-    requirements.push_back({*field, term.equal, std::move(term.value)});
+    requirements.push_back({*field, term.equal, term.value});
   }
   return requirements;
 }

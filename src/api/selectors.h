@@ -35,7 +35,7 @@ struct FieldTerm {
 };
 Result<std::vector<FieldTerm>> parse_field_terms(std::string_view text);
 // 400 for fields that a resource does not select by.
-Result<std::vector<cache::FieldRequirement>> resolve_fields(std::vector<FieldTerm> terms,
+Result<std::vector<cache::FieldRequirement>> resolve_fields(const std::vector<FieldTerm>& terms,
                                                             const SelectableFields& fields);
 
 // The value of metadata.name that a field selector demands, if it demands one.

@@ -186,13 +186,13 @@ Task<void> send_converted_events(Call& call, cache::Watcher& watcher) {
 Task<void> serve_watch(Call& call) {
   Result<Unit> negotiated = negotiate_answer(call);
   if (!negotiated) co_return respond_error(call, negotiated.error());
-  Result<ListOptions> options = parse_list_options(call.query);
-  if (!options) co_return respond_error(call, options.error());
-  Result<cache::Selector> selector = parse_selector(call, *options);
+  const Result<ListQuery>& query = call.request_info.list();
+  if (!query) co_return respond_error(call, query.error());
+  Result<cache::Selector> selector = resolve_selector(call, *query);
   if (!selector) co_return respond_error(call, selector.error());
-  Result<cache::WatchRequest> request = co_await watch_request(call, *options, std::move(*selector));
+  Result<cache::WatchRequest> request = co_await watch_request(call, query->options, std::move(*selector));
   if (!request) co_return respond_error(call, request.error());
-  const seconds duration = watch_duration(call, *options);
+  const seconds duration = watch_duration(call, query->options);
   request->deadline = call.api.deps.clock->monotonic() + duration;
 
   if (call.served->object_rules->asks_to_convert()) {

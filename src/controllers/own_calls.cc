@@ -7,7 +7,7 @@ Task<Result<net::ClientResponse>> OwnCalls::call(std::string method, std::string
   static const auto user = std::make_shared<const auth::UserInfo>(
       auth::UserInfo{.name = "system:apiserver", .uid = {}, .groups = {std::string(auth::kMastersGroup)}, .extra = {}});
   const net::Handler handler = [this](net::Request& request, net::Response& response) {
-    return api_.handle(request, response, user);
+    return api_.handle_own(request, response, user);
   };
   net::ClientRequest request;
   request.method = std::move(method);

@@ -212,7 +212,7 @@ struct Request {
   std::string_view method;     // As sent: GET, POST, ...
   std::string_view target;     // As sent: /api/v1/pods?limit=1
   std::string_view path;       // Percent-decoded; never empty.
-  std::string_view query;      // Raw, without the question mark. See parse_query.
+  std::string_view query;      // Raw, without the question mark.
   std::string_view authority;  // Host header or :authority.
   Protocol protocol = Protocol::Http11;
   Headers headers;
@@ -451,8 +451,6 @@ Task<Result<ClientResponse>> call_handler(EventLoop& loop, Handler handler, Clie
 
 // Bytes a %XX text stands for; nothing when a % is not followed by two hex digits. `plus_is_space` for queries.
 std::optional<std::string> percent_decode(std::string_view text, bool plus_is_space = false);
-// "a=1&b=x%20y" -> pairs in order, decoded. Pairs that cannot be decoded or hold a semicolon are left out, as Go does.
-std::vector<std::pair<std::string, std::string>> parse_query(std::string_view query);
 
 // One gzip member at the speed the wire needs (level 1).
 class GzipWriter {

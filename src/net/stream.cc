@@ -482,19 +482,4 @@ std::optional<std::string> percent_decode(std::string_view text, bool plus_is_sp
   return decoded;
 }
 
-std::vector<std::pair<std::string, std::string>> parse_query(std::string_view query) {
-  std::vector<std::pair<std::string, std::string>> pairs;
-  while (!query.empty()) {
-    const size_t ampersand = std::min(query.find('&'), query.size());
-    const std::string_view pair = query.substr(0, ampersand);
-    query.remove_prefix(std::min(ampersand + 1, query.size()));
-    if (pair.empty() || pair.find(';') != std::string_view::npos) continue;
-    const size_t equals = std::min(pair.find('='), pair.size());
-    std::optional<std::string> name = percent_decode(pair.substr(0, equals), true);
-    std::optional<std::string> value = percent_decode(pair.substr(std::min(equals + 1, pair.size())), true);
-    if (name && value) pairs.emplace_back(std::move(*name), std::move(*value));
-  }
-  return pairs;
-}
-
 }  // namespace holdfast::net

@@ -48,7 +48,7 @@ class Maker {
     auto user = std::make_shared<const auth::UserInfo>(auth::UserInfo{
         .name = "system:apiserver", .uid = {}, .groups = {std::string(auth::kMastersGroup)}, .extra = {}});
     handler_ = [&api, user](net::Request& request, net::Response& response) {
-      return api.handle(request, response, user);
+      return api.handle_own(request, response, user);
     };
   }
 

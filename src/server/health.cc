@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "net/net.h"
 
 namespace holdfast::server {
 
@@ -59,7 +58,7 @@ Health::Health(Probes probes) {
   checks_.push_back({"shutdown", false, true, probes.shutdown});
 }
 
-std::optional<Health::Answer> Health::answer(std::string_view path, std::string_view query) const {
+std::optional<Health::Answer> Health::answer(std::string_view path, const api::Query& query) const {
   if (!path.starts_with('/')) return std::nullopt;
   const std::string_view rest = path.substr(1);
   const size_t slash = rest.find('/');
@@ -79,12 +78,8 @@ std::optional<Health::Answer> Health::answer(std::string_view path, std::string_
     return std::nullopt;
   }
 
-  bool verbose = false;
-  std::vector<std::string> excluded;
-  for (auto& [name, value] : net::parse_query(query)) {
-    if (name == "verbose") verbose = true;
-    if (name == "exclude") excluded.push_back(value);
-  }
+  const bool verbose = query.has("verbose");
+  std::vector<std::string> excluded = query.all("exclude");
   bool failed = false;
   std::string lines;
   for (const Check& check : checks_) {

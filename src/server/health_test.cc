@@ -19,40 +19,44 @@ Health health(bool store_well) {
                  .shutdown = {}});
 }
 
+std::optional<Health::Answer> answer(bool store_well, std::string_view path, std::string_view query) {
+  return health(store_well).answer(path, api::RequestInfo("GET", path, query).query());
+}
+
 TEST(Health, IsOkInAWord) {
-  EXPECT_EQ(health(true).answer("/healthz", "")->body, "ok");
-  EXPECT_EQ(health(true).answer("/readyz", "")->status, 200);
+  EXPECT_EQ(answer(true, "/healthz", "")->body, "ok");
+  EXPECT_EQ(answer(true, "/readyz", "")->status, 200);
 }
 
 TEST(Health, VerboseListsTheChecksInOrder) {
-  const std::string live = health(true).answer("/livez", "verbose")->body;
+  const std::string live = answer(true, "/livez", "verbose")->body;
   EXPECT_THAT(live, StartsWith("[+]ping ok\n[+]log ok\n[+]loopback-serving-certificate ok\n[+]etcd ok\n"
                                "[+]poststarthook/start-apiserver-admission-initializer ok\n"));
   EXPECT_THAT(live, EndsWith("[+]autoregister-completion ok\n[+]poststarthook/apiservice-openapi-controller ok\n"
                              "[+]poststarthook/apiservice-openapiv3-controller ok\nlivez check passed\n"));
-  const std::string ready = health(true).answer("/readyz", "verbose=false")->body;
+  const std::string ready = answer(true, "/readyz", "verbose=false")->body;
   EXPECT_THAT(ready, StartsWith("[+]ping ok\n[+]log ok\n[+]etcd ok\n[+]etcd-readiness ok\n[+]informer-sync ok\n"));
   EXPECT_THAT(ready, EndsWith("[+]shutdown ok\nreadyz check passed\n"));
 }
 
 TEST(Health, AFailureIsAlwaysVerbose) {
-  const auto answer = health(false).answer("/readyz", "");
-  EXPECT_EQ(answer->status, 500);
-  EXPECT_THAT(answer->body, HasSubstr("[-]etcd failed: reason withheld\n"));
-  EXPECT_THAT(answer->body, EndsWith("readyz check failed\n"));
+  const auto got = answer(false, "/readyz", "");
+  EXPECT_EQ(got->status, 500);
+  EXPECT_THAT(got->body, HasSubstr("[-]etcd failed: reason withheld\n"));
+  EXPECT_THAT(got->body, EndsWith("readyz check failed\n"));
 }
 
 TEST(Health, ChecksCanBeExcludedAndAskedForAlone) {
-  const auto answer = health(false).answer("/healthz", "verbose&exclude=etcd&exclude=nosuch");
-  EXPECT_EQ(answer->status, 200);
-  EXPECT_THAT(answer->body, HasSubstr("[+]etcd excluded: ok\n"));
-  EXPECT_THAT(answer->body, EndsWith("warn: some health checks cannot be excluded: no matches for \"nosuch\"\n"
-                                     "healthz check passed\n"));
-  EXPECT_EQ(health(true).answer("/readyz/etcd", "")->body, "ok");
-  EXPECT_EQ(health(false).answer("/readyz/etcd", "")->body,
+  const auto got = answer(false, "/healthz", "verbose&exclude=etcd&exclude=nosuch");
+  EXPECT_EQ(got->status, 200);
+  EXPECT_THAT(got->body, HasSubstr("[+]etcd excluded: ok\n"));
+  EXPECT_THAT(got->body, EndsWith("warn: some health checks cannot be excluded: no matches for \"nosuch\"\n"
+                                  "healthz check passed\n"));
+  EXPECT_EQ(answer(true, "/readyz/etcd", "")->body, "ok");
+  EXPECT_EQ(answer(false, "/readyz/etcd", "")->body,
             "internal server error: error getting data from etcd: context deadline exceeded\n");
-  EXPECT_FALSE(health(true).answer("/readyz/loopback-serving-certificate", ""));
-  EXPECT_FALSE(health(true).answer("/healthz/", ""));
+  EXPECT_FALSE(answer(true, "/readyz/loopback-serving-certificate", ""));
+  EXPECT_FALSE(answer(true, "/healthz/", ""));
 }
 
 }  // namespace

@@ -89,7 +89,7 @@ Task<void> IdentityLease::renew() {
   static const auto user = std::make_shared<const auth::UserInfo>(
       auth::UserInfo{.name = "system:apiserver", .uid = {}, .groups = {std::string(auth::kMastersGroup)}, .extra = {}});
   const net::Handler handler = [this](net::Request& asked, net::Response& answer) {
-    return api_.handle(asked, answer, user);
+    return api_.handle_own(asked, answer, user);
   };
   const std::string path = std::string(kLeases) + "/" + name_;
   net::ClientRequest get;

@@ -76,59 +76,28 @@ void send_text(net::Response& response, int status, std::string text) {
 // kube-apiserver gives every request that does not last by nature this long, and no more.
 constexpr std::chrono::seconds kRequestTimeout{60};
 
-// What the pipeline itself needs of a query.
-struct QueryFacts {
-  bool watch = false;
-  bool dry_run = false;
-  std::optional<std::string> timeout;
-  std::string exact_name;  // Of fieldSelector=metadata.name=NAME.
-};
-
-// The name that a field selector asks for. What could be no name of an object is none.
-std::string demanded_name(std::string_view selector) {
-  constexpr std::string_view kName = "metadata.name=";
-  while (!selector.empty()) {
-    const size_t comma = std::min(selector.find(','), selector.size());
-    std::string_view term = selector.substr(0, comma);
-    selector.remove_prefix(std::min(comma + 1, selector.size()));
-    if (!term.starts_with(kName)) continue;
-    term.remove_prefix(kName.size());
-    if (term.starts_with('=')) term.remove_prefix(1);
-    const bool is_name = !term.empty() && term != "." && term != ".." && term.find_first_of("/%\\") == term.npos;
-    return is_name ? std::string(term) : "";
-  }
-  return "";
-}
-
-QueryFacts query_facts(std::string_view query) {
-  QueryFacts facts;
-  if (query.empty()) return facts;
-  for (auto& [name, value] : net::parse_query(query)) {
-    if (name == "watch") {
-      facts.watch = value != "0" && lower(value) != "false";
-    } else if (name == "dryRun") {
-      facts.dry_run = true;
-    } else if (name == "timeout" && !facts.timeout) {
-      facts.timeout = value;
-    } else if (name == "fieldSelector") {
-      facts.exact_name = demanded_name(value);
-    }
-  }
-  return facts;
-}
-
+// As CleanScope of endpoints/metrics.
 std::string_view scope_of(const api::RequestInfo& info) {
-  if (!info.is_resource) return "";
-  if (!info.name.empty()) return "resource";
-  return info.ns.empty() ? "cluster" : "namespace";
+  const api::Target& target = info.target();
+  if (!info.name().empty() || target.verb == api::Verb::Create) return target.is_resource ? "resource" : "";
+  if (!target.ns.empty()) return "namespace";
+  return target.is_resource ? "cluster" : "";
+}
+
+// As cleanDryRun of endpoints/metrics.
+std::string_view dry_run_of(const api::Query& query) {
+  const std::vector<std::string> values = query.all("dryRun");
+  if (values.empty()) return "";
+  const bool valid = std::all_of(values.begin(), values.end(), [](const std::string& value) { return value == "All"; });
+  return valid ? "All" : "invalid";
 }
 
 bool is_read(std::string_view method) { return method == "GET" || method == "HEAD"; }
 
-bool lasts_long(const api::RequestInfo& info) {
+bool lasts_long(const api::Target& info) {
   constexpr std::string_view kSubresources[] = {"attach", "exec", "proxy", "log", "portforward"};
   return info.is_resource &&
-         (info.verb == api::Verb::Watch || info.legacy_proxy ||
+         (info.verb == api::Verb::Watch || info.verb == api::Verb::Proxy ||
           std::find(std::begin(kSubresources), std::end(kSubresources), info.subresource) != std::end(kSubresources));
 }
 
@@ -138,16 +107,18 @@ struct Pipeline::Account {
   std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
   std::string audit_id;
   auth::UserRef user;
-  api::RequestInfo info;
-  QueryFacts query;
-  std::string verb;  // get, list, ...; of a path the method in lower case.
-  std::string name;  // Of the object it is about, if it is one.
-  bool lasting = false;
+  const api::RequestInfo info;
+  const std::string verb;  // get, list, ...; of a path the method in lower case.
+  const bool lasting;
   AuditTrail trail;
   std::shared_ptr<const flow::Schemas> schemas;  // The seat's flow lies in them.
   flow::Dispatcher::Seat seat;
 
-  explicit Account(const Auditor* auditor) : trail(auditor) {}
+  Account(const net::Request& request, const Auditor* auditor)
+      : info(request.method, request.path, request.query),
+        verb(info.target().is_resource ? std::string(api::to_string(info.target().verb)) : lower(request.method)),
+        lasting(lasts_long(info.target())),
+        trail(auditor) {}
 };
 
 Pipeline::Pipeline(Parts parts)
@@ -178,36 +149,25 @@ void Pipeline::set_authenticator(std::shared_ptr<const auth::Authenticator> auth
 }
 
 Task<void> Pipeline::serve(net::Request& request, net::Response& response) {
-  Account account(parts_.auditor);
+  Account account(request, parts_.auditor);
   const std::string_view given_id = request.headers.get("audit-id");
   account.audit_id = given_id.empty() ? new_audit_id() : std::string(given_id);
   response.add_header("audit-id", account.audit_id);
   response.add_header("cache-control", "no-cache, private");
-  account.query = query_facts(request.query);
-  account.info = api::parse_request_info(request.method, request.path, account.query.watch);
-  account.verb = account.info.is_resource ? std::string(api::to_string(account.info.verb)) : lower(request.method);
-  // A list or watch of one name is about that object; nothing else is named by a selector.
-  if (account.info.verb == api::Verb::List || account.info.verb == api::Verb::Watch ||
-      account.info.verb == api::Verb::DeleteCollection) {
-    account.name = account.info.name.empty() ? account.query.exact_name : std::string(account.info.name);
-  } else {
-    account.name = account.info.name;
-  }
-  account.lasting = lasts_long(account.info);
   co_await serve_known(request, response, account);
   account.trail.complete(response);
   record(request, response, account);
 }
 
 Task<void> Pipeline::serve_known(net::Request& request, net::Response& response, Account& account) {
-  const api::RequestInfo& info = account.info;
+  const api::Target& info = account.info.target();
   const bool lasting = account.lasting;
   if (!lasting) {
     std::chrono::milliseconds limit = kRequestTimeout;
-    if (account.query.timeout) {
-      Result<int64_t> nanoseconds = parse_go_duration(*account.query.timeout);
+    if (const std::string_view timeout = account.info.query().get("timeout"); !timeout.empty()) {
+      Result<int64_t> nanoseconds = parse_go_duration(timeout);
       if (!nanoseconds) {
-        api::send_error(request, response,
+        api::send_error(account.info, request, response,
                         bad_request("invalid timeout specified in the request URL - " + nanoseconds.error().message));
         co_return;
       }
@@ -228,7 +188,7 @@ Task<void> Pipeline::serve_known(net::Request& request, net::Response& response,
                               .resource = info.resource,
                               .subresource = info.subresource,
                               .ns = info.ns,
-                              .name = account.name,
+                              .name = account.info.name(),
                               .path = request.path};
   Result<auth::UserRef> user = authenticator_.load()->authenticate(request);
   if (!user) {
@@ -240,7 +200,7 @@ Task<void> Pipeline::serve_known(net::Request& request, net::Response& response,
     }
     account.trail.refuse_unknown(request, account.audit_id, attributes);
     send_away();
-    api::send_error(request, response, auth::unauthorized_error());
+    api::send_error(account.info, request, response, auth::unauthorized_error());
     co_return;
   }
   account.user = std::move(*user);
@@ -250,7 +210,7 @@ Task<void> Pipeline::serve_known(net::Request& request, net::Response& response,
   auto refuse = [&](const Error& error) {
     response.add_header("x-content-type-options", "nosniff");
     account.trail.refuse(error);
-    api::send_error(request, response, error);
+    api::send_error(account.info, request, response, error);
   };
 
   Result<std::optional<Impersonated>> impersonated = impersonate(request.headers, attributes, *parts_.authorizer);
@@ -267,7 +227,7 @@ Task<void> Pipeline::serve_known(net::Request& request, net::Response& response,
   if (!decision.allowed()) co_return refuse(auth::forbidden_error(attributes, decision.reason));
 
   Gauge& gauge = lasting ? long_running_.with({upper(account.verb), info.group, info.version, info.resource,
-                                               info.subresource, scope_of(info), "apiserver"})
+                                               info.subresource, scope_of(account.info), "apiserver"})
                  : is_read(request.method) ? reads_in_flight_
                                            : writes_in_flight_;
   gauge.add(1);
@@ -288,7 +248,7 @@ Task<bool> Pipeline::take_seat(net::Request& request, net::Response& response, c
   response.add_header("x-kubernetes-pf-prioritylevel-uid", flow->level->uid);
   if (account.lasting) co_return true;
   net::EventLoop& loop = request.loop();
-  const int64_t seats = parts_.flow->seats_of(account.info, account.name, request.query, flow->level->name);
+  const int64_t seats = parts_.flow->seats_of(account.info, flow->level->name);
   flow::Dispatcher::Entry entry = co_await parts_.flow->dispatcher().enter(
       std::move(*flow), seats, loop,
       [&loop](std::chrono::milliseconds delay, std::function<void()> work) { loop.run_after(delay, std::move(work)); });
@@ -307,10 +267,10 @@ Task<void> Pipeline::route(net::Request& request, net::Response& response, Accou
     return path.starts_with(top) && (path.size() == top.size() || path[top.size()] == '/');
   };
   if (parts_.api && (below("/api") || below("/apis") || below("/openapi"))) {
-    co_await parts_.api(request, response, account.user, account.trail.recording());
+    co_await parts_.api(account.info, request, response, account.user, account.trail.recording());
   } else if (below("/healthz") || below("/livez") || below("/readyz")) {
     co_await parts_.refresh_health(response.loop());
-    if (std::optional<Health::Answer> answer = parts_.health->answer(path, request.query)) {
+    if (std::optional<Health::Answer> answer = parts_.health->answer(path, account.info.query())) {
       send_text(response, answer->status, std::move(answer->body));
     } else {
       send_text(response, 404, "404 page not found\n");
@@ -331,7 +291,7 @@ Task<void> Pipeline::route(net::Request& request, net::Response& response, Accou
   } else if (path == "/flagz") {
     send_text(response, 200, flagz_page(parts_.flags));
   } else if (parts_.openid && (path == "/.well-known/openid-configuration" || path == "/openid/v1/jwks")) {
-    send_openid(request, response);
+    send_openid(account.info, request, response);
   } else if (path == "/" || path == "/index.html") {
     send_index(response);
   } else {
@@ -363,9 +323,9 @@ void Pipeline::send_index(net::Response& response) const {
   (void)response.send(200, net::Body(std::move(json)));
 }
 
-void Pipeline::send_openid(const net::Request& request, net::Response& response) const {
+void Pipeline::send_openid(const api::RequestInfo& info, const net::Request& request, net::Response& response) const {
   Result<OpenId> openid = parts_.openid();
-  if (!openid) return api::send_error(request, response, openid.error());
+  if (!openid) return api::send_error(info, request, response, openid.error());
   const bool keys = request.path == "/openid/v1/jwks";
   response.set_header("cache-control", "public, max-age=3600");
   response.add_header("content-type", keys ? "application/jwk-set+json" : "application/json");
@@ -374,7 +334,7 @@ void Pipeline::send_openid(const net::Request& request, net::Response& response)
 
 void Pipeline::record(const net::Request& request, const net::Response& response, const Account& account) {
   const auto took = std::chrono::steady_clock::now() - account.begin;
-  const api::RequestInfo& info = account.info;
+  const api::Target& info = account.info.target();
   char code_text[8];
   const auto [code_end, error] = std::to_chars(code_text, code_text + sizeof code_text, response.status());
   const std::string_view code(code_text, code_end - code_text);
@@ -385,8 +345,8 @@ void Pipeline::record(const net::Request& request, const net::Response& response
   const std::string_view version = named ? info.version : std::string_view();
   const std::string_view resource = named ? info.resource : std::string_view();
   const std::string_view subresource = !named ? std::string_view() : info.is_resource ? info.subresource : request.path;
-  const std::string_view scope = scope_of(info);
-  const std::string_view dry_run = account.query.dry_run ? "All" : "";
+  const std::string_view scope = scope_of(account.info);
+  const std::string_view dry_run = dry_run_of(account.info.query());
   requests_.with({verb, dry_run, group, version, resource, subresource, scope, "apiserver", code}).add();
   durations_.with({verb, dry_run, group, version, resource, subresource, scope, "apiserver"})
       .observe(std::chrono::duration<double>(took).count());

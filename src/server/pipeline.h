@@ -20,7 +20,8 @@ namespace holdfast::server {
 class Pipeline {
  public:
   // Answers what lies below /api, /apis and /openapi.
-  using ApiHandler = std::function<Task<void>(net::Request&, net::Response&, auth::UserRef, api::Recording*)>;
+  using ApiHandler =
+      std::function<Task<void>(const api::RequestInfo&, net::Request&, net::Response&, auth::UserRef, api::Recording*)>;
 
   // What others need to recognise this server's service account tokens.
   struct OpenId {
@@ -61,7 +62,7 @@ class Pipeline {
                        Account& account);
   Task<void> route(net::Request& request, net::Response& response, Account& account);
   void send_index(net::Response& response) const;
-  void send_openid(const net::Request& request, net::Response& response) const;
+  void send_openid(const api::RequestInfo& info, const net::Request& request, net::Response& response) const;
   void record(const net::Request& request, const net::Response& response, const Account& account);
 
   const Parts parts_;

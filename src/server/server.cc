@@ -532,8 +532,11 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
       .health = s.health.get(),
       .refresh_health = [&s](net::EventLoop& loop) { return s.store_probe->refresh(loop); },
       .authorizer = s.authorizer.get(),
-      .api = [&s](net::Request& request, net::Response& response, auth::UserRef user,
-                  api::Recording* recording) { return s.api->handle(request, response, std::move(user), recording); },
+      .api =
+          [&s](const api::RequestInfo& info, net::Request& request, net::Response& response, auth::UserRef user,
+               api::Recording* recording) {
+            return s.api->handle(info, request, response, std::move(user), recording);
+          },
       .flow = s.flow.get(),
       .auditor = s.auditor.get(),
       .api_paths = [&s] { return s.api->group_paths(); },

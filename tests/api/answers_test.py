@@ -113,6 +113,13 @@ ROWS = [
         ("DELETE", f"{MAPS}/a%25b", None, JSON, 400, ["may not contain '%'"])]),
     ("the list of groups is there for every method, and a version that is not there for none", [
         ("PATCH", "/apis", {}, MERGE, 200, ["APIGroupList"]), ("PUT", "/apis/apps", {}, JSON, 200, ["preferredVersion"]), ("PUT", "/api/v2", {}, JSON, 404, ["could not find"]), ("PUT", "/api/v1", {}, JSON, 405, ["does not allow this method"])]),
+    ("components are asked whether they are healthy, and a selector counts", [
+        ("GET", "/api/v1/componentstatuses", None, JSON, 200,
+         ['"kind":"ComponentStatusList"', '"name":"controller-manager"', '"name":"scheduler"', '"name":"etcd-0"', '"message":"ok"']),
+        ("GET", "/api/v1/componentstatuses?fieldSelector=metadata.name%3Detcd-0", None, JSON, 200, ['"name":"etcd-0"', '!"name":"scheduler"']),
+        ("GET", "/api/v1/componentstatuses?labelSelector=a", None, JSON, 200, ['"items":[]']),
+        ("GET", "/api/v1/componentstatuses/etcd-0", None, JSON, 200, ['"conditions":[{"type":"Healthy","status":"True","message":"ok"}]']),
+        ("GET", "/api/v1/componentstatuses?watch=1", None, JSON, 405, [])]),
     ("a component is called by its singular", [("GET", "/api/v1/componentstatuses/x", None, JSON, 404, ['componentstatus "x" not found'])]),
     ("an IPAddress makes no name out of generateName", [
         ("POST", "/apis/networking.k8s.io/v1/ipaddresses", {"metadata": {"generateName": "gen-"}, "spec": {"parentRef": {"resource": "services", "name": "s"}}}, JSON, 422,
