@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Holds the rooms to what their CMake files declare.
+"""Holds the modules to what their CMake files declare.
 
-A room may include its own headers and the public headers of the rooms in its USES; everything it USES it must
-include somewhere; rooms use only rooms that stand before them in the list of the top CMakeLists.txt.
+A module may include its own headers and the public headers of the modules in its USES; everything it USES it must
+include somewhere; modules use only modules that stand before them in the list of the top CMakeLists.txt.
 """
 import pathlib
 import re
@@ -12,11 +12,11 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 KEYWORDS = {"SOURCES", "USES", "LINKS", "TESTS", "TEST_LINKS", "FUZZ", "BENCH", "BENCH_LINKS"}
 
 
-def declared_rooms():
-    rooms = {}
+def declared_modules():
+    modules = {}
     for file in sorted((ROOT / "src").glob("*/CMakeLists.txt")):
         text = re.sub(r"#.*", "", file.read_text())
-        for call in re.findall(r"\broom\(([^)]*)\)", text):
+        for call in re.findall(r"\bmodule\(([^)]*)\)", text):
             words = call.split()
             uses, keyword = [], None
             for word in words[1:]:
@@ -24,53 +24,53 @@ def declared_rooms():
                     keyword = word
                 elif keyword == "USES":
                     uses.append(word)
-            rooms[words[0]] = uses
-    return rooms
+            modules[words[0]] = uses
+    return modules
 
 
-def room_order():
+def module_order():
     text = (ROOT / "CMakeLists.txt").read_text()
-    return re.search(r"foreach\(room ([^)]*)\)", text).group(1).split()
+    return re.search(r"foreach\(module ([^)]*)\)", text).group(1).split()
 
 
-def is_public(room, header):
-    """The header named after the room, the headers that one includes, and every header of base."""
-    if room == "base" or header == f"{room}/{room}.h":
+def is_public(module, header):
+    """The header named after the module, the headers that one includes, and every header of base."""
+    if module == "base" or header == f"{module}/{module}.h":
         return True
-    public = (ROOT / "src" / room / f"{room}.h").read_text()
+    public = (ROOT / "src" / module / f"{module}.h").read_text()
     return f'#include "{header}"' in public
 
 
 def main():
-    rooms, order, problems = declared_rooms(), room_order(), []
-    for room, uses in rooms.items():
-        if room not in order:
-            problems.append(f"{room}: not in the list of rooms in CMakeLists.txt")
+    modules, order, problems = declared_modules(), module_order(), []
+    for module, uses in modules.items():
+        if module not in order:
+            problems.append(f"{module}: not in the list of modules in CMakeLists.txt")
             continue
         for used in uses:
-            if used not in order or order.index(used) >= order.index(room):
-                problems.append(f"{room} USES {used}, which does not stand before it")
+            if used not in order or order.index(used) >= order.index(module):
+                problems.append(f"{module} USES {used}, which does not stand before it")
         included = set()
-        for file in sorted((ROOT / "src" / room).rglob("*")):
+        for file in sorted((ROOT / "src" / module).rglob("*")):
             if file.suffix not in (".h", ".cc"):
                 continue
             test_code = re.search(r"_(test|fuzz|bench)\.cc$", file.name) or re.search(r"testing|^test_", file.stem)
             for header in re.findall(r'^#include "([^"]+)"', file.read_text(), re.M):
                 owner = header.split("/")[0]
-                if owner == room or owner not in rooms:
+                if owner == module or owner not in modules:
                     continue
                 if not test_code:
                     included.add(owner)
                     if owner not in uses:
-                        problems.append(f"{file.relative_to(ROOT)} includes {header}, but {room} does not USE {owner}")
+                        problems.append(f"{file.relative_to(ROOT)} includes {header}, but {module} does not USE {owner}")
                     elif not is_public(owner, header):
                         problems.append(f"{file.relative_to(ROOT)} includes {header}, which is private to {owner}")
         for used in uses:
             if used not in included:
-                problems.append(f"{room} USES {used} without including it")
+                problems.append(f"{module} USES {used} without including it")
     for problem in problems:
         print(problem)
-    print(f"{len(rooms)} rooms, {len(problems)} problems")
+    print(f"{len(modules)} modules, {len(problems)} problems")
     return 1 if problems else 0
 
 

@@ -8,12 +8,11 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/task.h"
+#include "render/render.h"
 #include "types/types.h"
 #include "value/value.h"
 
 namespace holdfast::api {
-
-class Warnings;
 
 enum class AdmissionOperation : uint8_t { Create, Update, Delete, Connect };
 
@@ -37,9 +36,9 @@ class AdmissionHook {
   // Whether anything would look at this; false spares preparing the request.
   virtual bool handles(const AdmissionRequest& request) const = 0;
   // The object, changed or not; new parts lie in `arena`.
-  virtual Task<Result<Value>> mutate(Arena& arena, const AdmissionRequest& request, Warnings& warnings,
+  virtual Task<Result<Value>> mutate(Arena& arena, const AdmissionRequest& request, render::Warnings& warnings,
                                      Executor& executor) = 0;
-  virtual Task<Result<Unit>> validate(Arena& arena, const AdmissionRequest& request, Warnings& warnings,
+  virtual Task<Result<Unit>> validate(Arena& arena, const AdmissionRequest& request, render::Warnings& warnings,
                                       Executor& executor) = 0;
 };
 

@@ -5,7 +5,6 @@
 #include "api/body.h"
 #include "api/conversions.h"
 #include "api/custom.h"
-#include "api/patches.h"
 #include "api/recording.h"
 #include "api/state.h"
 #include "api/writes.h"
@@ -14,6 +13,7 @@
 #include "base/text.h"
 #include "codec/codec.h"
 #include "codec/typed.h"
+#include "patch/patch.h"
 #include "schema/schema.h"
 
 namespace holdfast::api {
@@ -63,11 +63,11 @@ bool has_own_kind(const Call& call) {
 
 // The object and what was there before, in the version in which they were shown last.
 struct Versioned {
-  const Served* served = nullptr;
+  const resource::Served* served = nullptr;
   Value object, old;
 };
 
-Task<Result<Unit>> show_as(Call& call, Versioned& versioned, const Served& wanted) {
+Task<Result<Unit>> show_as(Call& call, Versioned& versioned, const resource::Served& wanted) {
   if (versioned.served == &wanted) co_return Unit{};
   if (!has_own_kind(call)) {
     for (Value* value : {&versioned.object, &versioned.old}) {
@@ -98,7 +98,7 @@ Result<Patched> apply_answer(Call& call, const Versioned& before, std::string_vi
     return internal("admission webhook " + go_quote(hook) +
                     " attempted to modify the object, which is not supported for this operation");
   }
-  Result<Value> patched = apply_json_patch(arena, before.object, *patch);
+  Result<Value> patched = patch::apply_json_patch(arena, before.object, *patch);
   if (!patched) return internal(patched.error().message);
   const Gates& gates = call.api.options.gates;
   Value object = *patched;
@@ -290,15 +290,15 @@ bool any_rule(const webhook::Hook& hook, const AdmissionRequest& request, const 
 
 // The version in which this webhook wants to be asked; null: it does not.
 // Its matchConditions would be looked at last, here; without CEL every request meets them (docs/differences.md).
-const Served* concerned(Call& call, const webhook::Hook& hook, const AdmissionRequest& request, const Value& object,
-                        const Value& old, NamespaceLabels& labels) {
-  const Served* found = nullptr;
+const resource::Served* concerned(Call& call, const webhook::Hook& hook, const AdmissionRequest& request,
+                                  const Value& object, const Value& old, NamespaceLabels& labels) {
+  const resource::Served* found = nullptr;
   if (any_rule(hook, request, *call.served->resource)) {
     found = call.served;
   } else if (hook.matches_equivalent && call.served->storage != nullptr) {
     // The same objects under other names. Earlier rules count first.
     for (const webhook::Rule& rule : hook.rules) {
-      for (const Served& other : call.registry->all()) {
+      for (const resource::Served& other : call.registry->all()) {
         if (other.resource == call.served->resource || other.storage != call.served->storage) continue;
         if (!rule.matches(operation_of(request.operation), resource_of(*other.resource), request.subresource,
                           request.ns)) {
@@ -332,8 +332,8 @@ bool is_webhook_configuration(const types::Resource& resource) {
   return resource.group == kGroup && resource.plural.ends_with("webhookconfigurations");
 }
 
-AdmissionWebhooks::AdmissionWebhooks(Storage& mutating, Storage& validating, webhook::Caller& caller,
-                                     std::span<const std::string_view> disabled)
+AdmissionWebhooks::AdmissionWebhooks(resource::Storage& mutating, resource::Storage& validating,
+                                     webhook::Caller& caller, std::span<const std::string_view> disabled)
     : storages_{&mutating, &validating}, caller_(caller) {
   for (const std::string_view name : disabled) {
     if (name == "MutatingAdmissionWebhook") storages_[0] = nullptr;
@@ -342,7 +342,7 @@ AdmissionWebhooks::AdmissionWebhooks(Storage& mutating, Storage& validating, web
 }
 
 AdmissionWebhooks::HookSetRef AdmissionWebhooks::current(Side side) const {
-  Storage* storage = storages_[static_cast<size_t>(side)];
+  resource::Storage* storage = storages_[static_cast<size_t>(side)];
   if (storage == nullptr) return nullptr;
   Result<cache::Snapshot> snapshot = storage->cache().snapshot();
   if (!snapshot || snapshot->count() == 0) return nullptr;
@@ -376,7 +376,7 @@ Task<Result<Value>> AdmissionWebhooks::mutate(Call& call, const AdmissionRequest
   Versioned versioned{call.served, request.object, request.old};
   for (size_t index = 0; index < set->hooks.size(); ++index) {
     const webhook::Hook& hook = set->hooks[index];
-    const Served* wanted = concerned(call, hook, request, versioned.object, versioned.old, labels);
+    const resource::Served* wanted = concerned(call, hook, request, versioned.object, versioned.old, labels);
     if (wanted == nullptr) continue;
     if (reinvocation.again && !reinvocation.eligible.contains(hook.id)) continue;
     const Note note(call, hook, reinvocation.again, index);
@@ -415,7 +415,7 @@ Task<Result<Unit>> AdmissionWebhooks::validate(Call& call, const AdmissionReques
   NamespaceLabels labels(call, request, ns);
   std::vector<Asked> asked;
   for (const webhook::Hook& hook : set->hooks) {
-    const Served* wanted = concerned(call, hook, request, request.object, request.old, labels);
+    const resource::Served* wanted = concerned(call, hook, request, request.object, request.old, labels);
     if (wanted == nullptr) continue;
     Asked one{&hook, {call.served, request.object, request.old}, {}};
     Result<Unit> shown = co_await show_as(call, one.versioned, *wanted);

@@ -34,7 +34,7 @@ struct Reinvocation {
 class AdmissionWebhooks {
  public:
   // `disabled`: admission plugins that are off, by Kubernetes' names. Everything outlives it.
-  AdmissionWebhooks(Storage& mutating, Storage& validating, webhook::Caller& caller,
+  AdmissionWebhooks(resource::Storage& mutating, resource::Storage& validating, webhook::Caller& caller,
                     std::span<const std::string_view> disabled);
 
   // Whether any webhook could be asked about this resource.
@@ -50,7 +50,7 @@ class AdmissionWebhooks {
   using HookSetRef = std::shared_ptr<const HookSet>;
   HookSetRef current(Side side) const;
 
-  Storage* storages_[2];  // By side; null: its plugin is off.
+  resource::Storage* storages_[2];  // By side; null: its plugin is off.
   webhook::Caller& caller_;
   mutable std::mutex mutex_;
   mutable HookSetRef known_[2];  // By side; guarded by mutex_.

@@ -70,7 +70,7 @@ RemoteApi remote_of(const Value& service) {
 }
 
 // The trees of all objects of a storage that match, in `arena`.
-std::vector<Value> trees(Arena& arena, Storage& storage, const cache::ListRequest& request) {
+std::vector<Value> trees(Arena& arena, resource::Storage& storage, const cache::ListRequest& request) {
   std::vector<Value> all;
   Result<cache::Snapshot> snapshot = storage.cache().snapshot();
   if (!snapshot) return all;
@@ -96,7 +96,7 @@ bool has_endpoint(const Value& slice, std::string_view port_name) {
 std::optional<Condition> problem_of(Api::State& state, const RemoteApi& remote) {
   Arena arena;
   const std::string where = "service/" + remote.service.name + " in " + go_quote(remote.service.ns);
-  Storage& services = *state.storage_of("", "services");
+  resource::Storage& services = *state.storage_of("", "services");
   Result<cache::Snapshot> snapshot = services.cache().snapshot();
   const cache::EntryRef entry =
       snapshot ? snapshot->find(services.short_key(remote.service.ns, remote.service.name)) : cache::EntryRef();
@@ -112,7 +112,7 @@ std::optional<Condition> problem_of(Api::State& state, const RemoteApi& remote) 
     return Condition{"False", "ServicePortError",
                      where + " is not listening on port " + std::to_string(remote.service.port)};
   }
-  Storage& storage = *state.storage_of("discovery.k8s.io", "endpointslices");
+  resource::Storage& storage = *state.storage_of("discovery.k8s.io", "endpointslices");
   cache::ListRequest request;
   request.scope = storage.scope(remote.service.ns);
   request.selector.labels.push_back(
@@ -243,7 +243,7 @@ void Aggregation::rebuild() {
 }
 
 Task<void> Aggregation::follow(net::EventLoop& loop) {
-  Storage& storage = *api_.state().storage_of("apiregistration.k8s.io", "apiservices");
+  resource::Storage& storage = *api_.state().storage_of("apiregistration.k8s.io", "apiservices");
   cache::Cache& services = storage.cache();
   const auto is_remote = [&storage](const cache::Entry& entry) {
     Arena arena;
@@ -556,7 +556,7 @@ Value merged(Arena& arena, std::span<const Value> items, const RemoteApis& remot
   bool before_custom = true;
   for (const Value& item : items) {
     const std::string_view name = name_of(item);
-    if (before_custom && !Registry::Snapshot::is_builtin_group(name)) {
+    if (before_custom && !resource::Registry::Snapshot::is_builtin_group(name)) {
       before_custom = false;
       add_those([](const RemoteApi& remote) { return remote.group_priority > kCustomPriority; });
     }

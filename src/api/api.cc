@@ -5,15 +5,15 @@
 
 #include "admission/admission.h"
 #include "api/call.h"
-#include "api/managers.h"
 #include "api/recording.h"
 #include "api/state.h"
-#include "api/status.h"
 #include "api/subresources.h"
 #include "base/api_error.h"
 #include "base/text.h"
 #include "kinds/kinds.h"
 #include "ownership/pool.h"
+#include "render/status.h"
+#include "resource/managers.h"
 
 namespace holdfast::api {
 namespace {
@@ -49,12 +49,12 @@ Route route_subresource(Call& call) {
 }
 
 Route route(Call& call) {
-  const Target& info = call.info;
+  const request::Target& info = call.info;
   const types::Resource& resource = *call.served->resource;
   // namespaces/{x} names itself; everything else says its scope in the path.
   const bool is_namespace = resource.group.empty() && resource.plural == "namespaces";
   const bool in_namespace = !info.ns.empty() && !is_namespace;
-  if (info.verb == Verb::Proxy) return Route::NoPath;
+  if (info.verb == request::Verb::Proxy) return Route::NoPath;
   if (!resource.namespaced && in_namespace) return Route::NoPath;
   if (resource.namespaced && !in_namespace && !info.name.empty()) return Route::NoPath;
   if (info.has_rest && info.subresource != "proxy") return Route::NoPath;
@@ -65,33 +65,34 @@ Route route(Call& call) {
   if (call.request.method == "HEAD") return Route::NoMethod;
   const bool all_namespaces = resource.namespaced && !in_namespace;
   switch (info.verb) {
-    case Verb::Get:
-    case Verb::List:
-    case Verb::Watch:
-    case Verb::Update:
-    case Verb::Patch:
-    case Verb::Delete:
+    case request::Verb::Get:
+    case request::Verb::List:
+    case request::Verb::Watch:
+    case request::Verb::Update:
+    case request::Verb::Patch:
+    case request::Verb::Delete:
       break;
-    case Verb::Create:
+    case request::Verb::Create:
       if (!info.name.empty() || all_namespaces) return Route::NoMethod;
       break;
-    case Verb::DeleteCollection:
+    case request::Verb::DeleteCollection:
       if (all_namespaces) return Route::NoMethod;
       break;
-    case Verb::Proxy:
-    case Verb::Other:
+    case request::Verb::Proxy:
+    case request::Verb::Other:
       return Route::NoMethod;
   }
   if (info.legacy_watch && call.request.method != "GET") return Route::NoMethod;
-  if ((info.verb == Verb::Update || info.verb == Verb::Patch) && info.name.empty()) return Route::NoMethod;
+  if ((info.verb == request::Verb::Update || info.verb == request::Verb::Patch) && info.name.empty())
+    return Route::NoMethod;
   return call.served->has_verb(to_string(info.verb)) ? Route::Found : Route::NoMethod;
 }
 
 // Names that no object can have, because they would be another path: "..", "a%b".
 bool has_impossible_name(Call& call) {
-  const Verb verb = call.info.verb;
+  const request::Verb verb = call.info.verb;
   if (call.info.name.empty() || call.served->storage == nullptr ||
-      (verb != Verb::Get && verb != Verb::Patch && verb != Verb::Delete)) {
+      (verb != request::Verb::Get && verb != request::Verb::Patch && verb != request::Verb::Delete)) {
     return false;
   }
   const std::vector<std::string> problems = kinds::path_segment_errors(call.info.name);
@@ -109,43 +110,43 @@ Task<void> dispatch(Call& call) {
     co_return;
   }
   switch (call.info.verb) {
-    case Verb::Get:
+    case request::Verb::Get:
       co_await serve_get(call);
       break;
-    case Verb::List:
+    case request::Verb::List:
       co_await serve_list(call);
       break;
-    case Verb::Watch:
+    case request::Verb::Watch:
       co_await serve_watch(call);
       break;
-    case Verb::Create:
+    case request::Verb::Create:
       co_await serve_create(call);
       break;
-    case Verb::Update:
+    case request::Verb::Update:
       co_await serve_update(call);
       break;
-    case Verb::Patch:
+    case request::Verb::Patch:
       co_await serve_patch(call);
       break;
-    case Verb::Delete:
+    case request::Verb::Delete:
       co_await serve_delete(call);
       break;
-    case Verb::DeleteCollection:
+    case request::Verb::DeleteCollection:
       co_await serve_delete_collection(call);
       break;
-    case Verb::Proxy:
-    case Verb::Other:
-      respond_error(call, route_method_not_allowed());
+    case request::Verb::Proxy:
+    case request::Verb::Other:
+      respond_error(call, render::route_method_not_allowed());
       break;
   }
 }
 
 void respond_unknown_path(Call& call) {
   // Groups that nobody knows, and what is unknown in a custom one, fall through every router.
-  if (!Registry::Snapshot::is_builtin_group(call.info.group)) {
+  if (!resource::Registry::Snapshot::is_builtin_group(call.info.group)) {
     return respond(call, 404, net::Body(std::string("404 page not found\n")), "text/plain; charset=utf-8");
   }
-  respond_error(call, route_not_found());
+  respond_error(call, render::route_not_found());
 }
 
 // What the caches and the pool hold, by part.
@@ -154,9 +155,9 @@ void add_memory_metrics(Api::State& state) {
   const auto over_caches = [&state](auto part) {
     return [&state, part] {
       uint64_t sum = 0;
-      const Registry::SnapshotRef registry = state.registry.snapshot();
-      std::set<const Storage*> seen;  // Versions share theirs.
-      for (const Served& served : registry->all()) {
+      const resource::Registry::SnapshotRef registry = state.registry.snapshot();
+      std::set<const resource::Storage*> seen;  // Versions share theirs.
+      for (const resource::Served& served : registry->all()) {
         if (served.storage != nullptr && seen.insert(served.storage).second) sum += part(served.storage->cache());
       }
       return static_cast<double>(sum);
@@ -193,45 +194,45 @@ Api::State::State(const Dependencies& dependencies, Options chosen)
       opt_outs(deps.metrics->counters("holdfast_managed_fields_opt_out_total",
                                       "Requests that asked for objects without managedFields.",
                                       {"verb", "format", "kind"})) {
-  std::vector<Served> served;
+  std::vector<resource::Served> served;
   for (const types::Resource& resource : types::builtin_resources()) {
-    Served entry;
+    resource::Served entry;
     entry.resource = &resource;
     entry.rules = &kinds::rules_of(resource);
-    entry.stored = &stored_version(resource);
-    entry.object_rules = builtin_rules(resource, *entry.stored);
+    entry.stored = &resource::stored_version(resource);
+    entry.object_rules = resource::builtin_rules(resource, *entry.stored);
     if (!resource.storage_prefix.empty()) {
       const std::string prefix = options.registry_prefix + "/" + std::string(resource.storage_prefix) + "/";
-      std::unique_ptr<Storage>& storage = storages[prefix];
+      std::unique_ptr<resource::Storage>& storage = storages[prefix];
       if (!storage) {
         cache::Options cache_options;
         cache_options.prefix = prefix;
         cache_options.namespaced = resource.namespaced;
         cache_options.resource = to_string(GroupResource{resource.group, resource.plural});
-        auto codec = make_builtin_codec(*entry.stored, options.gates);
+        auto codec = resource::make_builtin_codec(*entry.stored, options.gates);
         std::shared_ptr<const cache::Codec> at_rest;
         if (options.embedded_store && !entry.stored->stored_as_json) {
           at_rest = cache::embedded_codec(codec, {.fields_v2 = options.gates.on(Gate::FieldsV2AtRest)});
         }
-        storage = std::make_unique<Storage>(*deps.store, std::move(codec), std::move(at_rest), *deps.pool,
-                                            cache::Executors{&deps.loops->at(0), deps.background},
-                                            std::move(cache_options), *deps.clock);
+        storage = std::make_unique<resource::Storage>(*deps.store, std::move(codec), std::move(at_rest), *deps.pool,
+                                                      cache::Executors{&deps.loops->at(0), deps.background},
+                                                      std::move(cache_options), *deps.clock);
       }
       entry.storage = storage.get();
     }
     served.push_back(std::move(entry));
   }
-  for (Served& entry : served) {
-    std::vector<KindVersion> versions;
-    for (const Served& other : served) {
+  for (resource::Served& entry : served) {
+    std::vector<resource::KindVersion> versions;
+    for (const resource::Served& other : served) {
       const bool same = entry.storage == nullptr ? &other == &entry : other.storage == entry.storage;
       if (same) versions.push_back({other.resource, nullptr});
     }
-    entry.managers =
-        std::make_shared<Managers>(*entry.resource, std::move(versions), entry.object_rules, options.gates, false);
+    entry.managers = std::make_shared<resource::Managers>(*entry.resource, std::move(versions), entry.object_rules,
+                                                          options.gates, false);
   }
   openapi = std::make_unique<OpenApiDocuments>();
-  for (const Served& entry : served) {
+  for (const resource::Served& entry : served) {
     if (entry.storage == nullptr) continue;
     builtin_storages.emplace(std::string(entry.resource->plural) + "." + std::string(entry.resource->group),
                              entry.storage);
@@ -252,7 +253,7 @@ Api::State::State(const Dependencies& dependencies, Options chosen)
                                                  disabled);
 }
 
-Storage* Api::State::storage_of(std::string_view group, std::string_view plural) {
+resource::Storage* Api::State::storage_of(std::string_view group, std::string_view plural) {
   const std::string name = std::string(plural) + "." + std::string(group);
   if (const auto found = builtin_storages.find(name); found != builtin_storages.end()) return found->second;
   return registry.snapshot()->storage_of(name);
@@ -296,10 +297,10 @@ Task<void> Api::close(Executor& executor) {
   for (auto& [prefix, storage] : state_->storages) co_await storage->cache().close(executor);
 }
 
-Registry& Api::registry() { return state_->registry; }
+resource::Registry& Api::registry() { return state_->registry; }
 
 cache::Cache* Api::cache_of(std::string_view group, std::string_view plural) {
-  Storage* storage = state_->storage_of(group, plural);
+  resource::Storage* storage = state_->storage_of(group, plural);
   return storage == nullptr ? nullptr : &storage->cache();
 }
 
@@ -319,8 +320,8 @@ std::vector<std::string> Api::group_paths() const {
 
 std::optional<ObjectIdentity> Api::identity_of(std::string_view group, std::string_view plural, std::string_view ns,
                                                std::string_view name) const {
-  const Registry::SnapshotRef served = state_->registry.snapshot();
-  const Served* resource = served->find(group, "v1", plural);
+  const resource::Registry::SnapshotRef served = state_->registry.snapshot();
+  const resource::Served* resource = served->find(group, "v1", plural);
   if (resource == nullptr || resource->storage == nullptr) return std::nullopt;
   Result<cache::Snapshot> snapshot = resource->storage->cache().snapshot();
   if (!snapshot) return std::nullopt;
@@ -340,12 +341,12 @@ std::optional<ObjectIdentity> Api::identity_of(std::string_view group, std::stri
 const Options& Api::options() const { return state_->options; }
 
 Task<void> Api::handle_own(net::Request& request, net::Response& response, auth::UserRef user) {
-  const RequestInfo info(request.method, request.path, request.query);
+  const request::RequestInfo info(request.method, request.path, request.query);
   co_await handle(info, request, response, std::move(user));
 }
 
-Task<void> Api::handle(const RequestInfo& info, net::Request& request, net::Response& response, auth::UserRef user,
-                       Recording* recording) {
+Task<void> Api::handle(const request::RequestInfo& info, net::Request& request, net::Response& response,
+                       auth::UserRef user, Recording* recording) {
   Call call(*state_, info, request, response, std::move(user));
   call.recording = recording;
   call.registry = state_->registry.snapshot();
@@ -362,15 +363,15 @@ Task<void> Api::handle(const RequestInfo& info, net::Request& request, net::Resp
     case Route::NoPath:
       co_return respond_unknown_path(call);
     case Route::NoMethod:
-      co_return respond_error(call, route_method_not_allowed());
+      co_return respond_error(call, render::route_method_not_allowed());
   }
   if (!call.served->custom) {
-    if (call.info.verb == Verb::Patch) {
-      Result<PatchType> type = patch_type(request.headers.get("content-type"), false);
+    if (call.info.verb == request::Verb::Patch) {
+      Result<request::PatchType> type = request::patch_type(request.headers.get("content-type"), false);
       if (!type) co_return respond_error(call, type.error());
     }
-    const bool list_route = call.info.verb == Verb::List || call.info.verb == Verb::Watch;
-    Result<Unit> acceptable = check_accept_route(request.headers.get("accept"), list_route);
+    const bool list_route = call.info.verb == request::Verb::List || call.info.verb == request::Verb::Watch;
+    Result<Unit> acceptable = request::check_accept_route(request.headers.get("accept"), list_route);
     if (!acceptable) co_return respond_error(call, acceptable.error());
   }
   if (const std::string_view warning = call.served->object_rules->deprecation_warning(); !warning.empty()) {

@@ -18,11 +18,7 @@
 
 #include "api/admission_hook.h"
 #include "api/flow_control.h"
-#include "api/negotiate.h"
 #include "api/rbac_authorizer.h"
-#include "api/registry.h"
-#include "api/request_info.h"
-#include "api/stored_check.h"
 #include "auth/auth.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -30,6 +26,10 @@
 #include "base/metrics.h"
 #include "base/task.h"
 #include "net/net.h"
+#include "request/info.h"
+#include "request/negotiate.h"
+#include "resource/registry.h"
+#include "resource/stored_check.h"
 #include "store/store.h"
 #include "tokens/tokens.h"
 
@@ -133,12 +133,12 @@ class Api {
 
   // Answers a request for /api, /apis or anything below, whose user may do it. `info` is what that was decided by;
   // `user` is never null.
-  Task<void> handle(const RequestInfo& info, net::Request& request, net::Response& response, auth::UserRef user,
-                    Recording* recording = nullptr);
+  Task<void> handle(const request::RequestInfo& info, net::Request& request, net::Response& response,
+                    auth::UserRef user, Recording* recording = nullptr);
   // The same for the server's own calls, which nobody has to authorize.
   Task<void> handle_own(net::Request& request, net::Response& response, auth::UserRef user);
 
-  Registry& registry();
+  resource::Registry& registry();
   // The watch cache of a resource that is served now; null when there is none. For the server's own controllers.
   cache::Cache* cache_of(std::string_view group, std::string_view plural);
   const Options& options() const;
@@ -162,7 +162,8 @@ class Api {
 
 // An error's answer in the encoding that the client reads: for the parts of the server that refuse before the API is
 // asked (401, 403, unknown paths).
-void send_error(const RequestInfo& info, const net::Request& request, net::Response& response, const Error& error);
+void send_error(const request::RequestInfo& info, const net::Request& request, net::Response& response,
+                const Error& error);
 // The Status of an error, as JSON.
 std::string status_json(const Error& error);
 

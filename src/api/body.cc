@@ -4,13 +4,13 @@
 #include <cstdio>
 
 #include "api/custom.h"
-#include "api/object_codec.h"
 #include "api/state.h"
 #include "base/api_error.h"
 #include "base/text.h"
 #include "codec/codec.h"
 #include "codec/typed.h"
 #include "ownership/ownership.h"
+#include "resource/object_codec.h"
 
 namespace holdfast::api {
 namespace {
@@ -124,7 +124,8 @@ std::string why_not_converted(const Found& found, const Expected& expected) {
            internal_package(expected.group) + "." + std::string(expected.kind) + "): unknown conversion";
   }
   return "no kind " + go_quote(found.kind) + " is registered for version " +
-         go_quote(api_version_of(found.group, found.version)) + " in scheme \"pkg/api/legacyscheme/scheme.go:30\"";
+         go_quote(resource::api_version_of(found.group, found.version)) +
+         " in scheme \"pkg/api/legacyscheme/scheme.go:30\"";
 }
 
 // A kind or version other than the URL's: what Kubernetes says depends on whether it knows them at all.
@@ -135,13 +136,13 @@ Result<Unit> check_kind(const Found& found, const Expected& expected) {
       found.version == "v1beta1") {
     return Unit{};
   }
-  const std::string data_version = api_version_of(found.group, found.version);
+  const std::string data_version = resource::api_version_of(found.group, found.version);
   const bool served = types::find_kind(found.group, found.version, found.kind) != nullptr;
   const bool old = std::find(std::begin(kKnownVersions), std::end(kKnownVersions),
                              std::pair(found.group, found.version)) != std::end(kKnownVersions);
   if (found.kind == expected.kind && found.group == expected.group && (served || old)) {
     return bad_request("the API version in the data (" + data_version + ") does not match the expected API version (" +
-                       api_version_of(expected.group, expected.version) + ")");
+                       resource::api_version_of(expected.group, expected.version) + ")");
   }
   return not_handled(found, expected, why_not_converted(found, expected));
 }
@@ -149,7 +150,7 @@ Result<Unit> check_kind(const Found& found, const Expected& expected) {
 Value with_type_meta(Arena& arena, const Value& object, const Expected& expected) {
   MapBuilder map(arena);
   map.add("kind", Value::string(expected.kind));
-  map.add("apiVersion", Value::string(arena, api_version_of(expected.group, expected.version)));
+  map.add("apiVersion", Value::string(arena, resource::api_version_of(expected.group, expected.version)));
   for (const Member& member : object.members()) {
     if (member.key != "kind" && member.key != "apiVersion") map.add(member.key, member.value);
   }
@@ -169,7 +170,7 @@ Result<Found> find_custom_kind(const Value& tree, const Expected& expected, std:
   if (tree.text_at("kind").empty()) {
     return unrecognized(expected, "Object 'Kind' is missing in '" + std::string(bytes) + "'", bytes);
   }
-  const std::string wanted = api_version_of(expected.group, expected.version);
+  const std::string wanted = resource::api_version_of(expected.group, expected.version);
   if (tree.text_at("apiVersion") != wanted) {
     return bad_request("the API version in the data (" + std::string(tree.text_at("apiVersion")) +
                        ") does not match the expected API version (" + wanted + ")");
@@ -237,23 +238,23 @@ Result<Value> decode_protobuf_body(Call& call, std::string_view bytes, const Exp
   return with_type_meta(call.arena, *object, expected);
 }
 
-Result<Value> finish_custom_body(Call& call, const Value& tree, Format format, const Found& found,
-                                 const Expected& expected, FieldValidation validation,
+Result<Value> finish_custom_body(Call& call, const Value& tree, request::Format format, const Found& found,
+                                 const Expected& expected, request::FieldValidation validation,
                                  std::vector<std::string> findings) {
   std::vector<std::string> unknown;
-  const bool reports = validation != FieldValidation::Ignore;
+  const bool reports = validation != request::FieldValidation::Ignore;
   Result<Value> object =
       normalize_custom(call.arena, *call.served->version, tree, call.api.options.gates, reports ? &unknown : nullptr);
   if (!object) return not_handled(found, expected, object.error().message);
   if (!reports) return object;
-  if (format == Format::Yaml && validation == FieldValidation::Strict && !findings.empty()) {
+  if (format == request::Format::Yaml && validation == request::FieldValidation::Strict && !findings.empty()) {
     std::string lines = "yaml: unmarshal errors:";
     for (const std::string& line : findings) lines += "\n  " + line;
     findings = {std::move(lines)};
   }
   findings.insert(findings.end(), unknown.begin(), unknown.end());
   if (findings.empty()) return object;
-  if (validation == FieldValidation::Strict) {
+  if (validation == request::FieldValidation::Strict) {
     return not_handled(found, expected, "strict decoding error: " + joined(findings));
   }
   for (const std::string& finding : findings) call.warnings.add(finding);
@@ -298,7 +299,7 @@ std::string why_another_kind(const Value& tree, const Expected& expected) {
   return why_not_converted(found, expected);
 }
 
-Expected expected_of(const Served& served) {
+Expected expected_of(const resource::Served& served) {
   return {served.resource->group, served.resource->version, served.resource->kind, served.resource->type};
 }
 
@@ -330,9 +331,9 @@ Value with_ownership_reset(Arena& arena, const Value& typed, const Value& sent) 
       with_member(arena, metadata == nullptr ? Value::empty_map() : *metadata, "managedFields", Value::empty_list()));
 }
 
-Result<Value> decode_body(Call& call, std::string_view bytes, Format format, const Expected& expected,
-                          FieldValidation validation) {
-  if (format == Format::Protobuf) {
+Result<Value> decode_body(Call& call, std::string_view bytes, request::Format format, const Expected& expected,
+                          request::FieldValidation validation) {
+  if (format == request::Format::Protobuf) {
     if (expected.type == call.served->resource->type && call.served->custom) {
       return Error{Reason::UnsupportedMediaType,
                    "the body of the request was in an unknown format - accepted media types include: "
@@ -348,7 +349,7 @@ Result<Value> decode_body(Call& call, std::string_view bytes, Format format, con
   Result<Value> tree = Value::null();
   std::string huge_number;  // Why a custom object's number cannot be read; said after its kind was found to be right.
   switch (format) {
-    case Format::Json: {
+    case request::Format::Json: {
       codec::JsonError error;
       codec::JsonOptions reading{
           .duplicates = &duplicates, .error = &error, .keep_huge_numbers = !custom, .unite_repeated_maps = true};
@@ -363,7 +364,7 @@ Result<Value> decode_body(Call& call, std::string_view bytes, Format format, con
       }
       break;
     }
-    case Format::Yaml: {
+    case request::Format::Yaml: {
       tree = codec::decode_yaml(arena, bytes, {.duplicates = &duplicates});
       if (!tree) return unrecognized(expected, tree.error().message, bytes);
       break;
@@ -389,25 +390,25 @@ Result<Value> decode_body(Call& call, std::string_view bytes, Format format, con
   Result<Unit> right = check_kind(*found, expected);
   if (!right) return right.take_error();
 
-  if (format == Format::Cbor) {
+  if (format == request::Format::Cbor) {
     Result<Unit> quantities = check_cbor_quantities(*expected.type, *tree, expected);
     if (!quantities) return not_handled(*found, expected, quantities.error().message);
   }
   codec::TypedReport report;
   codec::TypedOptions options{.gates = gates};
-  if (format == Format::Json) options.json_source = bytes;
+  if (format == request::Format::Json) options.json_source = bytes;
   Result<Value> object =
       codec::to_typed(arena, *expected.type, tree->is_null() ? Value::empty_map() : *tree, options, &report);
   if (!object) return not_handled(*found, expected, object.error().message);
 
   object = with_ownership_reset(arena, *object, *tree);
-  if (validation != FieldValidation::Ignore && (report.has_unknown || !duplicates.empty())) {
+  if (validation != request::FieldValidation::Ignore && (report.has_unknown || !duplicates.empty())) {
     std::vector<std::string> findings;
-    if (format == Format::Json) {
+    if (format == request::Format::Json) {
       findings = codec::strict_json_errors(*expected.type, bytes, gates);
     } else {
       const std::vector<std::string> unknown = codec::strict_tree_errors(*expected.type, *tree, gates);
-      if (validation == FieldValidation::Strict && !duplicates.empty()) {
+      if (validation == request::FieldValidation::Strict && !duplicates.empty()) {
         std::string lines = "yaml: unmarshal errors:";
         for (const std::string& line : duplicates) lines += "\n  " + line;
         findings.push_back(std::move(lines));
@@ -416,7 +417,7 @@ Result<Value> decode_body(Call& call, std::string_view bytes, Format format, con
       }
       findings.insert(findings.end(), unknown.begin(), unknown.end());
     }
-    if (validation == FieldValidation::Strict) {
+    if (validation == request::FieldValidation::Strict) {
       return not_handled(*found, expected, "strict decoding error: " + joined(findings));
     }
     for (const std::string& finding : findings) call.warnings.add(finding);
@@ -450,7 +451,7 @@ Result<DeclaredOptions> take_declared_options(Call& call, const Value& object) {
         causes.push_back(field_invalid(field, codec::encode_json(option.value), "must be a string"));
       } else {
         const std::string_view name = option.value.as_string();
-        for (Cause& cause : check_field_manager(name, field)) causes.push_back(std::move(cause));
+        for (Cause& cause : request::check_field_manager(name, field)) causes.push_back(std::move(cause));
         if (!name.empty()) declared.field_manager = std::string(name);
       }
     }
@@ -461,7 +462,7 @@ Result<DeclaredOptions> take_declared_options(Call& call, const Value& object) {
   return declared;
 }
 
-Result<std::string> effective_manager(Call& call, const WriteOptions& options, const DeclaredOptions& declared,
+Result<std::string> effective_manager(Call& call, const request::WriteOptions& options, const DeclaredOptions& declared,
                                       std::string_view object_name) {
   if (declared.field_manager) {
     if (!options.field_manager.empty() && options.field_manager != *declared.field_manager) {
@@ -475,8 +476,8 @@ Result<std::string> effective_manager(Call& call, const WriteOptions& options, c
   return ownership::manager_name(options.field_manager, call.request.headers.get("user-agent"));
 }
 
-Result<WriteBody> read_write_body(Call& call, WriteKind kind, std::string_view bytes, Format format) {
-  Result<WriteOptions> options = parse_write_options(call.query, kind);
+Result<WriteBody> read_write_body(Call& call, request::WriteKind kind, std::string_view bytes, request::Format format) {
+  Result<request::WriteOptions> options = parse_write_options(call.query, kind);
   if (!options) return options.take_error();
   Result<Value> decoded = decode_body(call, bytes, format, expected_of(*call.served), options->field_validation);
   if (!decoded) return decoded.take_error();

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "api/call.h"
-#include "api/query.h"
+#include "request/query.h"
 #include "types/types.h"
 #include "value/value.h"
 
@@ -17,7 +17,7 @@ struct Expected {
   std::string_view group, version, kind;
   const types::Type* type = nullptr;
 };
-Expected expected_of(const Served& served);
+Expected expected_of(const resource::Served& served);
 Expected expected_of(const Call& call);  // Of the subresource, if the call has one of a kind of its own.
 
 // Why a document that a patch made cannot be read as what is expected, by its kind and apiVersion, in the words of
@@ -30,8 +30,8 @@ std::string why_no_kind(const Value& tree);
 
 // The object as the type's decoder and encoder would leave it, not defaulted, kind and apiVersion set. Strict findings
 // become warnings or the error, as `validation` says. `bytes` must outlive the call's arena.
-Result<Value> decode_body(Call& call, std::string_view bytes, Format format, const Expected& expected,
-                          FieldValidation validation);
+Result<Value> decode_body(Call& call, std::string_view bytes, request::Format format, const Expected& expected,
+                          request::FieldValidation validation);
 
 // An empty managedFields list resets ownership, but no typed object keeps an empty list: it is put back here.
 Value with_ownership_reset(Arena& arena, const Value& typed, const Value& sent);
@@ -45,15 +45,15 @@ struct DeclaredOptions {
 Result<DeclaredOptions> take_declared_options(Call& call, const Value& object);
 // Who writes: the option, else the query parameter, else the User-Agent. 422 when the first two are both set and
 // differ.
-Result<std::string> effective_manager(Call& call, const WriteOptions& options, const DeclaredOptions& declared,
+Result<std::string> effective_manager(Call& call, const request::WriteOptions& options, const DeclaredOptions& declared,
                                       std::string_view object_name);
 
 // The object of a POST or PUT without metadata.options, and the request's options with the manager that counts.
 struct WriteBody {
   Value object;
-  WriteOptions options;
+  request::WriteOptions options;
 };
-Result<WriteBody> read_write_body(Call& call, WriteKind kind, std::string_view bytes, Format format);
+Result<WriteBody> read_write_body(Call& call, request::WriteKind kind, std::string_view bytes, request::Format format);
 
 // --- Checks of names and namespaces, in the words of the API's handlers ---
 

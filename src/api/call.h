@@ -7,36 +7,37 @@
 #include <string_view>
 
 #include "api/api.h"
-#include "api/negotiate.h"
-#include "api/query.h"
-#include "api/registry.h"
-#include "api/render.h"
-#include "api/request_info.h"
-#include "api/storage.h"
-#include "api/warnings.h"
 #include "base/arena.h"
 #include "kinds/kinds.h"
+#include "render/render.h"
+#include "render/warnings.h"
+#include "request/info.h"
+#include "request/negotiate.h"
+#include "request/query.h"
+#include "resource/registry.h"
+#include "resource/storage.h"
 
 namespace holdfast::api {
 
 struct Call {
-  Call(Api::State& state, const RequestInfo& read, net::Request& asked, net::Response& answer, auth::UserRef who)
+  Call(Api::State& state, const request::RequestInfo& read, net::Request& asked, net::Response& answer,
+       auth::UserRef who)
       : api(state), request_info(read), request(asked), response(answer), user(std::move(who)), info(read.target()) {}
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
   Api::State& api;
-  const RequestInfo& request_info;
+  const request::RequestInfo& request_info;
   net::Request& request;
   net::Response& response;
   auth::UserRef user;
-  const Query& query = request_info.query();
-  Target info;
-  Registry::SnapshotRef registry;
-  const Served* served = nullptr;
+  const request::Query& query = request_info.query();
+  request::Target info;
+  resource::Registry::SnapshotRef registry;
+  const resource::Served* served = nullptr;
   const types::Subresource* subresource = nullptr;
-  View view;
-  Warnings warnings;
+  render::View view;
+  render::Warnings warnings;
   Recording* recording = nullptr;  // Null: nobody wants to know.
   Arena arena;
   std::shared_ptr<void> quota_hold;  // See QuotaLedger; gone when the request is answered.
@@ -47,12 +48,12 @@ struct Call {
   Executor& executor() { return request.loop(); }
   GroupResource group_resource() const { return {served->resource->group, served->resource->plural}; }
   GroupKind group_kind() const { return {served->resource->group, served->resource->kind}; }
-  Storage& storage() const { return *served->storage; }
+  resource::Storage& storage() const { return *served->storage; }
   // The namespace of the request as objects have it: empty for cluster-scoped kinds.
   std::string_view ns() const { return served->resource->namespaced ? info.ns : std::string_view{}; }
 };
 
-NegotiationInput negotiation_input(const net::Request& request, const Query& query);
+request::NegotiationInput negotiation_input(const net::Request& request, const request::Query& query);
 // Negotiates what this request's answer looks like, into call.view. 406, or 400 for a bad includeObject.
 Result<Unit> negotiate_answer(Call& call);
 // The whole body, up to the limit. 413.

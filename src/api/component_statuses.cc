@@ -3,10 +3,10 @@
 #include <array>
 
 #include "api/reads.h"
-#include "api/selectable.h"
 #include "api/state.h"
 #include "base/api_error.h"
 #include "base/text.h"
+#include "resource/selectable.h"
 
 namespace holdfast::api {
 namespace {
@@ -99,7 +99,7 @@ Task<void> serve_component_status(Call& call) {
 }
 
 Task<void> serve_component_statuses(Call& call) {
-  const Result<ListQuery>& query = call.request_info.list();
+  const Result<request::ListQuery>& query = call.request_info.list();
   if (!query) co_return respond_error(call, query.error());
   Result<cache::Selector> selector = resolve_selector(call, *query);
   if (!selector) co_return respond_error(call, selector.error());

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "api/state.h"
-#include "api/status.h"
 #include "api/subresources.h"
 #include "base/api_error.h"
+#include "render/status.h"
 
 namespace holdfast::api {
 namespace {
@@ -15,7 +15,7 @@ Error no_nodes() { return Error{Reason::ServiceUnavailable, "this server reaches
 
 // As kube-apiserver finds the address of a node's kubelet.
 Task<Error> node_error(Call& call, std::string node, GroupResource asked) {
-  const Served* nodes = call.registry->find("", "v1", "nodes");
+  const resource::Served* nodes = call.registry->find("", "v1", "nodes");
   Result<cache::Cache::Latest> latest =
       co_await nodes->storage->cache().latest(nodes->storage->short_key("", node), call.executor());
   if (!latest) co_return latest.take_error();
@@ -53,7 +53,7 @@ bool is_connect(const Call& call) {
 }
 
 Task<void> serve_connect(Call& call) {
-  Storage& storage = call.storage();
+  resource::Storage& storage = call.storage();
   Result<cache::Cache::Latest> latest =
       co_await storage.cache().latest(storage.short_key(call.ns(), call.info.name), call.executor());
   if (!latest) co_return respond_error(call, latest.error());

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-#include "api/object_codec.h"
-#include "api/render.h"
 #include "api/writes.h"
 #include "base/api_error.h"
 #include "base/text.h"
 #include "codec/codec.h"
 #include "kinds/kinds.h"
+#include "render/render.h"
+#include "resource/object_codec.h"
 #include "schema/schema.h"
 
 namespace holdfast::api {
@@ -47,7 +47,7 @@ Value with_apart(Arena& arena, const Value& object, const Value& original) {
 }
 
 std::string shown_kind(const types::Resource& resource) {
-  return api_version_of(resource) + ", Kind=" + std::string(resource.kind);
+  return resource::api_version_of(resource) + ", Kind=" + std::string(resource.kind);
 }
 
 // As Go prints several errors in one.
@@ -198,9 +198,9 @@ Result<std::vector<std::string>> Conversions::read_answer(std::string_view body,
     const std::string at = " returned invalid " + std::string(single ? "object" : "converted object");
     const std::string at_index = at + " at index " + std::to_string(i);
     const Value& object = objects[i];
-    if (const std::string_view got = object.text_at("apiVersion"); got != api_version_of(to)) {
-      return untyped(about + at_index + ": invalid groupVersion (expected " + api_version_of(to) + ", received " +
-                     std::string(got) + ")");
+    if (const std::string_view got = object.text_at("apiVersion"); got != resource::api_version_of(to)) {
+      return untyped(about + at_index + ": invalid groupVersion (expected " + resource::api_version_of(to) +
+                     ", received " + std::string(got) + ")");
     }
     if (const std::string_view got = object.text_at("kind"); got != to.kind) {
       return untyped(about + at_index + ": invalid kind (expected " + std::string(to.kind) + ", received " +
@@ -234,8 +234,8 @@ Task<Result<Unit>> Conversions::convert(net::EventLoop& loop, std::vector<Wanted
   const std::string uid = new_uid();
   std::string body = R"({"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/)";
   body += is_v1 ? "v1" : "v1beta1";
-  body += R"(","request":{"uid":")" + uid + R"(","desiredAPIVersion":")" + api_version_of(*wanted.front().to) +
-          R"(","objects":[)";
+  body += R"(","request":{"uid":")" + uid + R"(","desiredAPIVersion":")" +
+          resource::api_version_of(*wanted.front().to) + R"(","objects":[)";
   for (size_t i = 0; i < wanted.size(); ++i) body += (i == 0 ? "" : ",") + wanted[i].object;
   body += R"(]},"response":{"uid":"","convertedObjects":null,"result":{"metadata":{}}}})";
   body += '\n';

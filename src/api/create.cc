@@ -20,8 +20,8 @@ Value without_system_metadata(Arena& arena, const Value& object) {
   return bare.same(*metadata) ? object : with_member(arena, object, "metadata", bare);
 }
 
-Task<Result<Written>> create_from_body(Call& call, const std::string& bytes, Format format) {
-  Result<WriteBody> body = read_write_body(call, WriteKind::Create, bytes, format);
+Task<Result<Written>> create_from_body(Call& call, const std::string& bytes, request::Format format) {
+  Result<WriteBody> body = read_write_body(call, request::WriteKind::Create, bytes, format);
   if (!body) co_return body.take_error();
 
   Result<Value> placed = with_request_namespace(call, without_system_metadata(call.arena, body->object));
@@ -49,7 +49,7 @@ Task<Result<Written>> create_from_body(Call& call, const std::string& bytes, For
 Task<void> serve_create(Call& call) {
   Result<Unit> negotiated = negotiate_answer(call);
   if (!negotiated) co_return respond_error(call, negotiated.error());
-  Result<Format> format = body_format(call.request.headers.get("content-type"));
+  Result<request::Format> format = request::body_format(call.request.headers.get("content-type"));
   if (!format) co_return respond_error(call, format.error());
   Result<std::string> bytes = co_await read_body(call);
   if (!bytes) co_return respond_error(call, bytes.error());

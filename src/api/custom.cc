@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "api/conversions.h"
-#include "api/managed.h"
 #include "codec/codec.h"
 #include "codec/typed.h"
 #include "ownership/ownership.h"
+#include "resource/managed.h"
 #include "schema/schema.h"
 
 namespace holdfast::api {
@@ -41,7 +41,7 @@ const crd::Version* version_named(const crd::Definition& definition, std::string
   return definition.find(api_version.substr(slash + 1));
 }
 
-class CustomRules final : public ObjectRules {
+class CustomRules final : public resource::ObjectRules {
  public:
   CustomRules(std::shared_ptr<const crd::Definition> definition, const crd::Version& version,
               std::shared_ptr<Conversions> conversions)
@@ -56,7 +56,7 @@ class CustomRules final : public ObjectRules {
                         const Value& object) const override {
     if (&from == &to) return object;
     if (conversions_ != nullptr) return conversions_->find(arena, from, to, object);
-    const Value named = with_member(arena, object, "apiVersion", Value::string(arena, api_version_of(to)));
+    const Value named = with_member(arena, object, "apiVersion", Value::string(arena, resource::api_version_of(to)));
     const crd::Version* target = definition_->find(to.version);
     if (target == nullptr) return named;
     const types::Type& root = target->schema->root();
@@ -129,7 +129,7 @@ class CustomRules final : public ObjectRules {
   const std::shared_ptr<Conversions> conversions_;  // Null: strategy None.
 };
 
-class CustomCodec final : public ObjectCodec {
+class CustomCodec final : public resource::ObjectCodec {
  public:
   explicit CustomCodec(std::shared_ptr<const crd::Definition> definition) : definition_(std::move(definition)) {
     for (const std::string& field : version().selectable_fields) names_.push_back(field);
@@ -152,7 +152,7 @@ class CustomCodec final : public ObjectCodec {
     if (!tree->is_map()) return internal_error("stored object " + std::string(key) + ": it is no object");
 
     cache::Decoded decoded;
-    decoded.managed = managed_entries(arena, tree->get("metadata", "managedFields"));
+    decoded.managed = resource::managed_entries(arena, tree->get("metadata", "managedFields"));
     Draft draft(arena, *tree);
     draft.root().child("metadata").remove("managedFields");
     // An older version is read as the storage version where only its name differs. Where a webhook converts, it stays
@@ -161,7 +161,7 @@ class CustomCodec final : public ObjectCodec {
     if (definition_->conversion_webhook() != nullptr) {
       if (const crd::Version* named = version_named(*definition_, tree->text_at("apiVersion"))) own = named;
     }
-    draft.root().set("apiVersion", Value::string(arena, api_version_of(*own->resource)));
+    draft.root().set("apiVersion", Value::string(arena, resource::api_version_of(*own->resource)));
     const types::Type& root = own->schema->root();
     Value object = schema::prune(arena, root, draft.value());
     object = schema::drop_nulls(arena, root, object);
@@ -185,7 +185,7 @@ class CustomCodec final : public ObjectCodec {
     Result<Value> object = codec::decode_json(arena, body);
     if (!object) return object.take_error();
     std::string json;
-    codec::encode_json_sorted(stored_form(arena, *object, managed), json);
+    codec::encode_json_sorted(resource::stored_form(arena, *object, managed), json);
     json += '\n';
     return json;
   }
@@ -297,12 +297,13 @@ struct MetadataTyper {
 
 }  // namespace
 
-std::shared_ptr<const ObjectCodec> make_custom_codec(std::shared_ptr<const crd::Definition> definition) {
+std::shared_ptr<const resource::ObjectCodec> make_custom_codec(std::shared_ptr<const crd::Definition> definition) {
   return std::make_shared<CustomCodec>(std::move(definition));
 }
 
-std::shared_ptr<const ObjectRules> custom_rules(std::shared_ptr<const crd::Definition> definition,
-                                                const crd::Version& version, std::shared_ptr<Conversions> conversions) {
+std::shared_ptr<const resource::ObjectRules> custom_rules(std::shared_ptr<const crd::Definition> definition,
+                                                          const crd::Version& version,
+                                                          std::shared_ptr<Conversions> conversions) {
   return std::make_shared<CustomRules>(std::move(definition), version, std::move(conversions));
 }
 

@@ -6,20 +6,21 @@
 #include <string_view>
 #include <vector>
 
-#include "api/object_codec.h"
-#include "api/object_rules.h"
 #include "crd/crd.h"
+#include "resource/object_codec.h"
+#include "resource/object_rules.h"
 
 namespace holdfast::api {
 
 class Conversions;
 
 // JSON in the store and in the cache, members sorted as Kubernetes prints plain maps.
-std::shared_ptr<const ObjectCodec> make_custom_codec(std::shared_ptr<const crd::Definition> definition);
+std::shared_ptr<const resource::ObjectCodec> make_custom_codec(std::shared_ptr<const crd::Definition> definition);
 
 // `conversions` is null where versions differ in their name alone.
-std::shared_ptr<const ObjectRules> custom_rules(std::shared_ptr<const crd::Definition> definition,
-                                                const crd::Version& version, std::shared_ptr<Conversions> conversions);
+std::shared_ptr<const resource::ObjectRules> custom_rules(std::shared_ptr<const crd::Definition> definition,
+                                                          const crd::Version& version,
+                                                          std::shared_ptr<Conversions> conversions);
 
 // What kinds::rules_of says of a built-in kind.
 kinds::Rules custom_kind_rules(const crd::Version& version);

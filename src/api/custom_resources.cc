@@ -4,11 +4,11 @@
 
 #include "api/conversions.h"
 #include "api/custom.h"
-#include "api/managers.h"
 #include "api/state.h"
 #include "base/log.h"
 #include "codec/codec.h"
 #include "ownership/merge_type.h"
+#include "resource/managers.h"
 
 namespace holdfast::api {
 namespace {
@@ -40,7 +40,7 @@ CustomResources::KindRef CustomResources::make_kind(const Value& written, const 
     options.prefix = state.options.registry_prefix + "/" + std::string(stored.storage_prefix) + "/";
     options.namespaced = stored.namespaced;
     options.resource = to_string(GroupResource{stored.group, stored.plural});
-    kind->storage = std::make_shared<Storage>(
+    kind->storage = std::make_shared<resource::Storage>(
         *state.deps.store, make_custom_codec(kind->definition), nullptr, *state.deps.pool,
         cache::Executors{&state.deps.loops->at(0), state.deps.background}, std::move(options), *state.deps.clock);
     kind->storage->cache().start();
@@ -55,19 +55,19 @@ CustomResources::KindRef CustomResources::make_kind(const Value& written, const 
   return kind;
 }
 
-CustomServedRef CustomResources::served_of(const KindRef& kind) const {
-  auto all = std::make_shared<CustomServed>();
+resource::CustomServedRef CustomResources::served_of(const KindRef& kind) const {
+  auto all = std::make_shared<resource::CustomServed>();
   all->name = kind->definition->name();
   const Gates& gates = api_.state().options.gates;
   const auto versions = kind->definition->versions();
-  std::vector<KindVersion> kind_versions;
+  std::vector<resource::KindVersion> kind_versions;
   for (const crd::Version& version : versions) {
     kind_versions.push_back({version.resource, kind->merge_types.get()});
   }
   for (size_t i = 0; i < versions.size(); ++i) {
     const crd::Version& version = versions[i];
     if (!version.served) continue;
-    Served entry;
+    resource::Served entry;
     entry.resource = version.resource;
     entry.stored = kind->definition->storage_version().resource;
     entry.rules = kind->rules[i].get();
@@ -76,7 +76,8 @@ CustomServedRef CustomResources::served_of(const KindRef& kind) const {
     entry.version = &version;
     entry.established = kind->definition->established();
     entry.storage = kind->storage.get();
-    entry.managers = std::make_shared<Managers>(*version.resource, kind_versions, entry.object_rules, gates, true);
+    entry.managers =
+        std::make_shared<resource::Managers>(*version.resource, kind_versions, entry.object_rules, gates, true);
     entry.keeps_alive = kind;
     all->versions.push_back(std::move(entry));
   }
@@ -92,7 +93,7 @@ void CustomResources::declare_services(Known& known, std::vector<std::string> se
 }
 
 void CustomResources::serve(std::span<const Seen> seen) {
-  std::vector<CustomServedRef> changed;
+  std::vector<resource::CustomServedRef> changed;
   const std::lock_guard lock(mutex_);
   for (const Seen& one : seen) {
     const auto found = kinds_.find(one.name);
@@ -103,7 +104,7 @@ void CustomResources::serve(std::span<const Seen> seen) {
       names_[found->second.group].erase(one.name);
       if (names_[found->second.group].empty()) names_.erase(found->second.group);
       kinds_.erase(found);
-      auto nothing = std::make_shared<CustomServed>();
+      auto nothing = std::make_shared<resource::CustomServed>();
       nothing->name = one.name;
       changed.push_back(std::move(nothing));
       continue;
@@ -126,7 +127,7 @@ void CustomResources::serve(std::span<const Seen> seen) {
     if (known.kind->definition->serves()) {
       changed.push_back(served_of(known.kind));
     } else {
-      auto nothing = std::make_shared<CustomServed>();
+      auto nothing = std::make_shared<resource::CustomServed>();
       nothing->name = one.name;
       changed.push_back(std::move(nothing));
     }
@@ -152,7 +153,7 @@ void CustomResources::tick() {
 // --- Following -------------------------------------------------------------------------------------------------------
 
 Task<std::optional<CustomResources::Seen>> CustomResources::read(Arena& arena, std::string name, Executor& executor) {
-  Storage& storage = *api_.state().storage_of(kGroup, kPlural);
+  resource::Storage& storage = *api_.state().storage_of(kGroup, kPlural);
   // The cache takes apart what was just written anyway: waiting for it costs less than doing it here, too.
   Result<cache::Snapshot> now = co_await storage.cache().consistent(executor);
   if (!now) co_return std::nullopt;
@@ -172,7 +173,7 @@ void CustomResources::start(net::EventLoop& loop) {
 }
 
 Task<void> CustomResources::follow(net::EventLoop& loop) {
-  Storage& storage = *api_.state().storage_of(kGroup, kPlural);
+  resource::Storage& storage = *api_.state().storage_of(kGroup, kPlural);
   constexpr std::chrono::milliseconds kFirstDelay{1}, kMostDelay{100};
   std::chrono::milliseconds delay = kFirstDelay;  // Short at first: starting waits for this.
   while (!closing_.load(std::memory_order_acquire)) {

@@ -16,11 +16,11 @@
 #include <vector>
 
 #include "api/api.h"
-#include "api/registry.h"
-#include "api/storage.h"
 #include "base/task.h"
 #include "crd/crd.h"
 #include "net/net.h"
+#include "resource/registry.h"
+#include "resource/storage.h"
 
 namespace holdfast::ownership {
 class MergeTypes;
@@ -54,7 +54,7 @@ class CustomResources {
     std::shared_ptr<const crd::Definition> definition;
     std::shared_ptr<ownership::MergeTypes> merge_types;
     std::shared_ptr<Conversions> conversions;  // Null: versions differ in their name alone.
-    std::shared_ptr<Storage> storage;
+    std::shared_ptr<resource::Storage> storage;
     std::vector<std::unique_ptr<kinds::Rules>> rules;
   };
   using KindRef = std::shared_ptr<const Kind>;
@@ -72,7 +72,7 @@ class CustomResources {
   // Serves what these say, unless something newer is known.
   void serve(std::span<const Seen> seen);
   KindRef make_kind(const Value& definition, const KindRef& before);
-  CustomServedRef served_of(const KindRef& kind) const;
+  resource::CustomServedRef served_of(const KindRef& kind) const;
   // The names that others of its group hold. mutex_ is held.
   crd::TakenNames taken_by_others(std::string_view group, std::string_view name) const;
 

@@ -120,7 +120,7 @@ Task<void> CustomServices::settle(std::string name) {
     const std::lock_guard lock(mutex_);
     if (const auto found = wanted_.find(name); found != wanted_.end()) wanted = found->second;
   }
-  Storage& storage = *api_.state().storage_of("apiregistration.k8s.io", "apiservices");
+  resource::Storage& storage = *api_.state().storage_of("apiregistration.k8s.io", "apiservices");
   Result<cache::Cache::Latest> latest = co_await storage.cache().latest(name, loop_);
   if (!latest) co_return;
   Arena arena;

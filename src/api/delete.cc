@@ -9,12 +9,12 @@
 #include "api/recording.h"
 #include "api/service_pools.h"
 #include "api/state.h"
-#include "api/status.h"
 #include "base/api_error.h"
 #include "base/text.h"
 #include "codec/codec.h"
 #include "codec/typed.h"
 #include "crd/crd.h"
+#include "render/status.h"
 
 namespace holdfast::api {
 namespace {
@@ -34,7 +34,7 @@ struct Dependents {
   bool orphan = false;
   bool foreground = false;
 };
-Dependents dependents_of(kinds::Propagation propagation, const Value& object, const DeleteOptions& options) {
+Dependents dependents_of(kinds::Propagation propagation, const Value& object, const request::DeleteOptions& options) {
   Dependents dependents;
   if (propagation == kinds::Propagation::None) return dependents;
   if (options.orphan_dependents) {
@@ -90,7 +90,7 @@ struct Grace {
   bool pending = false;   // ... or was marked before, and this request changes nothing.
   int64_t seconds = 0;
 };
-Grace apply_grace(Call& call, Draft::Node object, const DeleteOptions& options) {
+Grace apply_grace(Call& call, Draft::Node object, const request::DeleteOptions& options) {
   Grace grace;
   if (call.served->rules->deletion != kinds::Deletion::Graceful) return grace;
   std::optional<int64_t> requested = options.grace_period_seconds;
@@ -124,7 +124,7 @@ Grace apply_grace(Call& call, Draft::Node object, const DeleteOptions& options) 
 }
 
 Result<Unit> check_preconditions(Call& call, const LiveObject& live, std::string_view name,
-                                 const DeleteOptions& options) {
+                                 const request::DeleteOptions& options) {
   const std::string uid(live.entry->uid());
   const std::string revision = std::to_string(live.revision.value);
   // Namespaces and definitions look by themselves, before the store does.
@@ -153,7 +153,7 @@ Result<Unit> check_preconditions(Call& call, const LiveObject& live, std::string
   return Unit{};
 }
 
-Value delete_options_value(Arena& arena, const DeleteOptions& options) {
+Value delete_options_value(Arena& arena, const request::DeleteOptions& options) {
   MapBuilder map(arena);
   map.add("kind", Value::string("DeleteOptions"));
   map.add("apiVersion", Value::string("meta.k8s.io/v1"));
@@ -182,11 +182,11 @@ struct Marked {
 };
 
 Task<Result<Marked>> store_marked(Call& call, const LiveObject& live, const Value& object, bool dry_run) {
-  Storage& storage = call.storage();
+  resource::Storage& storage = call.storage();
   Marked marked;
   Written written;
   written.stored = object;
-  written.managed = stored_entries(call.arena, live.managed, call.served->custom);
+  written.managed = resource::stored_entries(call.arena, live.managed, call.served->custom);
   Result<std::string> body = storage.codec().body_of(call.arena, object);
   if (!body) co_return body.take_error();
   marked.revision = live.revision;
@@ -210,7 +210,7 @@ Task<Result<Marked>> store_marked(Call& call, const LiveObject& live, const Valu
 // Removes the object at `revision`. A conflict that is a disappearance counts as done when `may_be_gone`.
 Task<Result<Attempt>> remove_object(Call& call, const LiveObject& live, Written last, Revision revision, bool dry_run,
                                     bool may_be_gone) {
-  Storage& storage = call.storage();
+  resource::Storage& storage = call.storage();
   Deleted deleted;
   deleted.removed = true;
   deleted.answers_object = call.served->rules->delete_answers_object;
@@ -232,7 +232,7 @@ Task<Result<Attempt>> remove_object(Call& call, const LiveObject& live, Written 
 }
 
 // The first DELETE of a namespace marks it; it goes when nothing holds it any more.
-Task<Result<Attempt>> delete_namespace_once(Call& call, const LiveObject& live, const DeleteOptions& options) {
+Task<Result<Attempt>> delete_namespace_once(Call& call, const LiveObject& live, const request::DeleteOptions& options) {
   Deleted deleted;
   deleted.answers_object = true;
   if (live.stored.text_at("metadata", "deletionTimestamp").empty()) {
@@ -249,7 +249,7 @@ Task<Result<Attempt>> delete_namespace_once(Call& call, const LiveObject& live, 
   Written last;
   last.stored = live.stored;
   last.body = *live.body;
-  last.managed = stored_entries(call.arena, live.managed, call.served->custom);
+  last.managed = resource::stored_entries(call.arena, live.managed, call.served->custom);
   if (!live.stored.items_at("spec", "finalizers").empty()) {
     deleted.object = std::move(last);
     co_return Attempt(std::move(deleted));
@@ -262,7 +262,8 @@ Task<Result<Attempt>> delete_namespace_once(Call& call, const LiveObject& live, 
 }
 
 // A definition goes after its objects: it is marked, and cleaned up behind the answer.
-Task<Result<Attempt>> delete_definition_once(Call& call, const LiveObject& live, const DeleteOptions& options) {
+Task<Result<Attempt>> delete_definition_once(Call& call, const LiveObject& live,
+                                             const request::DeleteOptions& options) {
   Draft draft(call.arena, live.stored);
   Draft::Node metadata = draft.root().child("metadata");
   metadata.set("deletionTimestamp", Value::string(call.arena, format_rfc3339(call.view.now)));
@@ -281,7 +282,7 @@ Task<Result<Attempt>> delete_definition_once(Call& call, const LiveObject& live,
   co_return Attempt(std::move(deleted));
 }
 
-Task<Result<Attempt>> delete_once(Call& call, const LiveObject& live, const DeleteOptions& options) {
+Task<Result<Attempt>> delete_once(Call& call, const LiveObject& live, const request::DeleteOptions& options) {
   if (is_definition(*call.served->stored) && live.stored.text_at("metadata", "deletionTimestamp").empty()) {
     co_return co_await delete_definition_once(call, live, options);
   }
@@ -292,7 +293,7 @@ Task<Result<Attempt>> delete_once(Call& call, const LiveObject& live, const Dele
   Written last;
   last.stored = live.stored;
   last.body = *live.body;
-  last.managed = stored_entries(call.arena, live.managed, call.served->custom);
+  last.managed = resource::stored_entries(call.arena, live.managed, call.served->custom);
 
   Draft draft(call.arena, live.stored);
   const Grace grace = apply_grace(call, draft.root(), options);
@@ -333,13 +334,13 @@ Task<Result<Attempt>> delete_once(Call& call, const LiveObject& live, const Dele
   co_return co_await remove_object(call, live, std::move(*marked->written), marked->revision, dry_run, true);
 }
 
-void respond_deleted(Call& call, const Deleted& deleted, const DeleteOptions& options) {
+void respond_deleted(Call& call, const Deleted& deleted, const request::DeleteOptions& options) {
   const int code = !deleted.removed && options.orphan_dependents && !*options.orphan_dependents ? 202 : 200;
   if (deleted.answers_object) return respond_written(call, code, deleted.object);
   const Value& object = deleted.object.stored;
   respond_status(call, code,
-                 deleted_status(call.arena, call.served->resource->group, call.served->resource->plural,
-                                object.text_at("metadata", "name"), object.text_at("metadata", "uid")));
+                 render::deleted_status(call.arena, call.served->resource->group, call.served->resource->plural,
+                                        object.text_at("metadata", "name"), object.text_at("metadata", "uid")));
 }
 
 }  // namespace
@@ -363,30 +364,30 @@ std::string why_no_delete_options(const Value& tree) {
 
 }  // namespace
 
-Result<DeleteOptions> read_delete_options(Call& call, std::string_view bytes) {
+Result<request::DeleteOptions> read_delete_options(Call& call, std::string_view bytes) {
   if (bytes.empty()) {
-    Result<DeleteOptions> options = parse_delete_options(call.query);
+    Result<request::DeleteOptions> options = parse_delete_options(call.query);
     if (!options) return options;
     Result<Unit> valid = validate(*options);
     if (!valid) return valid.take_error();
     return options;
   }
-  Result<Format> format = body_format(call.request.headers.get("content-type"));
+  Result<request::Format> format = request::body_format(call.request.headers.get("content-type"));
   if (!format) return format.take_error();
   static const types::Type& type = *types::find_type("meta/v1.DeleteOptions");
   Result<Value> tree = Value::null();
   switch (*format) {
-    case Format::Json:
+    case request::Format::Json:
       tree = codec::decode_json(call.arena, bytes);
       if (!tree) return bad_request("couldn't get version/kind; json parse error: " + tree.error().message);
       break;
-    case Format::Yaml:
+    case request::Format::Yaml:
       tree = codec::decode_yaml(call.arena, bytes);
       break;
-    case Format::Cbor:
+    case request::Format::Cbor:
       tree = codec::decode_cbor(call.arena, bytes);
       break;
-    case Format::Protobuf: {
+    case request::Format::Protobuf: {
       Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(bytes);
       if (!envelope) return envelope.take_error();
       tree = codec::decode_protobuf(call.arena, type, envelope->message, envelope->type);
@@ -397,7 +398,7 @@ Result<DeleteOptions> read_delete_options(Call& call, std::string_view bytes) {
   if (const std::string why = why_no_delete_options(*tree); !why.empty()) return bad_request(why);
   Result<Value> typed = codec::to_typed(call.arena, type, tree->is_null() ? Value::empty_map() : *tree);
   if (!typed) return typed.take_error();
-  DeleteOptions options;
+  request::DeleteOptions options;
   if (const Value* grace = typed->find("gracePeriodSeconds"); grace != nullptr && grace->is_int()) {
     options.grace_period_seconds = grace->as_int();
   }
@@ -423,7 +424,7 @@ Result<DeleteOptions> read_delete_options(Call& call, std::string_view bytes) {
   return options;
 }
 
-Task<Result<Deleted>> delete_object(Call& call, std::string name, DeleteOptions options) {
+Task<Result<Deleted>> delete_object(Call& call, std::string name, request::DeleteOptions options) {
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
     Result<std::unique_ptr<LiveObject>> live = co_await read_live(call, name);
     if (!live) co_return live.take_error();
@@ -443,7 +444,7 @@ Task<Result<Deleted>> delete_object(Call& call, std::string name, DeleteOptions 
 namespace {
 
 // Jobs leave their pods behind unless the request says what becomes of them.
-void warn_about_orphans(Call& call, const DeleteOptions& options) {
+void warn_about_orphans(Call& call, const request::DeleteOptions& options) {
   const types::Resource& resource = *call.served->resource;
   if (resource.group != "batch" || resource.kind != "Job") return;
   if (options.propagation_policy || options.orphan_dependents) return;
@@ -459,8 +460,8 @@ Task<void> serve_delete(Call& call) {
   if (!negotiated) co_return respond_error(call, negotiated.error());
   Result<std::string> bytes = co_await read_body(call);
   if (!bytes) co_return respond_error(call, bytes.error());
-  record_request(call, Format::Json, *bytes);
-  Result<DeleteOptions> options = read_delete_options(call, *bytes);
+  record_request(call, request::Format::Json, *bytes);
+  Result<request::DeleteOptions> options = read_delete_options(call, *bytes);
   if (!options) co_return respond_error(call, options.error());
   warn_about_orphans(call, *options);
   Result<Deleted> deleted = co_await delete_object(call, std::string(call.info.name), *options);
@@ -475,7 +476,7 @@ Task<void> serve_delete(Call& call) {
 Task<void> serve_delete_collection(Call& call) {
   Result<Unit> negotiated = negotiate_answer(call);
   if (!negotiated) co_return respond_error(call, negotiated.error());
-  const Result<ListQuery>& query = call.request_info.list();
+  const Result<request::ListQuery>& query = call.request_info.list();
   if (!query) co_return respond_error(call, query.error());
   Result<cache::Selector> selector = resolve_selector(call, *query);
   if (!selector) co_return respond_error(call, selector.error());
@@ -483,7 +484,7 @@ Task<void> serve_delete_collection(Call& call) {
   if (!bytes) co_return respond_error(call, bytes.error());
   // The query's options select; what a deletion is like comes from the body, or from the query as well: a
   // resourceVersion there is both, and fits no object.
-  Result<DeleteOptions> options = read_delete_options(call, *bytes);
+  Result<request::DeleteOptions> options = read_delete_options(call, *bytes);
   if (!options) co_return respond_error(call, options.error());
 
   warn_about_orphans(call, *options);

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string_view>
 
-#include "api/query.h"
 #include "api/writes.h"
+#include "request/query.h"
 
 namespace holdfast::api {
 
@@ -15,9 +15,9 @@ struct Deleted {
   bool answers_object = false;  // Else a Status with the uid.
   Written object;               // The last state, or the marked one.
 };
-Task<Result<Deleted>> delete_object(Call& call, std::string name, DeleteOptions options);
+Task<Result<Deleted>> delete_object(Call& call, std::string name, request::DeleteOptions options);
 
 // The options in a request's body; those of the query when it has none. 400, 422.
-Result<DeleteOptions> read_delete_options(Call& call, std::string_view bytes);
+Result<request::DeleteOptions> read_delete_options(Call& call, std::string_view bytes);
 
 }  // namespace holdfast::api

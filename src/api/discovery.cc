@@ -7,7 +7,7 @@
 #include "api/call.h"
 #include "api/openapi_endpoint.h"
 #include "api/state.h"
-#include "api/status.h"
+#include "render/status.h"
 
 namespace holdfast::api {
 namespace {
@@ -42,13 +42,14 @@ Path split(std::string_view path) {
 // The aggregated form, if a clause that can be served asks for it before one that asks for the plain one.
 struct DiscoveryForm {
   bool aggregated = false;
-  Format format = Format::Json;
+  request::Format format = request::Format::Json;
 };
 Result<DiscoveryForm> discovery_form(Call& call, bool may_aggregate) {
-  const NegotiationInput input = negotiation_input(call.request, call.query);
+  const request::NegotiationInput input = negotiation_input(call.request, call.query);
   if (input.accept.empty()) return DiscoveryForm{};
-  for (const AcceptClause& clause : parse_accept(input.accept)) {
-    for (const Format format : {Format::Json, Format::Yaml, Format::Protobuf, Format::Cbor}) {
+  for (const request::AcceptClause& clause : request::parse_accept(input.accept)) {
+    for (const request::Format format :
+         {request::Format::Json, request::Format::Yaml, request::Format::Protobuf, request::Format::Cbor}) {
       const std::string_view type = media_type(format);
       const bool matches =
           (clause.type == "application" && (clause.subtype == type.substr(12) || clause.subtype == "*")) ||
@@ -57,7 +58,7 @@ Result<DiscoveryForm> discovery_form(Call& call, bool may_aggregate) {
       const std::string_view as = clause.parameter("as");
       const bool transform = !as.empty() || !clause.parameter("g").empty() || !clause.parameter("v").empty();
       // The aggregated endpoints speak no CBOR.
-      if (may_aggregate && format == Format::Cbor) continue;
+      if (may_aggregate && format == request::Format::Cbor) continue;
       if (!transform) return DiscoveryForm{false, format};
       if (may_aggregate && as == "APIGroupDiscoveryList" && clause.parameter("g") == "apidiscovery.k8s.io" &&
           clause.parameter("v") == "v2") {
@@ -72,7 +73,7 @@ Result<DiscoveryForm> discovery_form(Call& call, bool may_aggregate) {
 
 void respond_document(Call& call, const DiscoveryForm& form, const Value& document, const types::Type* type) {
   const bool pretty = negotiate_error(negotiation_input(call.request, call.query)).pretty;
-  Result<std::string> body = encode_answer(document, type, form.format, pretty);
+  Result<std::string> body = render::encode_answer(document, type, form.format, pretty);
   if (!body) return respond_error(call, body.error());
   respond(call, 200, net::Body(std::move(*body)), media_type(form.format));
 }
@@ -92,7 +93,7 @@ void respond_aggregated(Call& call, const DiscoveryForm& form, discovery::Part p
     return;
   }
   static const types::Type* type = types::find_type("apidiscovery/v2.APIGroupDiscoveryList");
-  Result<std::string> body = encode_answer(document, type, form.format, false);
+  Result<std::string> body = render::encode_answer(document, type, form.format, false);
   if (!body) return respond_error(call, body.error());
   respond(call, 200, net::Body(std::move(*body)),
           std::string(media_type(form.format)) + ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
@@ -121,7 +122,7 @@ Task<void> serve_discovery(Call& call) {
   }
   // What groups there are is said whatever the method is, as the aggregator of Kubernetes does it.
   const bool wrong_method = call.request.method != "GET" && !(path.root == "apis" && path.version.empty());
-  if (wrong_method && path.version.empty()) co_return respond_error(call, route_method_not_allowed());
+  if (wrong_method && path.version.empty()) co_return respond_error(call, render::route_method_not_allowed());
   Result<DiscoveryForm> form = discovery_form(call, is_root);
   if (!form) co_return respond_error(call, form.error());
   const discovery::Resources resources = call.registry->resources();
@@ -146,10 +147,10 @@ Task<void> serve_discovery(Call& call) {
     type_name = "meta/v1.APIResourceList";
   }
   if (document.is_null()) {
-    if (!Registry::Snapshot::is_builtin_group(path.group)) co_return respond_no_page(call);
-    co_return respond_error(call, route_not_found());
+    if (!resource::Registry::Snapshot::is_builtin_group(path.group)) co_return respond_no_page(call);
+    co_return respond_error(call, render::route_not_found());
   }
-  if (wrong_method) co_return respond_error(call, route_method_not_allowed());
+  if (wrong_method) co_return respond_error(call, render::route_method_not_allowed());
   respond_document(call, *form, document, types::find_type(type_name));
 }
 

@@ -70,7 +70,7 @@ Task<Result<Unit>> check_binding(Call& call, const Value& binding) {
     co_return untyped("unsupported role reference kind: \"" + std::string(kind) + "\"");
   if (may(call, "bind", binding.text_at("roleRef", "apiGroup"), plural, call.ns(), role)) co_return Unit{};
   // Read anew: the index may not have heard of a role that was made a moment ago.
-  Storage& storage = *call.api.storage_of(kGroup, plural);
+  resource::Storage& storage = *call.api.storage_of(kGroup, plural);
   Result<cache::Cache::Latest> latest = co_await storage.cache().latest(
       storage.short_key(kind == "Role" ? call.ns() : std::string_view(), role), call.executor());
   if (!latest) co_return latest.take_error();

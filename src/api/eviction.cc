@@ -7,11 +7,11 @@
 #include "api/custom_resources.h"
 #include "api/deletes.h"
 #include "api/state.h"
-#include "api/status.h"
 #include "api/subresources.h"
 #include "api/writes.h"
 #include "base/api_error.h"
 #include "base/text.h"
+#include "render/status.h"
 
 namespace holdfast::api {
 namespace {
@@ -128,7 +128,7 @@ Task<Result<NextObject>> count_down(Call& call, std::string pod, const LiveObjec
   co_return NextObject{owned.object, std::move(owned.managed)};
 }
 
-Task<Result<NextObject>> mark_pod(Call& call, const DeleteOptions& deletion, const LiveObject* live) {
+Task<Result<NextObject>> mark_pod(Call& call, const request::DeleteOptions& deletion, const LiveObject* live) {
   const auto stale = [&](std::string_view what, std::string_view wanted, std::string_view there, std::string_view end) {
     return conflict({"", "Pod"}, call.info.name,
                     "the " + std::string(what) + " in the precondition (" + std::string(wanted) +
@@ -153,7 +153,7 @@ Task<Result<NextObject>> mark_pod(Call& call, const DeleteOptions& deletion, con
 }
 
 // The budgets of the pod's namespace that select it, by name.
-Task<Result<std::vector<std::string>>> budgets_of(Call& call, const Served& budgets, const Value& pod) {
+Task<Result<std::vector<std::string>>> budgets_of(Call& call, const resource::Served& budgets, const Value& pod) {
   Result<cache::Snapshot> snapshot = co_await budgets.storage->cache().consistent(call.executor());
   if (!snapshot) co_return snapshot.take_error();
   std::vector<std::string> names;
@@ -171,7 +171,7 @@ Task<Result<std::vector<std::string>>> budgets_of(Call& call, const Served& budg
 
 // Asks the budget. True: the pod must not change until it is deleted.
 Task<Result<bool>> pass_budget(Call& call, const Value& pod, bool dry_run) {
-  const Served* budgets = call.registry->find("policy", "v1", "poddisruptionbudgets");
+  const resource::Served* budgets = call.registry->find("policy", "v1", "poddisruptionbudgets");
   if (budgets == nullptr || budgets->storage == nullptr) co_return false;
   Result<std::vector<std::string>> names = co_await budgets_of(call, *budgets, pod);
   if (!names) co_return names.take_error();
@@ -191,7 +191,7 @@ Task<Result<bool>> pass_budget(Call& call, const Value& pod, bool dry_run) {
   asked.info.group = "policy";
   asked.info.resource = "poddisruptionbudgets";
   asked.info.subresource = "status";
-  asked.info.verb = Verb::Update;
+  asked.info.verb = request::Verb::Update;
   asked.info.name = names->front();
 
   Result<std::unique_ptr<LiveObject>> live = co_await read_live(asked, asked.info.name);
@@ -219,8 +219,8 @@ Task<Result<bool>> pass_budget(Call& call, const Value& pod, bool dry_run) {
   co_return false;
 }
 
-Result<DeleteOptions> deletion_of(const Value& eviction, bool dry_run) {
-  DeleteOptions deletion;
+Result<request::DeleteOptions> deletion_of(const Value& eviction, bool dry_run) {
+  request::DeleteOptions deletion;
   if (const Value* given = eviction.find("deleteOptions"); given != nullptr && given->is_map()) {
     if (const Value* grace = given->find("gracePeriodSeconds"); grace != nullptr && grace->is_int()) {
       deletion.grace_period_seconds = grace->as_int();
@@ -244,7 +244,7 @@ Result<DeleteOptions> deletion_of(const Value& eviction, bool dry_run) {
 }  // namespace
 
 Task<Result<Unit>> evict(Call& call, const Value& eviction, bool dry_run) {
-  Result<DeleteOptions> deletion = deletion_of(eviction, dry_run);
+  Result<request::DeleteOptions> deletion = deletion_of(eviction, dry_run);
   if (!deletion) co_return deletion.take_error();
   Result<std::unique_ptr<LiveObject>> live = co_await read_live(call, call.info.name);
   if (!live) co_return live.take_error();
@@ -264,7 +264,7 @@ Task<Result<Unit>> evict(Call& call, const Value& eviction, bool dry_run) {
   if (!deletion->is_dry_run()) {
     WriteRequest request;
     request.endpoint = kinds::Endpoint::Status;
-    const DeleteOptions wanted = *deletion;
+    const request::DeleteOptions wanted = *deletion;
     Result<Written> marked = co_await write_object(
         call, std::move(request), [&](const LiveObject* fresh) { return mark_pod(call, wanted, fresh); });
     if (!marked) co_return marked.take_error();

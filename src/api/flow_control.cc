@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "api/storage.h"
 #include "base/hash.h"
+#include "resource/storage.h"
 
 namespace holdfast::api {
 namespace {
@@ -35,20 +35,20 @@ std::shared_ptr<const flow::Schemas> FlowControl::schemas() {
   return schemas_.load();
 }
 
-int64_t FlowControl::seats_of(const RequestInfo& info, std::string_view level) {
-  const Registry* registry = registry_.load();
-  const Target& target = info.target();
-  if (!target.is_resource || target.verb != Verb::List || registry == nullptr) return 1;
+int64_t FlowControl::seats_of(const request::RequestInfo& info, std::string_view level) {
+  const resource::Registry* registry = registry_.load();
+  const request::Target& target = info.target();
+  if (!target.is_resource || target.verb != request::Verb::List || registry == nullptr) return 1;
   const int64_t widest = dispatcher_.widest(level);
   const int64_t most = widest == 0 ? kMostSeats : std::min(widest, kMostSeats);
   if (!info.list()) return most;  // It will be refused.
-  const Registry::SnapshotRef served = registry->snapshot();
-  const Served* resource = served->find(target.group, target.version, target.resource);
+  const resource::Registry::SnapshotRef served = registry->snapshot();
+  const resource::Served* resource = served->find(target.group, target.version, target.resource);
   // Of other servers nothing is known, and they do the work.
   if (resource == nullptr || resource->storage == nullptr) return 1;
   Result<cache::Snapshot> objects = resource->storage->cache().snapshot();
   if (!objects) return 1;
-  const ListOptions& options = info.list()->options;
+  const request::ListOptions& options = info.list()->options;
   const int64_t limit = options.limit;
   const bool selects = !options.label_selector.empty() || !options.field_selector.empty();
   const bool revision = !options.resource_version.empty() && options.resource_version != "0";
@@ -71,16 +71,16 @@ void FlowControl::refresh() {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return;
   next_look_.store(now_nanos() + std::chrono::nanoseconds(kLookInterval).count(), std::memory_order_relaxed);
-  const Registry* registry = registry_.load();
+  const resource::Registry* registry = registry_.load();
   if (registry == nullptr) return;
-  const Registry::SnapshotRef served = registry->snapshot();
+  const resource::Registry::SnapshotRef served = registry->snapshot();
   Arena arena;
   std::vector<store::Blob> bodies;  // Trees hold views into them.
   std::vector<Value> schemas, levels;
   uint64_t fingerprint = 0;
-  std::vector<std::pair<Storage*, std::vector<cache::EntryRef>>> found;
+  std::vector<std::pair<resource::Storage*, std::vector<cache::EntryRef>>> found;
   for (const std::string_view plural : {"flowschemas", "prioritylevelconfigurations"}) {
-    const Served* resource = served->find(kGroup, "v1", plural);
+    const resource::Served* resource = served->find(kGroup, "v1", plural);
     if (resource == nullptr || resource->storage == nullptr) return;
     Result<cache::Snapshot> snapshot = resource->storage->cache().snapshot();
     if (!snapshot) return;

@@ -8,9 +8,9 @@
 #include <memory>
 #include <mutex>
 
-#include "api/registry.h"
-#include "api/request_info.h"
 #include "flow/flow.h"
+#include "request/info.h"
+#include "resource/registry.h"
 
 namespace holdfast::api {
 
@@ -19,19 +19,19 @@ class FlowControl {
   FlowControl(flow::DispatcherOptions options, MetricRegistry& metrics) : dispatcher_(options, metrics) {}
 
   // Before this nothing is classified. The registry must outlive this.
-  void serve(const Registry& registry) { registry_.store(&registry); }
+  void serve(const resource::Registry& registry) { registry_.store(&registry); }
 
   // Null: there are none yet. Flows live as long as what this returns.
   std::shared_ptr<const flow::Schemas> schemas();
   flow::Dispatcher& dispatcher() { return dispatcher_; }
 
   // How many seats a request takes: lists by what they read (upstream's list_work_estimator), everything else one.
-  int64_t seats_of(const RequestInfo& info, std::string_view level);
+  int64_t seats_of(const request::RequestInfo& info, std::string_view level);
 
  private:
   void refresh();
 
-  std::atomic<const Registry*> registry_{nullptr};
+  std::atomic<const resource::Registry*> registry_{nullptr};
   flow::Dispatcher dispatcher_;
   std::atomic<std::shared_ptr<const flow::Schemas>> schemas_;
   std::atomic<int64_t> next_look_{0};  // Of the steady clock, in nanoseconds.

@@ -12,7 +12,7 @@ namespace holdfast::api {
 
 Result<std::optional<Revision>> parse_revision(std::string_view text) {
   if (text.empty()) return std::optional<Revision>{};
-  Result<uint64_t> value = go_parse_uint(text);
+  Result<uint64_t> value = request::go_parse_uint(text);
   if (!value) {
     return untyped("resourceVersion: Invalid value: " + go_quote(text) + ": " + value.error().message);
   }
@@ -20,7 +20,7 @@ Result<std::optional<Revision>> parse_revision(std::string_view text) {
 }
 
 Task<Result<cache::EntryRef>> read_entry(Call& call, std::string_view name, std::optional<Revision> revision) {
-  Storage& storage = call.storage();
+  resource::Storage& storage = call.storage();
   const std::string key = storage.short_key(call.ns(), name);
   if (!revision) {
     Result<cache::Cache::Latest> latest = co_await storage.cache().latest(key, call.executor());
@@ -58,10 +58,10 @@ Task<void> serve_get(Call& call) {
   }
   const store::Blob body = (*entry)->body(cache::Entry::Use::Hot);
   // Protobuf without owners is the cached body itself: it leaves without being copied.
-  const Accepted& accepted = call.view.accepted;
-  if (accepted.format == Format::Protobuf && accepted.form == Form::Object && call.view.omits_ownership() &&
-      call.view.drop.empty() && call.served->resource == call.served->stored) {
-    co_return respond(call, 200, net::Body(net::Bytes(*body, body)), media_type(Format::Protobuf));
+  const request::Accepted& accepted = call.view.accepted;
+  if (accepted.format == request::Format::Protobuf && accepted.form == request::Form::Object &&
+      call.view.omits_ownership() && call.view.drop.empty() && call.served->resource == call.served->stored) {
+    co_return respond(call, 200, net::Body(net::Bytes(*body, body)), media_type(request::Format::Protobuf));
   }
   Result<Unit> prepared = co_await prepare_to_show(call, *body);
   if (!prepared) co_return respond_error(call, prepared.error());

@@ -1,9 +1,9 @@
 #include "api/ip_objects.h"
 
-#include "api/managers.h"
 #include "api/state.h"
 #include "api/writes.h"
 #include "codec/codec.h"
+#include "resource/managers.h"
 
 namespace holdfast::api {
 namespace {
@@ -29,7 +29,8 @@ Value object_of(Arena& arena, std::string_view ip, const Value& service) {
   return object.build();
 }
 
-Result<std::string> stored_bytes(Call& call, const Served& served, std::string_view ip, const Value& service) {
+Result<std::string> stored_bytes(Call& call, const resource::Served& served, std::string_view ip,
+                                 const Value& service) {
   Arena& arena = call.arena;
   const ownership::UpdateResult owned =
       served.managers->at(kinds::Endpoint::Main)
@@ -40,14 +41,14 @@ Result<std::string> stored_bytes(Call& call, const Served& served, std::string_v
   metadata.set("creationTimestamp", Value::string(arena, format_rfc3339(call.view.now)));
   Result<std::string> body = served.storage->codec().body_of(arena, draft.value());
   if (!body) return body;
-  return served.storage->stored_value(*body, stored_entries(arena, owned.managed, false));
+  return served.storage->stored_value(*body, resource::stored_entries(arena, owned.managed, false));
 }
 
 }  // namespace
 
 Task<void> make_ip_objects(Call& call, std::vector<std::string> ips, Value service) {
   if (ips.empty()) co_return;
-  const Served* served = call.registry->find(kGroup, "v1", kPlural);
+  const resource::Served* served = call.registry->find(kGroup, "v1", kPlural);
   for (const std::string& ip : ips) {
     Result<std::string> bytes = stored_bytes(call, *served, ip, service);
     if (!bytes) co_return;
@@ -58,7 +59,7 @@ Task<void> make_ip_objects(Call& call, std::vector<std::string> ips, Value servi
 }
 
 Task<void> drop_ip_objects(Call& call, std::vector<std::string> ips) {
-  Storage* storage = ips.empty() ? nullptr : call.api.storage_of(kGroup, kPlural);
+  resource::Storage* storage = ips.empty() ? nullptr : call.api.storage_of(kGroup, kPlural);
   for (const std::string& ip : ips) {
     const std::string short_key = storage->short_key("", ip);
     Result<cache::Cache::Latest> latest = co_await storage->cache().latest(short_key, call.executor());

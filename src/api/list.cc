@@ -1,15 +1,15 @@
 // LIST: which revision, which page, then a stream of items whose memory does not grow with the list.
 #include "api/component_statuses.h"
-#include "api/continue_token.h"
 #include "api/conversions.h"
-#include "api/json_indent.h"
 #include "api/reads.h"
 #include "api/recording.h"
-#include "api/selectable.h"
-#include "api/selectors.h"
 #include "api/state.h"
 #include "base/api_error.h"
 #include "base/text.h"
+#include "render/json_indent.h"
+#include "request/continue_token.h"
+#include "request/selectors.h"
+#include "resource/selectable.h"
 
 namespace holdfast::api {
 namespace {
@@ -28,7 +28,7 @@ bool reads_like_the_store(const Call& call) {
   return call.served->stored->group.empty() && call.served->stored->kind == "Event";
 }
 
-Task<Result<Chosen>> choose_snapshot(Call& call, const ListOptions& options, bool one_name) {
+Task<Result<Chosen>> choose_snapshot(Call& call, const request::ListOptions& options, bool one_name) {
   cache::Cache& cache = call.storage().cache();
   Result<std::optional<Revision>> revision = parse_revision(options.resource_version);
   if (!revision) co_return bad_request("invalid resource version: " + revision.error().message);
@@ -57,7 +57,7 @@ Task<Result<Chosen>> choose_snapshot(Call& call, const ListOptions& options, boo
   co_return Chosen{std::move(*snapshot), true};
 }
 
-Task<Result<cache::Snapshot>> continue_snapshot(Call& call, const ContinueToken& token) {
+Task<Result<cache::Snapshot>> continue_snapshot(Call& call, const request::ContinueToken& token) {
   cache::Cache& cache = call.storage().cache();
   if (token.revision < 0) co_return co_await cache.consistent(call.executor());
   Result<cache::Snapshot> snapshot =
@@ -68,7 +68,7 @@ Task<Result<cache::Snapshot>> continue_snapshot(Call& call, const ContinueToken&
         "without the continue parameter, or use the continue token in this response to retrieve the remainder of the "
         "results. Continuing with the provided token results in an inconsistent list - objects that were created, "
         "modified, or deleted between the time the first chunk was returned and now may show up in the list.");
-    error.continue_token = encode_continue({-1, token.start});
+    error.continue_token = request::encode_continue({-1, token.start});
     co_return error;
   }
   co_return snapshot;
@@ -83,11 +83,12 @@ void fetch_ahead(const std::vector<cache::EntryRef>& entries, size_t at) {
 }
 
 // Renders what a stream cannot carry in pieces: Tables as YAML.
-Result<std::string> render_whole(const View& view, ListHead head, const std::vector<cache::EntryRef>& entries) {
-  View plain = view;
+Result<std::string> render_whole(const render::View& view, render::ListHead head,
+                                 const std::vector<cache::EntryRef>& entries) {
+  render::View plain = view;
   plain.accepted.pretty = false;
-  plain.accepted.format = Format::Json;
-  ListRenderer renderer(plain, std::move(head), entries.size());
+  plain.accepted.format = request::Format::Json;
+  render::ListRenderer renderer(plain, std::move(head), entries.size());
   std::string json;
   renderer.begin(json);
   for (const cache::EntryRef& entry : entries) {
@@ -98,28 +99,28 @@ Result<std::string> render_whole(const View& view, ListHead head, const std::vec
   Arena arena;
   Result<Value> tree = codec::decode_json(arena, json);
   if (!tree) return tree.take_error();
-  return encode_answer(*tree, nullptr, view.accepted.format, view.accepted.pretty);
+  return render::encode_answer(*tree, nullptr, view.accepted.format, view.accepted.pretty);
 }
 
 }  // namespace
 
 Task<void> stream_list(Call& call, Listed listed) {
   if (call.view.refusal) co_return respond_error(call, *call.view.refusal);
-  if (call.view.accepted.form == Form::PartialMetadata) {
+  if (call.view.accepted.form == request::Form::PartialMetadata) {
     co_return respond_error(
         call, Error{Reason::NotAcceptable, "you requested PartialObjectMetadata, but the requested object is a list (" +
-                                               go_struct(*call.served->resource->type, "List") + ")"});
+                                               render::go_struct(*call.served->resource->type, "List") + ")"});
   }
   Result<Unit> prepared = co_await prepare_to_show(call, listed.entries);
   if (!prepared) co_return respond_error(call, not_convertible());
-  const View& view = call.view;
-  const Format format = view.accepted.format;
-  if (view.accepted.form == Form::Table && format == Format::Yaml) {
+  const render::View& view = call.view;
+  const request::Format format = view.accepted.format;
+  if (view.accepted.form == request::Form::Table && format == request::Format::Yaml) {
     Result<std::string> whole = render_whole(view, listed.head, listed.entries);
     if (!whole) co_return respond_error(call, whole.error());
     co_return respond(call, 200, std::move(*whole));
   }
-  ListRenderer renderer(view, listed.head, listed.entries.size());
+  render::ListRenderer renderer(view, listed.head, listed.entries.size());
   if (renderer.needs_sizes()) {
     for (const cache::EntryRef& entry : listed.entries) {
       Result<Unit> measured = renderer.measure(*entry);
@@ -127,8 +128,8 @@ Task<void> stream_list(Call& call, Listed listed) {
     }
   }
   std::string chunk;
-  std::optional<JsonIndenter> indenter;
-  if (view.accepted.pretty && format == Format::Json) indenter.emplace();
+  std::optional<render::JsonIndenter> indenter;
+  if (view.accepted.pretty && format == request::Format::Json) indenter.emplace();
   const auto take_chunk = [&] {
     std::string taken = std::exchange(chunk, {});
     chunk.reserve(kChunkBytes + kChunkBytes / 4);  // The last item overshoots; growing would copy.
@@ -172,12 +173,12 @@ Task<void> stream_list(Call& call, Listed listed) {
   if (written) call.response.end();
 }
 
-Result<cache::Selector> resolve_selector(const Call& call, const ListQuery& query) {
+Result<cache::Selector> resolve_selector(const Call& call, const request::ListQuery& query) {
   cache::Selector selector;
   selector.labels = query.labels;
   Result<Unit> valid = validate(query.options);
   if (!valid) return valid.take_error();
-  SelectableFields selectable = selectable_fields(*call.served->resource);
+  request::SelectableFields selectable = resource::selectable_fields(*call.served->resource);
   if (call.served->custom) {
     selectable.names = call.storage().codec().field_names();
     selectable.refusal = "field label not supported: %s";
@@ -188,14 +189,14 @@ Result<cache::Selector> resolve_selector(const Call& call, const ListQuery& quer
   if (call.info.legacy_watch && !call.info.name.empty()) {
     if (selector.fields.empty()) {
       selector.fields.push_back({cache::FieldRequirement::kName, true, std::string(call.info.name)});
-    } else if (name_demanded(selector.fields) != call.info.name) {
+    } else if (request::name_demanded(selector.fields) != call.info.name) {
       return bad_request("fieldSelector metadata.name doesn't match requested name");
     }
   }
   return selector;
 }
 
-Task<Result<Listed>> list_entries(Call& call, const ListOptions& options, cache::Selector selector) {
+Task<Result<Listed>> list_entries(Call& call, const request::ListOptions& options, cache::Selector selector) {
   const std::string scope = call.storage().scope(call.ns());
   cache::ListRequest request;
   request.scope = scope;
@@ -207,7 +208,7 @@ Task<Result<Listed>> list_entries(Call& call, const ListOptions& options, cache:
     if (!options.resource_version.empty() && options.resource_version != "0") {
       co_return bad_request("specifying resource version is not allowed when using continue");
     }
-    Result<ContinueToken> token = decode_continue(options.continue_token);
+    Result<request::ContinueToken> token = request::decode_continue(options.continue_token);
     if (!token) co_return token.take_error();
     Result<cache::Snapshot> found = co_await continue_snapshot(call, *token);
     if (!found) co_return found.take_error();
@@ -217,15 +218,16 @@ Task<Result<Listed>> list_entries(Call& call, const ListOptions& options, cache:
     page_revision =
         std::to_string(token->revision < 0 ? snapshot.revision().value : static_cast<uint64_t>(token->revision));
   } else {
-    Result<Chosen> chosen = co_await choose_snapshot(call, options, name_demanded(request.selector.fields).has_value());
+    Result<Chosen> chosen =
+        co_await choose_snapshot(call, options, request::name_demanded(request.selector.fields).has_value());
     if (!chosen) co_return chosen.take_error();
     snapshot = std::move(chosen->snapshot);
     honours_limit = chosen->honours_limit;
     page_revision = std::to_string(snapshot.revision().value);
   }
   // One object by its name has no pages.
-  const bool single =
-      name_demanded(request.selector.fields).has_value() && (!call.served->resource->namespaced || !call.ns().empty());
+  const bool single = request::name_demanded(request.selector.fields).has_value() &&
+                      (!call.served->resource->namespaced || !call.ns().empty());
   if (honours_limit && !single && options.limit > 0) request.limit = static_cast<uint64_t>(options.limit);
 
   cache::ListPage page = snapshot.list(request);
@@ -234,7 +236,7 @@ Task<Result<Listed>> list_entries(Call& call, const ListOptions& options, cache:
   listed.head.resource_version = page_revision;
   if (page.more) {
     listed.head.continue_token =
-        encode_continue({static_cast<int64_t>(snapshot.revision().value), page.next.substr(scope.size())});
+        request::encode_continue({static_cast<int64_t>(snapshot.revision().value), page.next.substr(scope.size())});
     if (request.selector.empty()) listed.head.remaining = static_cast<int64_t>(page.remaining);
   }
   co_return listed;
@@ -247,7 +249,7 @@ Task<void> serve_list(Call& call) {
     co_await serve_component_statuses(call);
     co_return;
   }
-  const Result<ListQuery>& query = call.request_info.list();
+  const Result<request::ListQuery>& query = call.request_info.list();
   if (!query) co_return respond_error(call, query.error());
   Result<cache::Selector> selector = resolve_selector(call, *query);
   if (!selector) co_return respond_error(call, selector.error());

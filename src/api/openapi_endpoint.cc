@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::string_view kV2Protobuf = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
-std::vector<openapi::Served> served_of(const Registry::Snapshot& registry) {
+std::vector<openapi::Served> served_of(const resource::Registry::Snapshot& registry) {
   std::vector<openapi::Served> all;
-  for (const Served& entry : registry.all()) {
+  for (const resource::Served& entry : registry.all()) {
     if (!entry.established) continue;
     openapi::Served served{.resource = entry.resource, .custom = entry.custom};
     if (entry.custom) {
@@ -30,7 +30,7 @@ std::vector<openapi::Served> served_of(const Registry::Snapshot& registry) {
 std::string_view custom_group(std::string_view path) {
   if (!path.starts_with("apis/")) return {};
   const std::string_view group = path.substr(5, path.find('/', 5) - 5);
-  return Registry::Snapshot::is_builtin_group(group) ? std::string_view() : group;
+  return resource::Registry::Snapshot::is_builtin_group(group) ? std::string_view() : group;
 }
 
 // What the document of a custom group version is made of, in a number that is never 0.
@@ -76,7 +76,7 @@ std::vector<openapi::Remote> documents_of(Arena& arena, const RemoteApis* remote
 bool accepts(const Call& call, std::initializer_list<std::string_view> types) {
   const std::string_view accept = call.request.headers.get("accept");
   if (accept.empty()) return true;
-  for (const AcceptClause& clause : parse_accept(accept)) {
+  for (const request::AcceptClause& clause : request::parse_accept(accept)) {
     const std::string type = std::string(clause.type) + "/" + std::string(clause.subtype);
     for (std::string_view candidate : types) {
       if (type == candidate || type == "*/*" || (type == "application/*" && candidate == "application/json"))
@@ -88,7 +88,7 @@ bool accepts(const Call& call, std::initializer_list<std::string_view> types) {
 
 bool prefers_v2_protobuf(const Call& call) {
   const std::string_view accept = call.request.headers.get("accept");
-  for (const AcceptClause& clause : parse_accept(accept)) {
+  for (const request::AcceptClause& clause : request::parse_accept(accept)) {
     const std::string_view subtype = clause.subtype;
     if (subtype == "com.github.proto-openapi.spec.v2@v1.0+protobuf" ||
         subtype == "com.github.proto-openapi.spec.v2.v1.0+protobuf")
@@ -183,7 +183,7 @@ OpenApiDocuments::DocumentRef OpenApiDocuments::make_v3(std::span<const openapi:
   return document;
 }
 
-OpenApiDocuments::DocumentRef OpenApiDocuments::v3(const Registry::Snapshot& registry, const Gates& gates,
+OpenApiDocuments::DocumentRef OpenApiDocuments::v3(const resource::Registry::Snapshot& registry, const Gates& gates,
                                                    std::string_view path) {
   std::vector<openapi::Served> served = served_of(registry);
   uint64_t version = 0;
@@ -196,7 +196,7 @@ OpenApiDocuments::DocumentRef OpenApiDocuments::v3(const Registry::Snapshot& reg
   return make_v3(served, gates, path, version);
 }
 
-std::string OpenApiDocuments::v3_index(const Registry::Snapshot& registry, const Gates& gates,
+std::string OpenApiDocuments::v3_index(const resource::Registry::Snapshot& registry, const Gates& gates,
                                        const RemoteApis* remotes) {
   const std::vector<openapi::Served> served = served_of(registry);
   std::map<std::string_view, std::vector<openapi::Served>> custom;  // By group.
@@ -232,7 +232,7 @@ std::string OpenApiDocuments::v3_index(const Registry::Snapshot& registry, const
   return openapi::v3_index(urls);
 }
 
-OpenApiDocuments::DocumentRef OpenApiDocuments::v2(const Registry::Snapshot& registry, uint64_t version,
+OpenApiDocuments::DocumentRef OpenApiDocuments::v2(const resource::Registry::Snapshot& registry, uint64_t version,
                                                    const Gates& gates, const RemoteApis* remotes) {
   constexpr std::string_view kPath = "v2";
   const std::lock_guard lock(mutex_);
@@ -247,7 +247,7 @@ OpenApiDocuments::DocumentRef OpenApiDocuments::v2(const Registry::Snapshot& reg
   return document;
 }
 
-std::string OpenApiDocuments::v2_protobuf(const Registry::Snapshot& registry, const Gates& gates,
+std::string OpenApiDocuments::v2_protobuf(const resource::Registry::Snapshot& registry, const Gates& gates,
                                           const RemoteApis* remotes) {
   Arena arena;
   const std::vector<openapi::Served> served = served_of(registry);

@@ -24,12 +24,13 @@ class OpenApiDocuments {
   using DocumentRef = std::shared_ptr<const Document>;
 
   // Null when there is no such path ("apis/apps/v1").
-  DocumentRef v3(const Registry::Snapshot& registry, const Gates& gates, std::string_view path);
+  DocumentRef v3(const resource::Registry::Snapshot& registry, const Gates& gates, std::string_view path);
   // `remotes` (null: there are none) with their group versions.
-  std::string v3_index(const Registry::Snapshot& registry, const Gates& gates, const RemoteApis* remotes);
+  std::string v3_index(const resource::Registry::Snapshot& registry, const Gates& gates, const RemoteApis* remotes);
   // `version` tells states of registry and remotes apart.
-  DocumentRef v2(const Registry::Snapshot& registry, uint64_t version, const Gates& gates, const RemoteApis* remotes);
-  std::string v2_protobuf(const Registry::Snapshot& registry, const Gates& gates, const RemoteApis* remotes);
+  DocumentRef v2(const resource::Registry::Snapshot& registry, uint64_t version, const Gates& gates,
+                 const RemoteApis* remotes);
+  std::string v2_protobuf(const resource::Registry::Snapshot& registry, const Gates& gates, const RemoteApis* remotes);
 
  private:
   // Large, and asked for in bursts: only the few that were used last are kept.

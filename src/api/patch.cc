@@ -7,9 +7,6 @@
 #include "api/body.h"
 #include "api/conversions.h"
 #include "api/custom.h"
-#include "api/managed.h"
-#include "api/object_codec.h"
-#include "api/patches.h"
 #include "api/recording.h"
 #include "api/state.h"
 #include "api/subresources.h"
@@ -17,6 +14,9 @@
 #include "base/text.h"
 #include "codec/codec.h"
 #include "codec/typed.h"
+#include "patch/patch.h"
+#include "resource/managed.h"
+#include "resource/object_codec.h"
 
 namespace holdfast::api {
 namespace {
@@ -101,7 +101,7 @@ Value with_written_doubles(Arena& arena, const Value& value) {
 }
 
 // A document without apiVersion is read into Kubernetes' own structs, which have none of the names of the API.
-Error without_version(Call& call, const Value& patched, FieldValidation validation,
+Error without_version(Call& call, const Value& patched, request::FieldValidation validation,
                       const std::function<Error(const std::string&)>& refused) {
   std::vector<std::string> findings;
   for (const Member& member : patched.members()) {
@@ -109,8 +109,8 @@ Error without_version(Call& call, const Value& patched, FieldValidation validati
     findings.push_back("unknown field " + go_quote(member.key));
   }
   std::sort(findings.begin(), findings.end());
-  if (validation == FieldValidation::Strict) return refused("strict decoding error: " + joined(findings));
-  if (validation == FieldValidation::Warn) {
+  if (validation == request::FieldValidation::Strict) return refused("strict decoding error: " + joined(findings));
+  if (validation == request::FieldValidation::Warn) {
     for (const std::string& finding : findings) call.warnings.add(finding);
   }
   return bad_request("the name of the object (" + std::string(call.info.name) +
@@ -124,18 +124,19 @@ bool reaches_ownership(std::string_view path) {
 
 }  // namespace
 
-Result<DecodedPatch> decode_patch(Call& call, PatchType type, std::string_view bytes, FieldValidation validation) {
+Result<DecodedPatch> decode_patch(Call& call, request::PatchType type, std::string_view bytes,
+                                  request::FieldValidation validation) {
   DecodedPatch patch;
   patch.type = type;
-  const bool checks = validation != FieldValidation::Ignore;
-  const std::string prefix = checks && type != PatchType::Strategic ? "error decoding patch: " : "";
+  const bool checks = validation != request::FieldValidation::Ignore;
+  const std::string prefix = checks && type != request::PatchType::Strategic ? "error decoding patch: " : "";
   std::vector<std::string> duplicates;
   Result<Value> value = codec::decode_json(call.arena, bytes, {.duplicates = &duplicates});
   if (!value) {
-    if (type == PatchType::Merge && !checks) return bad_request("Invalid JSON Patch");
+    if (type == request::PatchType::Merge && !checks) return bad_request("Invalid JSON Patch");
     std::string why = value.error().message;
     constexpr std::string_view kNowhere = " into Go value of type float64";
-    if (type == PatchType::Json && checks && why.ends_with(kNowhere)) {
+    if (type == request::PatchType::Json && checks && why.ends_with(kNowhere)) {
       // Only the values of operations are read as numbers.
       why.replace(why.size() - kNowhere.size(), kNowhere.size(),
                   " into Go struct field jsonPatchOp.value of type float64");
@@ -143,7 +144,7 @@ Result<DecodedPatch> decode_patch(Call& call, PatchType type, std::string_view b
     return bad_request(prefix + why);
   }
   patch.value = *value;
-  if (type == PatchType::Json) {
+  if (type == request::PatchType::Json) {
     if (!value->is_list() && !value->is_null()) {
       return bad_request(prefix + "json: cannot unmarshal " + std::string(codec::json_kind(*value)) +
                          " into Go value of type " + (checks ? "[]handlers.jsonPatchOp" : "jsonpatch.Patch"));
@@ -169,7 +170,7 @@ Result<DecodedPatch> decode_patch(Call& call, PatchType type, std::string_view b
                          " into Go value of type map[string]interface {}");
     }
     if (value->is_null()) {
-      if (type == PatchType::Merge) return bad_request("Invalid JSON Patch");
+      if (type == request::PatchType::Merge) return bad_request("Invalid JSON Patch");
       patch.value = Value::empty_map();
     }
     patch.findings = duplicates;
@@ -188,8 +189,8 @@ Result<DecodedPatch> decode_patch(Call& call, PatchType type, std::string_view b
 }
 
 Value with_visible_ownership(Arena& arena, const Value& object, const ownership::Managed& managed, bool custom) {
-  std::vector<ownership::ManagedEntry> entries = stored_entries(arena, managed, custom);
-  Value list = managed_fields_value(arena, entries);
+  std::vector<ownership::ManagedEntry> entries = resource::stored_entries(arena, managed, custom);
+  Value list = resource::managed_fields_value(arena, entries);
   if (list.is_null()) return object;
   // Patches look into fieldsV1: the raw text becomes a tree.
   ListBuilder opened(arena);
@@ -207,33 +208,33 @@ Value with_visible_ownership(Arena& arena, const Value& object, const ownership:
 
 Result<Value> apply_patch(Arena& arena, const DecodedPatch& patch, const Value& object, const types::Type& type) {
   switch (patch.type) {
-    case PatchType::Json:
-      return apply_json_patch(arena, object, patch.value);
-    case PatchType::Merge:
-      return apply_merge_patch(arena, object, patch.value);
+    case request::PatchType::Json:
+      return patch::apply_json_patch(arena, object, patch.value);
+    case request::PatchType::Merge:
+      return patch::apply_merge_patch(arena, object, patch.value);
     default:
-      return apply_strategic_patch(arena, object, patch.value, type);
+      return patch::apply_strategic_patch(arena, object, patch.value, type);
   }
 }
 
 Result<Value> typed_from_patch(Call& call, const DecodedPatch& patch, const Value& patched,
                                const std::function<Value()>& shown, const types::Type& type,
-                               FieldValidation validation) {
+                               request::FieldValidation validation) {
   Arena& arena = call.arena;
   const Gates* gates = &call.api.options.gates;
   const Expected expected = expected_of(call);
   call.document = patched;
-  const bool strategic = patch.type == PatchType::Strategic;
+  const bool strategic = patch.type == request::PatchType::Strategic;
   // What the error shows as the value: the patched document, or for a strategic patch the patch itself.
   const auto refused = [&](const std::string& why) {
-    const std::string text = strategic             ? go_print(patch.value)
+    const std::string text = strategic             ? patch::go_print(patch.value)
                              : call.served->custom ? codec::encode_json_sorted(shown())
                                                    : codec::encode_json(shown());
     return invalid({"", ""}, "", {field_invalid_text("patch", text, why)});
   };
   if (call.served->custom && &type == call.served->resource->type) {
     std::vector<std::string> findings = patch.findings;
-    const bool reports = validation != FieldValidation::Ignore;
+    const bool reports = validation != request::FieldValidation::Ignore;
     std::vector<std::string> unknown;
     if (std::string why = why_no_kind(patched); !why.empty()) return refused(why);
     if (patched.text_at("apiVersion").empty()) {
@@ -244,13 +245,13 @@ Result<Value> typed_from_patch(Call& call, const DecodedPatch& patch, const Valu
     if (!object) return refused(object.error().message);
     findings.insert(findings.end(), unknown.begin(), unknown.end());
     if (!reports || findings.empty()) return object;
-    if (validation == FieldValidation::Strict) return refused("strict decoding error: " + joined(findings));
+    if (validation == request::FieldValidation::Strict) return refused("strict decoding error: " + joined(findings));
     for (const std::string& finding : findings) call.warnings.add(finding);
     return object;
   }
   Value tree = patched;
   if (strategic) {
-    Result<Value> converted = with_converted_numbers(arena, type, patched);
+    Result<Value> converted = patch::with_converted_numbers(arena, type, patched);
     if (!converted) return refused(converted.error().message);
     tree = *converted;
   } else {
@@ -262,7 +263,7 @@ Result<Value> typed_from_patch(Call& call, const DecodedPatch& patch, const Valu
     tree = with_member(arena, tree, "kind", Value::string(expected.kind));
   }
   if (strategic) {
-    const std::string version = api_version_of(expected.group, expected.version);
+    const std::string version = resource::api_version_of(expected.group, expected.version);
     if (tree.text_at("apiVersion") != version) {
       tree = with_member(arena, tree, "apiVersion", Value::string(arena, version));
     }
@@ -284,14 +285,14 @@ Result<Value> typed_from_patch(Call& call, const DecodedPatch& patch, const Valu
     return refused(strategic ? as_single_value(std::move(why)) : why);
   }
   object = with_ownership_reset(arena, *object, patched);
-  if (validation != FieldValidation::Ignore && (report.has_unknown || !patch.findings.empty())) {
+  if (validation != request::FieldValidation::Ignore && (report.has_unknown || !patch.findings.empty())) {
     std::vector<std::string> findings = patch.findings;
     if (report.has_unknown) {
       for (std::string& finding : codec::strict_tree_errors(type, patched, gates)) {
         findings.push_back(std::move(finding));
       }
     }
-    if (validation == FieldValidation::Strict) return refused("strict decoding error: " + joined(findings));
+    if (validation == request::FieldValidation::Strict) return refused("strict decoding error: " + joined(findings));
     for (const std::string& finding : findings) call.warnings.add(finding);
   }
   return object;
@@ -299,7 +300,7 @@ Result<Value> typed_from_patch(Call& call, const DecodedPatch& patch, const Valu
 
 namespace {
 
-Task<Result<NextObject>> finish_change(Call& call, const WriteOptions& options, ownership::Managed managed,
+Task<Result<NextObject>> finish_change(Call& call, const request::WriteOptions& options, ownership::Managed managed,
                                        Value object, const LiveObject* live) {
   Result<Value> placed = with_request_namespace(call, object);
   if (!placed) co_return placed.take_error();
@@ -313,7 +314,7 @@ Task<Result<NextObject>> finish_change(Call& call, const WriteOptions& options, 
   co_return next;
 }
 
-Task<Result<NextObject>> patch_live(Call& call, const WriteOptions& asked, kinds::Endpoint endpoint,
+Task<Result<NextObject>> patch_live(Call& call, const request::WriteOptions& asked, kinds::Endpoint endpoint,
                                     const DecodedPatch& patch, const LiveObject* live) {
   Arena& arena = call.arena;
   const types::Resource& resource = *call.served->resource;
@@ -335,7 +336,7 @@ Task<Result<NextObject>> patch_live(Call& call, const WriteOptions& asked, kinds
   if (!declared) co_return declared.take_error();
   Result<std::string> manager = effective_manager(call, asked, *declared, call.info.name);
   if (!manager) co_return manager.take_error();
-  WriteOptions options = asked;
+  request::WriteOptions options = asked;
   options.field_manager = *manager;
 
   Draft draft(arena, declared->object);
@@ -352,7 +353,7 @@ Task<Result<NextObject>> patch_live(Call& call, const WriteOptions& asked, kinds
   co_return co_await finish_change(call, options, std::move(owned->managed), owned->object, live);
 }
 
-Task<Result<NextObject>> apply_live(Call& call, const WriteOptions& options, kinds::Endpoint endpoint,
+Task<Result<NextObject>> apply_live(Call& call, const request::WriteOptions& options, kinds::Endpoint endpoint,
                                     const DecodedConfig& config, const LiveObject* live) {
   Arena& arena = call.arena;
   const types::Resource& resource = *call.served->resource;
@@ -400,26 +401,27 @@ Task<Result<NextObject>> apply_live(Call& call, const WriteOptions& options, kin
   co_return co_await finish_change(call, options, std::move(applied->managed), object, live);
 }
 
-Task<Result<Written>> patch_object(Call& call, PatchType type, const std::string& bytes, kinds::Endpoint endpoint) {
+Task<Result<Written>> patch_object(Call& call, request::PatchType type, const std::string& bytes,
+                                   kinds::Endpoint endpoint) {
   WriteRequest request;
   request.endpoint = endpoint;
-  if (type == PatchType::ApplyYaml || type == PatchType::ApplyCbor) {
+  if (type == request::PatchType::ApplyYaml || type == request::PatchType::ApplyCbor) {
     DecodedConfig config;
-    Result<WriteOptions> options = parse_apply_options(call, type, bytes, config);
+    Result<request::WriteOptions> options = parse_apply_options(call, type, bytes, config);
     if (!options) co_return options.take_error();
     request.options = *options;
     request.may_create = endpoint == kinds::Endpoint::Main;
     request.keeps_ownership_if_too_large = true;
-    const WriteOptions chosen = *options;
+    const request::WriteOptions chosen = *options;
     co_return co_await write_object(call, std::move(request), [&](const LiveObject* live) {
       return apply_live(call, chosen, endpoint, config, live);
     });
   }
-  Result<WriteOptions> options = parse_write_options(call.query, WriteKind::Patch);
+  Result<request::WriteOptions> options = parse_write_options(call.query, request::WriteKind::Patch);
   if (!options) co_return options.take_error();
   // A missing object is told before a patch that cannot be read; the patch is decoded when it is first needed.
   request.options = *options;
-  const WriteOptions chosen = *options;
+  const request::WriteOptions chosen = *options;
   std::optional<Result<DecodedPatch>> decoded;
   co_return co_await write_object(call, std::move(request), [&](const LiveObject* live) -> Task<Result<NextObject>> {
     if (!decoded) decoded.emplace(decode_patch(call, type, bytes, chosen.field_validation));
@@ -433,13 +435,13 @@ Task<Result<Written>> patch_object(Call& call, PatchType type, const std::string
 Task<Result<NextObject>> failed_change(Error error) { co_return error; }
 
 Task<void> serve_patch(Call& call) {
-  Result<PatchType> type = patch_type(call.request.headers.get("content-type"), call.served->custom);
+  Result<request::PatchType> type = request::patch_type(call.request.headers.get("content-type"), call.served->custom);
   if (!type) co_return respond_error(call, type.error());
   Result<Unit> negotiated = negotiate_answer(call);
   if (!negotiated) co_return respond_error(call, negotiated.error());
   Result<std::string> bytes = co_await read_body(call);
   if (!bytes) co_return respond_error(call, bytes.error());
-  record_request(call, *type == PatchType::ApplyCbor ? Format::Cbor : Format::Yaml, *bytes);
+  record_request(call, *type == request::PatchType::ApplyCbor ? request::Format::Cbor : request::Format::Yaml, *bytes);
   if (call.info.subresource == "scale") {
     co_await patch_scale(call, *type, *bytes);
     co_return;

@@ -21,7 +21,7 @@ class Objects final : public admission::Lookup {
 
   std::optional<Value> get(Arena& arena, std::string_view group, std::string_view plural, std::string_view ns,
                            std::string_view name) const override {
-    Storage* storage = call_.api.storage_of(group, plural);
+    resource::Storage* storage = call_.api.storage_of(group, plural);
     if (storage == nullptr) return std::nullopt;
     if (group.empty() && plural == "namespaces" && known_.ns && known_.ns->name() == name) {
       return known_namespace(*storage);
@@ -40,7 +40,7 @@ class Objects final : public admission::Lookup {
   std::vector<Value> list(Arena& arena, std::string_view group, std::string_view plural,
                           std::string_view ns) const override {
     std::vector<Value> objects;
-    Storage* storage = call_.api.storage_of(group, plural);
+    resource::Storage* storage = call_.api.storage_of(group, plural);
     if (storage == nullptr) return objects;
     Result<cache::Snapshot> snapshot = storage->cache().snapshot();
     if (!snapshot) return objects;
@@ -67,7 +67,7 @@ class Objects final : public admission::Lookup {
 
  private:
   // Every write asks for its namespace, some several times, and it is mostly the one that was asked for before.
-  std::optional<Value> known_namespace(const Storage& storage) const {
+  std::optional<Value> known_namespace(const resource::Storage& storage) const {
     static thread_local std::shared_ptr<ReadNamespace> last;
     const cache::Entry& entry = *known_.ns;
     if (last == nullptr || last->revision != entry.revision() || last->uid != entry.uid()) {
@@ -81,7 +81,7 @@ class Objects final : public admission::Lookup {
     return last->tree;
   }
   // Texts of the tree point into the body, which is copied into the arena.
-  static std::optional<Value> tree(Arena& arena, const Storage& storage, const cache::Entry& entry) {
+  static std::optional<Value> tree(Arena& arena, const resource::Storage& storage, const cache::Entry& entry) {
     const store::Blob body = entry.body();
     Result<Value> object = storage.codec().tree(arena, arena.copy(*body));
     if (!object) return std::nullopt;
@@ -96,7 +96,7 @@ constexpr std::string_view kDefaultAccount = "default";
 constexpr std::chrono::milliseconds kAccountLookInterval{150};
 
 // As the cache has it, else as the store has it.
-Task<Result<cache::EntryRef>> find_entry(Call& call, Storage& storage, std::string short_key) {
+Task<Result<cache::EntryRef>> find_entry(Call& call, resource::Storage& storage, std::string short_key) {
   Result<cache::Snapshot> snapshot = storage.cache().snapshot();
   cache::EntryRef entry;
   if (snapshot) entry = snapshot->find(short_key);
@@ -148,7 +148,7 @@ Task<Result<KnownObjects>> find_known_objects(Call& call, AdmissionOperation ope
   if (name.empty()) name = kDefaultAccount;
   // As long as upstream waits, about: ten looks, 100 to 200 ms apart.
   const int looks = name == kDefaultAccount && known.ns ? 10 : 1;
-  Storage& accounts = *call.api.storage_of("", "serviceaccounts");
+  resource::Storage& accounts = *call.api.storage_of("", "serviceaccounts");
   for (int i = 0; i < looks; ++i) {
     if (i > 0) {
       Result<Unit> slept = co_await call.response.sleep_for(kAccountLookInterval);

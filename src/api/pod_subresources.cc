@@ -2,10 +2,10 @@
 // (token_request.cc); and a pod's log, which without a kubelet says only why there is none.
 #include "api/body.h"
 #include "api/state.h"
-#include "api/status.h"
 #include "api/subresources.h"
 #include "api/writes.h"
 #include "base/api_error.h"
+#include "render/status.h"
 
 namespace holdfast::api {
 namespace {
@@ -41,8 +41,8 @@ Task<Result<NextObject>> bind_live(Call& call, Value binding, const LiveObject* 
   co_return next;
 }
 
-Task<void> serve_binding(Call& call, const std::string& bytes, Format format) {
-  Result<WriteOptions> options = parse_write_options(call.query, WriteKind::Create);
+Task<void> serve_binding(Call& call, const std::string& bytes, request::Format format) {
+  Result<request::WriteOptions> options = parse_write_options(call.query, request::WriteKind::Create);
   if (!options) co_return respond_error(call, options.error());
   Result<Value> decoded = decode_body(call, bytes, format, expected_of(call), options->field_validation);
   if (!decoded) co_return respond_error(call, decoded.error());
@@ -74,8 +74,8 @@ Task<void> serve_binding(Call& call, const std::string& bytes, Format format) {
   respond_status(call, 201, success_status(call.arena, 201));
 }
 
-Task<void> serve_eviction(Call& call, const std::string& bytes, Format format) {
-  Result<WriteOptions> options = parse_write_options(call.query, WriteKind::Create);
+Task<void> serve_eviction(Call& call, const std::string& bytes, request::Format format) {
+  Result<request::WriteOptions> options = parse_write_options(call.query, request::WriteKind::Create);
   if (!options) co_return respond_error(call, options.error());
   Result<Value> decoded = decode_body(call, bytes, format, expected_of(call), options->field_validation);
   if (!decoded) co_return respond_error(call, decoded.error());
@@ -94,7 +94,7 @@ Task<void> serve_eviction(Call& call, const std::string& bytes, Format format) {
 
 }  // namespace
 
-Task<void> create_subresource(Call& call, const std::string& bytes, Format format) {
+Task<void> create_subresource(Call& call, const std::string& bytes, request::Format format) {
   if (call.info.subresource == "binding" || call.subresource == nullptr) {
     co_await serve_binding(call, bytes, format);
   } else if (call.info.subresource == "eviction") {

@@ -114,7 +114,7 @@ Task<Result<Unit>> charge_quotas(Call& call, AdmissionOperation operation, const
   const types::Resource& resource = *call.served->resource;
   if (!quota::handles(resource, call.info.subresource, what, object, old)) co_return Unit{};
 
-  Storage& storage = *call.api.storage_of("", "resourcequotas");
+  resource::Storage& storage = *call.api.storage_of("", "resourcequotas");
   Result<cache::Snapshot> snapshot = storage.cache().snapshot();
   if (!snapshot) co_return snapshot.take_error();
   cache::ListRequest request;

@@ -3,7 +3,7 @@
 #include <array>
 #include <chrono>
 
-#include "api/storage.h"
+#include "resource/storage.h"
 
 namespace holdfast::api {
 
@@ -20,7 +20,7 @@ int64_t now_nanos() { return std::chrono::steady_clock::now().time_since_epoch()
 
 }  // namespace
 
-void RbacAuthorizer::serve(const Registry& registry) { registry_.store(&registry); }
+void RbacAuthorizer::serve(const resource::Registry& registry) { registry_.store(&registry); }
 
 std::shared_ptr<const rbac::Index> RbacAuthorizer::index() const {
   const int64_t now = now_nanos();
@@ -35,7 +35,7 @@ auth::Decision RbacAuthorizer::authorize(const auth::Attributes& attributes) con
 }
 
 void RbacAuthorizer::refresh() const {
-  const Registry* registry = registry_.load();
+  const resource::Registry* registry = registry_.load();
   // The first index is waited for; later ones are made by one thread while the others go on with what they have.
   std::unique_lock lock(mutex_, std::defer_lock);
   if (index_.load()) {
@@ -46,12 +46,12 @@ void RbacAuthorizer::refresh() const {
   next_look_.store(now_nanos() + std::chrono::nanoseconds(kLookInterval).count(), std::memory_order_relaxed);
   if (registry == nullptr) return;
 
-  const Registry::SnapshotRef served = registry->snapshot();
-  std::array<Storage*, 4> storages{};
+  const resource::Registry::SnapshotRef served = registry->snapshot();
+  std::array<resource::Storage*, 4> storages{};
   std::array<std::optional<cache::Snapshot>, 4> now;
   bool changed = !index_.load();
   for (size_t i = 0; i < kPlurals.size(); ++i) {
-    const Served* resource = served->find(kGroup, "v1", kPlurals[i]);
+    const resource::Served* resource = served->find(kGroup, "v1", kPlurals[i]);
     if (resource == nullptr || resource->storage == nullptr) return;
     storages[i] = resource->storage;
     Result<cache::Snapshot> snapshot = storages[i]->cache().snapshot();

@@ -9,17 +9,17 @@
 #include <mutex>
 #include <optional>
 
-#include "api/registry.h"
 #include "auth/auth.h"
 #include "cache/cache.h"
 #include "rbac/rbac.h"
+#include "resource/registry.h"
 
 namespace holdfast::api {
 
 class RbacAuthorizer final : public auth::Authorizer {
  public:
   // Before this, system:masters alone may act. The registry must outlive this.
-  void serve(const Registry& registry);
+  void serve(const resource::Registry& registry);
 
   // system:masters may do everything; everybody else what rules say.
   auth::Decision authorize(const auth::Attributes& attributes) const override;
@@ -28,7 +28,7 @@ class RbacAuthorizer final : public auth::Authorizer {
  private:
   void refresh() const;
 
-  std::atomic<const Registry*> registry_{nullptr};
+  std::atomic<const resource::Registry*> registry_{nullptr};
   mutable std::atomic<std::shared_ptr<const rbac::Index>> index_;
   mutable std::atomic<int64_t> next_look_{0};                   // Of the steady clock, in nanoseconds.
   mutable std::mutex mutex_;                                    // Held while an index is made; guards seen_.

@@ -17,14 +17,14 @@ Task<Result<cache::EntryRef>> read_entry(Call& call, std::string_view name, std:
 
 // What a list selects, once its options are known to be valid together. 422 for options that are not, 400 for fields
 // that the resource does not select by.
-Result<cache::Selector> resolve_selector(const Call& call, const ListQuery& query);
+Result<cache::Selector> resolve_selector(const Call& call, const request::ListQuery& query);
 
 // The entries that a list asks for, and its metadata.
 struct Listed {
   std::vector<cache::EntryRef> entries;
-  ListHead head;
+  render::ListHead head;
 };
-Task<Result<Listed>> list_entries(Call& call, const ListOptions& options, cache::Selector selector);
+Task<Result<Listed>> list_entries(Call& call, const request::ListOptions& options, cache::Selector selector);
 // Answers with them, in pieces when they are many.
 Task<void> stream_list(Call& call, Listed listed);
 

@@ -1,27 +1,27 @@
 // What an audit log wants to know of requests and answers.
 #include "api/recording.h"
 
-#include "api/status.h"
 #include "codec/codec.h"
+#include "render/status.h"
 
 namespace holdfast::api {
 namespace {
 
 // A body in any encoding as compact JSON; empty when it has no such form.
-std::string json_of(Format format, std::string_view bytes, const types::Type* type) {
+std::string json_of(request::Format format, std::string_view bytes, const types::Type* type) {
   Arena arena;
   Result<Value> tree = Value::null();
   switch (format) {
-    case Format::Json:
+    case request::Format::Json:
       tree = codec::decode_json(arena, bytes);
       break;
-    case Format::Yaml:
+    case request::Format::Yaml:
       tree = codec::decode_yaml(arena, bytes);
       break;
-    case Format::Cbor:
+    case request::Format::Cbor:
       tree = codec::decode_cbor(arena, bytes);
       break;
-    case Format::Protobuf: {
+    case request::Format::Protobuf: {
       Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(bytes);
       if (!envelope || type == nullptr) return "";
       tree = codec::decode_protobuf(arena, *type, envelope->message, envelope->type);
@@ -50,7 +50,7 @@ void record_request(Call& call, const Value& object) {
   if (recording->wants_request) recording->request = codec::encode_json(object);
 }
 
-void record_request(Call& call, Format format, std::string_view bytes) {
+void record_request(Call& call, request::Format format, std::string_view bytes) {
   if (call.recording == nullptr || !call.recording->wants_request || bytes.empty()) return;
   call.recording->request = json_of(format, bytes, nullptr);
 }
@@ -58,7 +58,8 @@ void record_request(Call& call, Format format, std::string_view bytes) {
 void record_response(Call& call, std::string_view content_type, const net::Body& body) {
   if (call.recording == nullptr || !call.recording->wants_response) return;
   const types::Type* type = call.served == nullptr ? nullptr : call.served->resource->type;
-  for (const Format format : {Format::Json, Format::Yaml, Format::Cbor, Format::Protobuf}) {
+  for (const request::Format format :
+       {request::Format::Json, request::Format::Yaml, request::Format::Cbor, request::Format::Protobuf}) {
     if (content_type == media_type(format)) call.recording->response = json_of(format, joined(body), type);
   }
 }
@@ -82,7 +83,7 @@ void record_status(Call& call, const Value& status) {
 void record_error(Call& call, const Error& error) {
   if (call.recording == nullptr) return;
   Arena arena;
-  record_status(call, status_of(arena, error));
+  record_status(call, render::status_of(arena, error));
 }
 
 void record_annotation(Call& call, std::string key, std::string value) {

@@ -8,7 +8,7 @@ namespace holdfast::api {
 // The object of a body, decoded and defaulted.
 void record_request(Call& call, const Value& object);
 // A body that is no object of the resource, as it was sent: a patch, options.
-void record_request(Call& call, Format format, std::string_view bytes);
+void record_request(Call& call, request::Format format, std::string_view bytes);
 void record_response(Call& call, std::string_view content_type, const net::Body& body);
 // A list that is sent in pieces.
 void record_chunk(Call& call, std::string_view bytes);

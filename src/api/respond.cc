@@ -2,9 +2,9 @@
 #include "api/call.h"
 #include "api/recording.h"
 #include "api/state.h"
-#include "api/status.h"
 #include "base/text.h"
 #include "codec/codec.h"
+#include "render/status.h"
 
 namespace holdfast::api {
 namespace {
@@ -19,26 +19,27 @@ void add_common_headers(net::Response& response, std::string_view content_type) 
   if (response.header("cache-control").empty()) response.set_header("cache-control", "no-cache, private");
 }
 
-void send_error_as(const Accepted& accepted, net::Response& response, const Error& error,
+void send_error_as(const request::Accepted& accepted, net::Response& response, const Error& error,
                    std::string_view reason = {}) {
   Arena arena;
   Result<std::string> body =
-      encode_answer(status_of(arena, error, reason), &status_type(), accepted.format, accepted.pretty);
-  Format format = accepted.format;
+      render::encode_answer(render::status_of(arena, error, reason), &status_type(), accepted.format, accepted.pretty);
+  request::Format format = accepted.format;
   if (!body) {
     // Text that YAML cannot carry: the error is a Status too, of the failure itself.
-    body = encode_answer(status_of(arena, untyped(body.error().message)), &status_type(), Format::Json, false);
-    format = Format::Json;
+    body = render::encode_answer(render::status_of(arena, untyped(body.error().message)), &status_type(),
+                                 request::Format::Json, false);
+    format = request::Format::Json;
   }
   add_common_headers(response, media_type(format));
   if (error.retry_after_seconds > 0) response.set_header("retry-after", std::to_string(error.retry_after_seconds));
-  (void)response.send(http_code(error), net::Body(std::move(*body)));
+  (void)response.send(render::http_code(error), net::Body(std::move(*body)));
 }
 
 }  // namespace
 
-NegotiationInput negotiation_input(const net::Request& request, const Query& query) {
-  NegotiationInput input;
+request::NegotiationInput negotiation_input(const net::Request& request, const request::Query& query) {
+  request::NegotiationInput input;
   input.accept = request.headers.get("accept");
   input.user_agent = request.headers.get("user-agent");
   input.pretty = query.get("pretty");
@@ -48,29 +49,31 @@ NegotiationInput negotiation_input(const net::Request& request, const Query& que
 }
 
 Result<Unit> negotiate_answer(Call& call) {
-  Offer offer;
+  request::Offer offer;
   offer.protobuf_objects = !call.served->custom;
   offer.table = !call.served->resource->columns.empty() &&
                 (call.subresource == nullptr || call.subresource->kind == "Scale" || call.subresource->kind.empty() ||
                  call.subresource->kind == call.served->resource->kind);
-  offer.reads = call.info.verb == Verb::Get || call.info.verb == Verb::List || call.info.verb == Verb::Watch;
-  Result<Accepted> accepted = negotiate(negotiation_input(call.request, call.query), offer, call.api.options.gates);
+  offer.reads = call.info.verb == request::Verb::Get || call.info.verb == request::Verb::List ||
+                call.info.verb == request::Verb::Watch;
+  Result<request::Accepted> accepted =
+      negotiate(negotiation_input(call.request, call.query), offer, call.api.options.gates);
   if (!accepted) return accepted.take_error();
 
-  IncludeObject include = IncludeObject::Metadata;
+  render::IncludeObject include = render::IncludeObject::Metadata;
   std::optional<Error> refusal;
-  if (accepted->form == Form::Table) {
+  if (accepted->form == request::Form::Table) {
     const std::string_view text = call.query.get("includeObject");
     if (text == "None") {
-      include = IncludeObject::None;
+      include = render::IncludeObject::None;
     } else if (text == "Object") {
-      include = IncludeObject::Object;
+      include = render::IncludeObject::Object;
     } else if (!text.empty() && text != "Metadata") {
       refusal = bad_request("Unable to convert to Table as requested: includeObject: Invalid value: " + go_quote(text) +
                             ": must be 'Metadata', 'Object', 'None', or empty");
     }
   }
-  call.view = make_view(*call.served, *accepted, include, call.api.deps.clock->now(), call.api.options.gates);
+  call.view = render::make_view(*call.served, *accepted, include, call.api.deps.clock->now(), call.api.options.gates);
   call.view.refusal = std::move(refusal);
   if (!accepted->opt_out_kind.empty()) {
     call.api.opt_outs.with({to_string(call.info.verb), media_type(accepted->format).substr(12), accepted->opt_out_kind})
@@ -117,8 +120,8 @@ void respond_tree(Call& call, int code, const Value& tree, const types::Type& ty
 }
 
 void respond_status(Call& call, int code, const Value& status) {
-  const Accepted& accepted = call.view.accepted;
-  Result<std::string> body = encode_answer(status, &status_type(), accepted.format, accepted.pretty);
+  const request::Accepted& accepted = call.view.accepted;
+  Result<std::string> body = render::encode_answer(status, &status_type(), accepted.format, accepted.pretty);
   if (!body) return respond_error(call, body.error());
   record_status(call, status);
   respond(call, code, std::move(*body));
@@ -126,10 +129,11 @@ void respond_status(Call& call, int code, const Value& status) {
 
 std::string status_json(const Error& error) {
   Arena arena;
-  return codec::encode_json(status_of(arena, error));
+  return codec::encode_json(render::status_of(arena, error));
 }
 
-void send_error(const RequestInfo& info, const net::Request& request, net::Response& response, const Error& error) {
+void send_error(const request::RequestInfo& info, const net::Request& request, net::Response& response,
+                const Error& error) {
   send_error_as(negotiate_error(negotiation_input(request, info.query())), response, error);
 }
 

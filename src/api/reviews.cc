@@ -2,15 +2,15 @@
 #include <algorithm>
 
 #include "api/body.h"
-#include "api/managed.h"
 #include "api/recording.h"
-#include "api/selectors.h"
 #include "api/state.h"
 #include "api/subresources.h"
 #include "api/writes.h"
 #include "base/api_error.h"
 #include "base/text.h"
 #include "codec/codec.h"
+#include "request/selectors.h"
+#include "resource/managed.h"
 
 namespace holdfast::api {
 namespace {
@@ -89,7 +89,7 @@ enum class Parsed : uint8_t { All, Some, None };
 
 Parsed parsed_selector(const Value& selector, bool of_fields) {
   if (const std::string_view raw = selector.text_at("rawSelector"); !raw.empty()) {
-    const bool good = of_fields ? bool(parse_field_terms(raw)) : bool(parse_label_selector(raw));
+    const bool good = of_fields ? bool(request::parse_field_terms(raw)) : bool(request::parse_label_selector(raw));
     return good ? Parsed::All : Parsed::None;
   }
   size_t good = 0;
@@ -319,17 +319,17 @@ void respond_unstored(Call& call, const Value& object, const ownership::Managed&
   Value shown =
       with_member(call.arena, object, "metadata", in_order(call.arena, sent == nullptr ? Value::empty_map() : *sent));
   if (!call.view.omits_ownership() && !managed.empty()) {
-    std::vector<ownership::ManagedEntry> entries = stored_entries(call.arena, managed, false);
-    if (call.view.accepted.ownership == Ownership::V2) entries = as_fields_v2(call.arena, entries);
-    shown = with_member(
-        call.arena, shown, "metadata",
-        with_member(call.arena, *shown.find("metadata"), "managedFields", managed_fields_value(call.arena, entries)));
+    std::vector<ownership::ManagedEntry> entries = resource::stored_entries(call.arena, managed, false);
+    if (call.view.accepted.ownership == request::Ownership::V2) entries = resource::as_fields_v2(call.arena, entries);
+    shown = with_member(call.arena, shown, "metadata",
+                        with_member(call.arena, *shown.find("metadata"), "managedFields",
+                                    resource::managed_fields_value(call.arena, entries)));
   }
   respond_tree(call, 201, shown, type);
 }
 
-Task<void> serve_review(Call& call, const std::string& bytes, Format format) {
-  Result<WriteOptions> options = parse_write_options(call.query, WriteKind::Create);
+Task<void> serve_review(Call& call, const std::string& bytes, request::Format format) {
+  Result<request::WriteOptions> options = parse_write_options(call.query, request::WriteKind::Create);
   if (!options) co_return respond_error(call, options.error());
   Result<Value> decoded = decode_body(call, bytes, format, expected_of(*call.served), options->field_validation);
   if (!decoded) co_return respond_error(call, decoded.error());

@@ -1,14 +1,14 @@
 // The scale subresource: an autoscaling/v1 Scale in front of a kind's replicas.
 #include "api/body.h"
 #include "api/conversions.h"
-#include "api/managed.h"
-#include "api/object_codec.h"
 #include "api/patch.h"
 #include "api/state.h"
 #include "api/subresources.h"
 #include "api/writes.h"
 #include "base/api_error.h"
 #include "codec/typed.h"
+#include "resource/managed.h"
+#include "resource/object_codec.h"
 
 namespace holdfast::api {
 namespace {
@@ -42,9 +42,9 @@ Result<ScaleLive> scale_live(Call& call, const LiveObject& live) {
   if (!scale) return scale.take_error();
   out.scale = *scale;
   const std::string_view replicas = call.arena.copy(replicas_path(call));
-  for (const Served& other : call.registry->all()) {
+  for (const resource::Served& other : call.registry->all()) {
     if (other.storage != call.served->storage) continue;
-    out.paths.push_back({call.arena.copy(api_version_of(*other.resource)), replicas});
+    out.paths.push_back({call.arena.copy(resource::api_version_of(*other.resource)), replicas});
   }
   out.managed = ownership::scale_entries(call.arena, live.managed, out.paths);
   return out;
@@ -79,13 +79,14 @@ Result<NextObject> parent_of(Call& call, const LiveObject& live, const ScaleLive
   }
   NextObject next;
   next.object = draft.value();
-  next.managed = ownership::parent_entries(call.arena, live.managed, managed,
-                                           call.arena.copy(api_version_of(*call.served->resource)), before.paths);
+  next.managed =
+      ownership::parent_entries(call.arena, live.managed, managed,
+                                call.arena.copy(resource::api_version_of(*call.served->resource)), before.paths);
   return next;
 }
 
 // Admission looks at the Scale, not at the object that is scaled.
-Task<Result<NextObject>> finish_scale(Call& call, const WriteOptions& options, const LiveObject& live,
+Task<Result<NextObject>> finish_scale(Call& call, const request::WriteOptions& options, const LiveObject& live,
                                       const ScaleLive& before, Value scale, const ownership::Managed& managed) {
   Result<Value> admitted =
       co_await admit_subresource(call, AdmissionOperation::Update, options, scale, before.scale, false);
@@ -97,7 +98,8 @@ Task<Result<NextObject>> finish_scale(Call& call, const WriteOptions& options, c
   co_return next;
 }
 
-Task<Result<NextObject>> replace_scale(Call& call, const WriteOptions& options, Value scale, const LiveObject* live) {
+Task<Result<NextObject>> replace_scale(Call& call, const request::WriteOptions& options, Value scale,
+                                       const LiveObject* live) {
   Result<ScaleLive> known = scale_live(call, *live);
   if (!known) co_return known.take_error();
   const ScaleLive& before = *known;
@@ -109,7 +111,7 @@ Task<Result<NextObject>> replace_scale(Call& call, const WriteOptions& options, 
   co_return co_await finish_scale(call, options, *live, before, owned.object, owned.managed);
 }
 
-Task<Result<NextObject>> patch_scale_live(Call& call, const WriteOptions& options, const DecodedPatch& patch,
+Task<Result<NextObject>> patch_scale_live(Call& call, const request::WriteOptions& options, const DecodedPatch& patch,
                                           const LiveObject* live) {
   Result<ScaleLive> known = scale_live(call, *live);
   if (!known) co_return known.take_error();
@@ -136,7 +138,7 @@ Task<Result<NextObject>> patch_scale_live(Call& call, const WriteOptions& option
   co_return co_await finish_scale(call, options, *live, before, owned.object, owned.managed);
 }
 
-Task<Result<NextObject>> apply_scale_live(Call& call, const WriteOptions& options, const DecodedConfig& config,
+Task<Result<NextObject>> apply_scale_live(Call& call, const request::WriteOptions& options, const DecodedConfig& config,
                                           const LiveObject* live) {
   if (!live->managed_problem.empty()) co_return untyped("failed to decode managed fields: " + live->managed_problem);
   Result<ScaleLive> known = scale_live(call, *live);
@@ -186,8 +188,8 @@ Task<void> respond_scale(Call& call, cache::EntryRef entry) {
   co_await respond_scale_of(call, 200, *tree);
 }
 
-Task<void> update_scale(Call& call, const std::string& bytes, Format format) {
-  Result<WriteOptions> options = parse_write_options(call.query, WriteKind::Update);
+Task<void> update_scale(Call& call, const std::string& bytes, request::Format format) {
+  Result<request::WriteOptions> options = parse_write_options(call.query, request::WriteKind::Update);
   if (!options) co_return respond_error(call, options.error());
   Result<Value> decoded = decode_body(call, bytes, format, expected_of(call), options->field_validation);
   if (!decoded) co_return respond_error(call, decoded.error());
@@ -199,7 +201,7 @@ Task<void> update_scale(Call& call, const std::string& bytes, Format format) {
   WriteRequest request;
   request.options = *options;
   if (const std::string_view uid = placed->text_at("metadata", "uid"); !uid.empty()) request.uid = std::string(uid);
-  const WriteOptions chosen = *options;
+  const request::WriteOptions chosen = *options;
   const Value scale = *placed;
   Result<Written> written = co_await write_object(
       call, std::move(request), [&](const LiveObject* live) { return replace_scale(call, chosen, scale, live); });
@@ -207,26 +209,26 @@ Task<void> update_scale(Call& call, const std::string& bytes, Format format) {
   co_await respond_scale_of(call, 200, written->stored);
 }
 
-Task<void> patch_scale(Call& call, PatchType type, const std::string& bytes) {
+Task<void> patch_scale(Call& call, request::PatchType type, const std::string& bytes) {
   WriteRequest request;
   Result<Written> written = internal_error("not written");
-  if (type == PatchType::ApplyYaml || type == PatchType::ApplyCbor) {
+  if (type == request::PatchType::ApplyYaml || type == request::PatchType::ApplyCbor) {
     DecodedConfig config;
-    Result<WriteOptions> options = parse_apply_options(call, type, bytes, config);
+    Result<request::WriteOptions> options = parse_apply_options(call, type, bytes, config);
     if (!options) co_return respond_error(call, options.error());
     request.options = *options;
     request.keeps_ownership_if_too_large = true;
-    const WriteOptions chosen = *options;
+    const request::WriteOptions chosen = *options;
     written = co_await write_object(
         call, std::move(request), [&](const LiveObject* live) { return apply_scale_live(call, chosen, config, live); });
   } else {
-    Result<WriteOptions> options = parse_write_options(call.query, WriteKind::Patch);
+    Result<request::WriteOptions> options = parse_write_options(call.query, request::WriteKind::Patch);
     if (!options) co_return respond_error(call, options.error());
     options->field_manager = ownership::manager_name(options->field_manager, call.request.headers.get("user-agent"));
     Result<DecodedPatch> patch = decode_patch(call, type, bytes, options->field_validation);
     if (!patch) co_return respond_error(call, patch.error());
     request.options = *options;
-    const WriteOptions chosen = *options;
+    const request::WriteOptions chosen = *options;
     written = co_await write_object(
         call, std::move(request), [&](const LiveObject* live) { return patch_scale_live(call, chosen, *patch, live); });
   }

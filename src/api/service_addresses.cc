@@ -10,7 +10,7 @@
 namespace holdfast::api {
 namespace {
 
-std::optional<Value> find(Arena& arena, Storage& storage, std::string_view ns, std::string_view name) {
+std::optional<Value> find(Arena& arena, resource::Storage& storage, std::string_view ns, std::string_view name) {
   Result<cache::Snapshot> snapshot = storage.cache().snapshot();
   if (!snapshot) return std::nullopt;
   const cache::EntryRef entry = snapshot->find(storage.short_key(ns, name));
@@ -29,7 +29,7 @@ bool is_ready(const Value& endpoint) {
 }
 
 // The address of a ready endpoint of this port, any of them.
-Result<webhook::Address> endpoint_of(Storage& slices, std::string_view ns, std::string_view name,
+Result<webhook::Address> endpoint_of(resource::Storage& slices, std::string_view ns, std::string_view name,
                                      std::string_view port_name) {
   static thread_local std::minstd_rand random{std::random_device{}()};
   Arena arena;

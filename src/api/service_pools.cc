@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "api/storage.h"
+#include "resource/storage.h"
 
 namespace holdfast::api {
 namespace {

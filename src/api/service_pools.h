@@ -16,10 +16,10 @@
 
 #include "base/error.h"
 #include "kinds/kinds.h"
+#include "resource/resource.h"
 
 namespace holdfast::api {
 
-class Storage;
 class ServicePools;
 
 inline bool is_service(const types::Resource& resource) { return resource.group.empty() && resource.kind == "Service"; }
@@ -50,7 +50,7 @@ class ServicePools {
  public:
   // `cidr` is IPv4. `services` may be null until bind().
   ServicePools(std::string_view cidr, int32_t first_port, int32_t last_port);
-  void bind(Storage* services, Storage* ip_objects) {
+  void bind(resource::Storage* services, resource::Storage* ip_objects) {
     services_ = services;
     ip_objects_ = ip_objects;
   }
@@ -75,8 +75,8 @@ class ServicePools {
   const std::string cidr_;
   uint32_t base_ = 0, count_ = 0;  // Of addresses, network and broadcast included.
   const int32_t first_port_, last_port_;
-  Storage* services_ = nullptr;
-  Storage* ip_objects_ = nullptr;
+  resource::Storage* services_ = nullptr;
+  resource::Storage* ip_objects_ = nullptr;
   std::vector<std::string_view> families_ = {"IPv4"};
 
   std::mutex mutex_;  // Guards what follows.

@@ -16,10 +16,10 @@
 #include "api/custom_services.h"
 #include "api/openapi_endpoint.h"
 #include "api/quota.h"
-#include "api/registry.h"
 #include "api/service_addresses.h"
 #include "api/service_pools.h"
-#include "api/storage.h"
+#include "resource/registry.h"
+#include "resource/storage.h"
 
 namespace holdfast::api {
 
@@ -28,11 +28,12 @@ struct Api::State {
 
   const Dependencies deps;
   const Options options;
-  Registry registry;
-  std::unordered_map<std::string, Storage*> builtin_storages;  // By plural.group; constant after construction.
+  resource::Registry registry;
+  std::unordered_map<std::string, resource::Storage*>
+      builtin_storages;  // By plural.group; constant after construction.
 
   // Of the built-in resources, one for each storage prefix. Constant after construction.
-  std::unordered_map<std::string, std::unique_ptr<Storage>> storages;
+  std::unordered_map<std::string, std::unique_ptr<resource::Storage>> storages;
 
   std::unique_ptr<ServicePools> services;           // Never null.
   std::unique_ptr<const admission::Chain> plugins;  // Never null.
@@ -53,7 +54,7 @@ struct Api::State {
 
   Family<Counter>& opt_outs;
 
-  Storage* storage_of(std::string_view group, std::string_view plural);
+  resource::Storage* storage_of(std::string_view group, std::string_view plural);
 };
 
 }  // namespace holdfast::api

@@ -9,8 +9,8 @@ namespace holdfast::api {
 
 // --- scale ---
 Task<void> respond_scale(Call& call, cache::EntryRef entry);
-Task<void> update_scale(Call& call, const std::string& bytes, Format format);
-Task<void> patch_scale(Call& call, PatchType type, const std::string& bytes);
+Task<void> update_scale(Call& call, const std::string& bytes, request::Format format);
+Task<void> patch_scale(Call& call, request::PatchType type, const std::string& bytes);
 
 // --- pods ---
 Task<void> serve_pod_log(Call& call, const cache::Entry& entry);
@@ -24,12 +24,12 @@ bool is_connect(const Call& call);
 Task<void> serve_connect(Call& call);
 
 // POST to a subresource: binding, eviction, token; or to bindings.
-Task<void> create_subresource(Call& call, const std::string& bytes, Format format);
+Task<void> create_subresource(Call& call, const std::string& bytes, request::Format format);
 // --- serviceaccounts ---
-Task<void> serve_token_request(Call& call, const std::string& bytes, Format format);
+Task<void> serve_token_request(Call& call, const std::string& bytes, request::Format format);
 
 // POST of a review: answered, never stored.
-Task<void> serve_review(Call& call, const std::string& bytes, Format format);
+Task<void> serve_review(Call& call, const std::string& bytes, request::Format format);
 // 201 with an object that is not stored, and who owns its fields.
 void respond_unstored(Call& call, const Value& object, const ownership::Managed& managed, const types::Type& type);
 

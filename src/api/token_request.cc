@@ -21,7 +21,7 @@ constexpr GroupKind kTokenRequest{"authentication.k8s.io", "TokenRequest"};
 
 Task<Result<std::optional<Value>>> read_object(Call& call, std::string_view plural, std::string_view ns,
                                                std::string_view name) {
-  Storage* storage = call.api.storage_of("", plural);
+  resource::Storage* storage = call.api.storage_of("", plural);
   Result<cache::Cache::Latest> latest = co_await storage->cache().latest(storage->short_key(ns, name), call.executor());
   if (!latest) co_return latest.take_error();
   if (!latest->entry) co_return std::optional<Value>();
@@ -134,10 +134,10 @@ Result<Value> with_default_expiration(Call& call, const Value& asked) {
 
 }  // namespace
 
-Task<void> serve_token_request(Call& call, const std::string& bytes, Format format) {
+Task<void> serve_token_request(Call& call, const std::string& bytes, request::Format format) {
   const TokenIssuer* issuer = call.api.deps.token_issuer;
   if (issuer == nullptr) co_return respond_error(call, method_not_supported(call.group_resource(), "create"));
-  Result<WriteOptions> options = parse_write_options(call.query, WriteKind::Create);
+  Result<request::WriteOptions> options = parse_write_options(call.query, request::WriteKind::Create);
   if (!options) co_return respond_error(call, options.error());
   const Expected expected = expected_of(call);
   Result<Value> decoded = decode_body(call, bytes, format, expected, options->field_validation);

@@ -11,8 +11,8 @@
 namespace holdfast::api {
 namespace {
 
-Task<Result<NextObject>> replace(Call& call, const WriteOptions& options, kinds::Endpoint endpoint, Value object,
-                                 const LiveObject* live) {
+Task<Result<NextObject>> replace(Call& call, const request::WriteOptions& options, kinds::Endpoint endpoint,
+                                 Value object, const LiveObject* live) {
   if (live == nullptr) {
     Result<Unit> allowed = authorize_create(call);
     if (!allowed) co_return allowed.take_error();
@@ -34,8 +34,9 @@ Task<Result<NextObject>> replace(Call& call, const WriteOptions& options, kinds:
   co_return next;
 }
 
-Task<Result<Written>> update_from_body(Call& call, const std::string& bytes, Format format, kinds::Endpoint endpoint) {
-  Result<WriteBody> body = read_write_body(call, WriteKind::Update, bytes, format);
+Task<Result<Written>> update_from_body(Call& call, const std::string& bytes, request::Format format,
+                                       kinds::Endpoint endpoint) {
+  Result<WriteBody> body = read_write_body(call, request::WriteKind::Update, bytes, format);
   if (!body) co_return body.take_error();
 
   Result<Value> placed = with_request_namespace(call, body->object);
@@ -80,7 +81,7 @@ Task<void> serve_update(Call& call) {
   if (!negotiated) co_return respond_error(call, negotiated.error());
   Result<std::string> bytes = co_await read_body(call);
   if (!bytes) co_return respond_error(call, bytes.error());
-  Result<Format> format = body_format(call.request.headers.get("content-type"));
+  Result<request::Format> format = request::body_format(call.request.headers.get("content-type"));
   if (!format) co_return respond_error(call, format.error());
   if (call.info.subresource == "scale") {
     co_await update_scale(call, *bytes, *format);

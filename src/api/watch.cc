@@ -2,38 +2,38 @@
 #include <random>
 
 #include "api/conversions.h"
-#include "api/managed.h"
 #include "api/reads.h"
 #include "api/state.h"
 #include "base/api_error.h"
+#include "resource/managed.h"
 
 namespace holdfast::api {
 namespace {
 
 using std::chrono::seconds;
 
-seconds watch_duration(const Call& call, const ListOptions& options) {
+seconds watch_duration(const Call& call, const request::ListOptions& options) {
   if (options.timeout_seconds && *options.timeout_seconds > 0) return seconds(*options.timeout_seconds);
   static thread_local std::minstd_rand random{std::random_device{}()};
   const int64_t least = call.api.options.min_watch_timeout.count();
   return seconds(least + std::uniform_int_distribution<int64_t>(0, least)(random));
 }
 
-EventName name_of(cache::EventType type) {
+render::EventName name_of(cache::EventType type) {
   switch (type) {
     case cache::EventType::Added:
-      return EventName::Added;
+      return render::EventName::Added;
     case cache::EventType::Modified:
-      return EventName::Modified;
+      return render::EventName::Modified;
     case cache::EventType::Deleted:
-      return EventName::Deleted;
+      return render::EventName::Deleted;
     case cache::EventType::Bookmark:
       break;
   }
-  return EventName::Bookmark;
+  return render::EventName::Bookmark;
 }
 
-Result<store::Blob> render_delivery(const View& view, const cache::Delivery& delivery, const std::string& form,
+Result<store::Blob> render_delivery(const render::View& view, const cache::Delivery& delivery, const std::string& form,
                                     bool first_table) {
   if (delivery.type == cache::EventType::Bookmark) {
     return store::make_blob(
@@ -41,7 +41,7 @@ Result<store::Blob> render_delivery(const View& view, const cache::Delivery& del
   }
   // One reference, so that the callback needs no memory of its own: most deliveries find the bytes made already.
   struct {
-    const View& view;
+    const render::View& view;
     bool first_table;
     std::optional<Error> failed;
   } context{view, first_table, std::nullopt};
@@ -61,7 +61,8 @@ Result<store::Blob> render_delivery(const View& view, const cache::Delivery& del
   return bytes;
 }
 
-Task<Result<cache::WatchRequest>> watch_request(Call& call, const ListOptions& options, cache::Selector selector) {
+Task<Result<cache::WatchRequest>> watch_request(Call& call, const request::ListOptions& options,
+                                                cache::Selector selector) {
   cache::WatchRequest request;
   request.scope = call.storage().scope(call.ns());
   request.selector = std::move(selector);
@@ -101,7 +102,7 @@ Task<Result<cache::WatchRequest>> watch_request(Call& call, const ListOptions& o
 
 void start_stream(Call& call) {
   for (const std::string& warning : call.warnings.headers()) call.response.add_header("warning", warning);
-  call.response.set_header("content-type", watch_content_type(call.view.accepted.format));
+  call.response.set_header("content-type", render::watch_content_type(call.view.accepted.format));
   call.response.set_header("cache-control", "no-cache, private");
   (void)call.response.start(200);
   if (call.recording != nullptr && call.recording->on_stream) call.recording->on_stream(200);
@@ -120,7 +121,7 @@ struct Sender {
       : response(call.response),
         view(call.view),
         form(call.view.form_key(false)),
-        columns_due(call.view.accepted.form == Form::Table) {}
+        columns_due(call.view.accepted.form == request::Form::Table) {}
 
   // co_await sender.send(delivery): takes it, waits while too much is queued for this peer.
   Sent send(const cache::Delivery& delivery) {
@@ -136,7 +137,7 @@ struct Sender {
   }
 
   net::Response& response;
-  const View& view;
+  const render::View& view;
   const std::string form;
   bool columns_due;  // A table's first event names them.
 };
@@ -186,7 +187,7 @@ Task<void> send_converted_events(Call& call, cache::Watcher& watcher) {
 Task<void> serve_watch(Call& call) {
   Result<Unit> negotiated = negotiate_answer(call);
   if (!negotiated) co_return respond_error(call, negotiated.error());
-  const Result<ListQuery>& query = call.request_info.list();
+  const Result<request::ListQuery>& query = call.request_info.list();
   if (!query) co_return respond_error(call, query.error());
   Result<cache::Selector> selector = resolve_selector(call, *query);
   if (!selector) co_return respond_error(call, selector.error());
@@ -220,7 +221,7 @@ Task<void> serve_watch(Call& call) {
   cache::Watcher following = std::move(*watcher);
   call.response.on_interrupt([&following](net::Interrupt) { following.cancel(); });
   const net::EventLoop::TimerId timer = call.request.loop().run_after(duration, [&following] { following.cancel(); });
-  if (call.view.accepted.form == Form::PartialMetadataList) {
+  if (call.view.accepted.form == request::Form::PartialMetadataList) {
     co_await wait_for_event(call, following);
   } else if (call.served->object_rules->asks_to_convert()) {
     co_await send_converted_events(call, following);

@@ -6,14 +6,14 @@
 #include "api/conversions.h"
 #include "api/escalation.h"
 #include "api/ip_objects.h"
-#include "api/managed.h"
-#include "api/object_codec.h"
 #include "api/plugins.h"
 #include "api/quota.h"
 #include "api/service_pools.h"
 #include "api/state.h"
 #include "base/api_error.h"
 #include "base/text.h"
+#include "resource/managed.h"
+#include "resource/object_codec.h"
 
 namespace holdfast::api {
 namespace {
@@ -68,7 +68,7 @@ const Value* container_at(const types::Type& type, const Value& document, std::s
       const std::string_view step = field.substr(1, end - 1);
       field.remove_prefix(end + 1);
       if (here->is_list()) {
-        const Result<uint64_t> index = go_parse_uint(step);
+        const Result<uint64_t> index = request::go_parse_uint(step);
         here = index && *index < here->items().size() ? &here->items()[*index] : nullptr;
       } else {
         here = here->is_map() ? here->find(step) : nullptr;
@@ -111,7 +111,8 @@ Task<void> settle_ip_objects(Call& call, ServiceLease::Kept kept, Value service)
 }
 
 // What was stored, with the revision at which it was.
-void set_revision(Arena& arena, const ObjectCodec& codec, std::string_view body, Revision revision, Written& written) {
+void set_revision(Arena& arena, const resource::ObjectCodec& codec, std::string_view body, Revision revision,
+                  Written& written) {
   written.body = codec.with_revision(body, revision);
   written.stored =
       with_path(arena, written.stored, std::array{std::string_view("metadata"), std::string_view("resourceVersion")},
@@ -191,7 +192,7 @@ Result<Unit> check_revision(Call& call, const Value& object, const LiveObject& l
   const std::string_view text = object.text_at("metadata", "resourceVersion");
   uint64_t revision = 0;
   if (!text.empty()) {
-    Result<uint64_t> parsed = go_parse_uint(text);
+    Result<uint64_t> parsed = request::go_parse_uint(text);
     if (!parsed) return untyped(parsed.error().message);
     revision = *parsed;
   }
@@ -219,7 +220,7 @@ struct UpdateAttempt {
 Task<Result<UpdateAttempt>> update_once(Call& call, const WriteRequest& request, const LiveObject& live,
                                         NextObject next) {
   Arena& arena = call.arena;
-  Storage& storage = call.storage();
+  resource::Storage& storage = call.storage();
   const types::Resource& stored_version = *call.served->stored;
   const bool custom = call.served->custom;
   kinds::Context context = context_of(call);
@@ -274,7 +275,7 @@ Task<Result<UpdateAttempt>> update_once(Call& call, const WriteRequest& request,
 
   Written written;
   written.stored = stored;
-  written.managed = stored_entries(arena, next.managed, custom);
+  written.managed = resource::stored_entries(arena, next.managed, custom);
   if (ends_with_update(stored, live.stored) && !namespace_still_held(call, stored)) {
     written.body = std::move(*body);
     if (!request.options.dry_run) {
@@ -333,7 +334,8 @@ bool is_deleting(const Call& call, const store::Conflict& conflict) {
 
 }  // namespace
 
-Value write_options_value(Arena& arena, std::string_view kind, const WriteOptions& options, std::string_view manager) {
+Value write_options_value(Arena& arena, std::string_view kind, const request::WriteOptions& options,
+                          std::string_view manager) {
   MapBuilder map(arena);
   map.add("kind", Value::string(kind));
   map.add("apiVersion", Value::string("meta.k8s.io/v1"));
@@ -342,13 +344,13 @@ Value write_options_value(Arena& arena, std::string_view kind, const WriteOption
     map.add("dryRun", Value::list(kAll));
   }
   if (!manager.empty()) map.add("fieldManager", Value::string(arena, manager));
-  if (options.field_validation == FieldValidation::Strict) map.add("fieldValidation", Value::string("Strict"));
-  if (options.field_validation == FieldValidation::Ignore) map.add("fieldValidation", Value::string("Ignore"));
+  if (options.field_validation == request::FieldValidation::Strict) map.add("fieldValidation", Value::string("Strict"));
+  if (options.field_validation == request::FieldValidation::Ignore) map.add("fieldValidation", Value::string("Ignore"));
   return map.build();
 }
 
 Value with_managed(Arena& arena, const Value& object, const ownership::Managed& managed, bool custom) {
-  const Value list = managed_fields_value(arena, stored_entries(arena, managed, custom));
+  const Value list = resource::managed_fields_value(arena, resource::stored_entries(arena, managed, custom));
   if (list.is_null()) return object;
   const Value* metadata = object.find("metadata");
   return with_member(arena, object, "metadata",
@@ -436,7 +438,7 @@ std::string new_uid() {
 }
 
 Task<Result<std::unique_ptr<LiveObject>>> read_live(Call& call, std::string_view name) {
-  Storage& storage = call.storage();
+  resource::Storage& storage = call.storage();
   Result<cache::Cache::Latest> latest =
       co_await storage.cache().latest(storage.short_key(call.ns(), name), call.executor());
   if (!latest) co_return latest.take_error();
@@ -464,7 +466,7 @@ Task<Result<std::unique_ptr<LiveObject>>> read_live(Call& call, std::string_view
 
 namespace {
 
-Task<Result<NextObject>> mutate(Call& call, AdmissionOperation operation, const WriteOptions& options,
+Task<Result<NextObject>> mutate(Call& call, AdmissionOperation operation, const request::WriteOptions& options,
                                 std::string manager, NextObject next, const LiveObject* live) {
   Result<KnownObjects> known = co_await find_known_objects(call, operation, next.object);
   if (!known) co_return known.take_error();
@@ -498,7 +500,7 @@ Task<Result<NextObject>> mutate(Call& call, AdmissionOperation operation, const 
 
 }  // namespace
 
-Task<Result<NextObject>> run_mutation(Call& call, AdmissionOperation operation, const WriteOptions& options,
+Task<Result<NextObject>> run_mutation(Call& call, AdmissionOperation operation, const request::WriteOptions& options,
                                       std::string manager, NextObject next, const LiveObject* live) {
   Result<NextObject> mutated = co_await mutate(call, operation, options, std::move(manager), std::move(next), live);
   if (!mutated) co_return mutated;
@@ -507,7 +509,7 @@ Task<Result<NextObject>> run_mutation(Call& call, AdmissionOperation operation, 
   co_return mutated;
 }
 
-Task<Result<Unit>> run_validation(Call& call, AdmissionOperation operation, const WriteOptions& options,
+Task<Result<Unit>> run_validation(Call& call, AdmissionOperation operation, const request::WriteOptions& options,
                                   const Value& object, const NextObject& next, const LiveObject* live) {
   Result<KnownObjects> known = co_await find_known_objects(call, operation, object);
   if (!known) co_return known.take_error();
@@ -533,7 +535,7 @@ Task<Result<Unit>> run_validation(Call& call, AdmissionOperation operation, cons
   co_return co_await charge_quotas(call, operation, object, old, options.dry_run);
 }
 
-Task<Result<Value>> admit_subresource(Call& call, AdmissionOperation operation, const WriteOptions& options,
+Task<Result<Value>> admit_subresource(Call& call, AdmissionOperation operation, const request::WriteOptions& options,
                                       Value object, Value old, bool validates) {
   if (!is_shown(call)) co_return object;
   Result<KnownObjects> known = co_await find_known_objects(call, operation, object);
@@ -612,7 +614,7 @@ Task<Result<Written>> write_object(Call& call, WriteRequest request, Transform t
     if (!next) co_return next.take_error();
     if (live == nullptr) {
       if (const std::string_view text = next->object.text_at("metadata", "resourceVersion"); !text.empty()) {
-        if (const Result<uint64_t> revision = go_parse_uint(text); !revision)
+        if (const Result<uint64_t> revision = request::go_parse_uint(text); !revision)
           co_return untyped(revision.error().message);
       }
       next->object = without_path(call.arena, next->object,
@@ -628,9 +630,9 @@ Task<Result<Written>> write_object(Call& call, WriteRequest request, Transform t
   co_return modified_conflict(call.group_resource(), call.info.name);
 }
 
-Task<Result<Written>> create_object(Call& call, const WriteOptions& options, NextObject next) {
+Task<Result<Written>> create_object(Call& call, const request::WriteOptions& options, NextObject next) {
   Arena& arena = call.arena;
-  Storage& storage = call.storage();
+  resource::Storage& storage = call.storage();
   const types::Resource& stored_version = *call.served->stored;
   const bool custom = call.served->custom;
   const std::string generate_name(next.object.text_at("metadata", "generateName"));
@@ -677,7 +679,7 @@ Task<Result<Written>> create_object(Call& call, const WriteOptions& options, Nex
     const Value stored = *converted;
     // What is no number is passed over, as it is in Kubernetes' store.
     if (const std::string_view text = stored.text_at("metadata", "resourceVersion"); !text.empty()) {
-      if (Result<uint64_t> revision = go_parse_uint(text); revision && *revision != 0)
+      if (Result<uint64_t> revision = request::go_parse_uint(text); revision && *revision != 0)
         co_return untyped("resourceVersion should not be set on objects to be created");
     }
 
@@ -686,7 +688,7 @@ Task<Result<Written>> create_object(Call& call, const WriteOptions& options, Nex
     Written written;
     written.created = true;
     written.stored = stored;
-    written.managed = stored_entries(arena, next.managed, custom);
+    written.managed = resource::stored_entries(arena, next.managed, custom);
     const std::string name(stored.text_at("metadata", "name"));
     const std::string short_key = storage.short_key(call.ns(), name);
     const std::string key = storage.key(short_key);
@@ -734,11 +736,11 @@ Task<Result<Written>> create_object(Call& call, const WriteOptions& options, Nex
 }
 
 void respond_written(Call& call, int code, const Written& written) {
-  ObjectSource source{written.body, {}};
+  render::ObjectSource source{written.body, {}};
   std::vector<ownership::ManagedEntry> shown;
   if (!call.view.omits_ownership()) {
-    if (call.view.accepted.ownership == Ownership::V2) {
-      shown = as_fields_v2(call.arena, written.managed);
+    if (call.view.accepted.ownership == request::Ownership::V2) {
+      shown = resource::as_fields_v2(call.arena, written.managed);
       source.managed = shown;
     } else {
       source.managed = written.managed;

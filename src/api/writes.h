@@ -9,10 +9,10 @@
 
 #include "api/admission_hook.h"
 #include "api/call.h"
-#include "api/managers.h"
 #include "cache/cache.h"
 #include "kinds/kinds.h"
 #include "ownership/ownership.h"
+#include "resource/managers.h"
 
 namespace holdfast::api {
 
@@ -44,7 +44,7 @@ struct Written {
 };
 
 struct WriteRequest {
-  WriteOptions options;
+  request::WriteOptions options;
   kinds::Endpoint endpoint = kinds::Endpoint::Main;
   bool as_is = false;              // The server's own change (binding): no strategy, no validation.
   bool may_create = false;         // A missing object is created (apply; PUT of some kinds).
@@ -65,23 +65,24 @@ Task<Result<std::unique_ptr<LiveObject>>> read_live(Call& call, std::string_view
 // Update, or create where that is allowed: read, transform, check, store; again if it changed meanwhile.
 Task<Result<Written>> write_object(Call& call, WriteRequest request, Transform transform);
 // A new object, after mutating admission; its name is made here when it asks for one.
-Task<Result<Written>> create_object(Call& call, const WriteOptions& options, NextObject next);
+Task<Result<Written>> create_object(Call& call, const request::WriteOptions& options, NextObject next);
 
 // Mutating admission. `next` and the result are in the requested version; `live` is null for a create.
-Task<Result<NextObject>> run_mutation(Call& call, AdmissionOperation operation, const WriteOptions& options,
+Task<Result<NextObject>> run_mutation(Call& call, AdmissionOperation operation, const request::WriteOptions& options,
                                       std::string manager, NextObject next, const LiveObject* live);
 // Validating admission of a create or an update: `object` is `next`'s as it will be stored, in the requested version.
-Task<Result<Unit>> run_validation(Call& call, AdmissionOperation operation, const WriteOptions& options,
+Task<Result<Unit>> run_validation(Call& call, AdmissionOperation operation, const request::WriteOptions& options,
                                   const Value& object, const NextObject& next, const LiveObject* live);
 // Mutating, then (`validates`) validating policies and webhooks about the body of a subresource that is of a kind of
 // its own: a Scale, a Binding.
-Task<Result<Value>> admit_subresource(Call& call, AdmissionOperation operation, const WriteOptions& options,
+Task<Result<Value>> admit_subresource(Call& call, AdmissionOperation operation, const request::WriteOptions& options,
                                       Value object, Value old, bool validates);
 // Both kinds of admission for a delete.
 Task<Result<Unit>> admit_delete(Call& call, Value options, const LiveObject& live, bool dry_run);
 
 // CreateOptions or UpdateOptions as admission shows them: patches too.
-Value write_options_value(Arena& arena, std::string_view kind, const WriteOptions& options, std::string_view manager);
+Value write_options_value(Arena& arena, std::string_view kind, const request::WriteOptions& options,
+                          std::string_view manager);
 // The object with its managedFields in it, as FieldsV1.
 Value with_managed(Arena& arena, const Value& object, const ownership::Managed& managed, bool custom);
 

@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "api/api.h"
 #include "cache/cache.h"
 #include "cli/commands.h"
+#include "resource/resource.h"
 #include "store/store.h"
 
 namespace holdfast::cli {
@@ -103,7 +103,7 @@ int check(const StoreFlags& flags) {
   const store::Location location = location_of(flags.from, flags);
   store::CheckOptions options;
   options.prefix = taken_prefix(flags, is_etcd(location));
-  options.verify = api::make_stored_check(flags.etcd_prefix);
+  options.verify = resource::make_stored_check(flags.etcd_prefix);
   options.progress = [&line](const store::Moved& so_far) { line.show(so_far); };
   store::StoreResult<store::CheckReport> report = store::check_store(location, options);
   line.clear();

@@ -119,8 +119,8 @@ struct GarbageCollector::State {
   }
 
   void follow_new() {
-    const api::Registry::SnapshotRef registry = api.registry().snapshot();
-    for (const api::Served& served : registry->all()) {
+    const resource::Registry::SnapshotRef registry = api.registry().snapshot();
+    for (const resource::Served& served : registry->all()) {
       const types::Resource& resource = *served.resource;
       if (served.storage == nullptr || served.resource != served.stored || followed.contains(&resource)) continue;
       if (!has_verb(resource, "delete") || !has_verb(resource, "list") || !has_verb(resource, "watch")) continue;
@@ -139,8 +139,9 @@ struct GarbageCollector::State {
   }
 
   bool is_served(const Kind& kind) const {
-    const api::Registry::SnapshotRef registry = api.registry().snapshot();
-    const api::Served* served = registry->find(kind.resource->group, kind.resource->version, kind.resource->plural);
+    const resource::Registry::SnapshotRef registry = api.registry().snapshot();
+    const resource::Served* served =
+        registry->find(kind.resource->group, kind.resource->version, kind.resource->plural);
     return served != nullptr && served->resource == kind.resource;
   }
 
@@ -227,9 +228,9 @@ struct GarbageCollector::State {
 
   // What the caches have at this moment: a no is looked into, a yes stands until something is deleted.
   bool owners_are_there(const Kind& kind, const cache::Entry& entry, const Value& metadata) {
-    const api::Registry::SnapshotRef registry = api.registry().snapshot();
+    const resource::Registry::SnapshotRef registry = api.registry().snapshot();
     for (const Value& reference : metadata.items_at("ownerReferences")) {
-      const api::Served* served = find_owner_kind(*registry, reference);
+      const resource::Served* served = find_owner_kind(*registry, reference);
       cache::Cache* objects =
           served == nullptr ? nullptr : api.cache_of(served->resource->group, served->resource->plural);
       if (objects == nullptr) return false;
@@ -242,7 +243,7 @@ struct GarbageCollector::State {
     return true;
   }
 
-  static const api::Served* find_owner_kind(const api::Registry::Snapshot& registry, const Value& reference) {
+  static const resource::Served* find_owner_kind(const resource::Registry::Snapshot& registry, const Value& reference) {
     const std::string_view api_version = reference.text_at("apiVersion");
     const size_t slash = api_version.find('/');
     const std::string_view group = slash == std::string_view::npos ? "" : api_version.substr(0, slash);
@@ -330,11 +331,11 @@ struct GarbageCollector::State {
   Task<Outcome> judge(const Item& item, const Kind& kind, Live& live) {
     const auto references = live.metadata.items_at("ownerReferences");
     if (references.empty()) co_return Outcome::Done;
-    const api::Registry::SnapshotRef registry = api.registry().snapshot();
+    const resource::Registry::SnapshotRef registry = api.registry().snapshot();
     ListBuilder solid(live.arena);
     size_t solid_count = 0, waiting_count = 0;
     for (const Value& reference : references) {
-      const api::Served* served = find_owner_kind(*registry, reference);
+      const resource::Served* served = find_owner_kind(*registry, reference);
       cache::Cache* objects =
           served == nullptr ? nullptr : api.cache_of(served->resource->group, served->resource->plural);
       if (objects == nullptr) {

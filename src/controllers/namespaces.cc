@@ -119,9 +119,9 @@ struct NamespaceController::State {
 
   // Deletes what is in the namespace, pods first. True when nothing is left.
   Task<bool> empty_out(const std::string& name) {
-    const api::Registry::SnapshotRef registry = api.registry().snapshot();
+    const resource::Registry::SnapshotRef registry = api.registry().snapshot();
     std::vector<const types::Resource*> resources;
-    for (const api::Served& served : registry->all()) {
+    for (const resource::Served& served : registry->all()) {
       const types::Resource& resource = *served.resource;
       if (!resource.namespaced || served.storage == nullptr || served.resource != served.stored) continue;
       if (has_verb(resource, "deletecollection") && has_verb(resource, "list")) resources.push_back(&resource);

@@ -90,8 +90,8 @@ struct QuotaController::State {
     const Value* spec = tree.find("spec");
     if (spec == nullptr) return;
     const quota::Usage hard = quota::usage_in(*spec, "hard");
-    const api::Registry::SnapshotRef registry = api.registry().snapshot();
-    for (const api::Served& served : registry->all()) {
+    const resource::Registry::SnapshotRef registry = api.registry().snapshot();
+    for (const resource::Served& served : registry->all()) {
       const types::Resource& resource = *served.resource;
       if (!resource.namespaced || served.storage == nullptr || served.resource != served.stored) continue;
       if (kinds.contains(&resource) || quota::counted_names(resource, hard).empty()) continue;
@@ -136,8 +136,9 @@ struct QuotaController::State {
   }
 
   bool is_served(const Kind& kind) const {
-    const api::Registry::SnapshotRef registry = api.registry().snapshot();
-    const api::Served* served = registry->find(kind.resource->group, kind.resource->version, kind.resource->plural);
+    const resource::Registry::SnapshotRef registry = api.registry().snapshot();
+    const resource::Served* served =
+        registry->find(kind.resource->group, kind.resource->version, kind.resource->plural);
     return served != nullptr && served->resource == kind.resource;
   }
 
@@ -203,8 +204,8 @@ struct QuotaController::State {
 
   Task<std::optional<quota::Usage>> count(const std::string& ns, const Value& tree, const quota::Usage& hard) {
     quota::Usage used;
-    const api::Registry::SnapshotRef registry = api.registry().snapshot();
-    for (const api::Served& served : registry->all()) {
+    const resource::Registry::SnapshotRef registry = api.registry().snapshot();
+    for (const resource::Served& served : registry->all()) {
       const types::Resource& resource = *served.resource;
       if (!resource.namespaced || served.storage == nullptr || served.resource != served.stored) continue;
       const std::vector<std::string> names = quota::counted_names(resource, hard);

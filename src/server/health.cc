@@ -58,7 +58,7 @@ Health::Health(Probes probes) {
   checks_.push_back({"shutdown", false, true, probes.shutdown});
 }
 
-std::optional<Health::Answer> Health::answer(std::string_view path, const api::Query& query) const {
+std::optional<Health::Answer> Health::answer(std::string_view path, const request::Query& query) const {
   if (!path.starts_with('/')) return std::nullopt;
   const std::string_view rest = path.substr(1);
   const size_t slash = rest.find('/');

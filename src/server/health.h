@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "api/api.h"
+#include "request/request.h"
 
 namespace holdfast::server {
 
@@ -28,7 +28,7 @@ class Health {
     std::string body;
   };
   // `path` is /healthz, /livez or /readyz, or one of them and a check's name; nothing when there is no such check.
-  std::optional<Answer> answer(std::string_view path, const api::Query& query) const;
+  std::optional<Answer> answer(std::string_view path, const request::Query& query) const;
   std::vector<std::string> paths() const;  // All that answer() knows.
   std::string metrics() const;             // Each check as a gauge, in the text format of Prometheus.
 

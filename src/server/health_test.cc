@@ -20,7 +20,7 @@ Health health(bool store_well) {
 }
 
 std::optional<Health::Answer> answer(bool store_well, std::string_view path, std::string_view query) {
-  return health(store_well).answer(path, api::RequestInfo("GET", path, query).query());
+  return health(store_well).answer(path, request::RequestInfo("GET", path, query).query());
 }
 
 TEST(Health, IsOkInAWord) {

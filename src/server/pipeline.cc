@@ -77,15 +77,15 @@ void send_text(net::Response& response, int status, std::string text) {
 constexpr std::chrono::seconds kRequestTimeout{60};
 
 // As CleanScope of endpoints/metrics.
-std::string_view scope_of(const api::RequestInfo& info) {
-  const api::Target& target = info.target();
-  if (!info.name().empty() || target.verb == api::Verb::Create) return target.is_resource ? "resource" : "";
+std::string_view scope_of(const request::RequestInfo& info) {
+  const request::Target& target = info.target();
+  if (!info.name().empty() || target.verb == request::Verb::Create) return target.is_resource ? "resource" : "";
   if (!target.ns.empty()) return "namespace";
   return target.is_resource ? "cluster" : "";
 }
 
 // As cleanDryRun of endpoints/metrics.
-std::string_view dry_run_of(const api::Query& query) {
+std::string_view dry_run_of(const request::Query& query) {
   const std::vector<std::string> values = query.all("dryRun");
   if (values.empty()) return "";
   const bool valid = std::all_of(values.begin(), values.end(), [](const std::string& value) { return value == "All"; });
@@ -94,10 +94,10 @@ std::string_view dry_run_of(const api::Query& query) {
 
 bool is_read(std::string_view method) { return method == "GET" || method == "HEAD"; }
 
-bool lasts_long(const api::Target& info) {
+bool lasts_long(const request::Target& info) {
   constexpr std::string_view kSubresources[] = {"attach", "exec", "proxy", "log", "portforward"};
   return info.is_resource &&
-         (info.verb == api::Verb::Watch || info.verb == api::Verb::Proxy ||
+         (info.verb == request::Verb::Watch || info.verb == request::Verb::Proxy ||
           std::find(std::begin(kSubresources), std::end(kSubresources), info.subresource) != std::end(kSubresources));
 }
 
@@ -107,7 +107,7 @@ struct Pipeline::Account {
   std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
   std::string audit_id;
   auth::UserRef user;
-  const api::RequestInfo info;
+  const request::RequestInfo info;
   const std::string verb;  // get, list, ...; of a path the method in lower case.
   const bool lasting;
   AuditTrail trail;
@@ -116,7 +116,7 @@ struct Pipeline::Account {
 
   Account(const net::Request& request, const Auditor* auditor)
       : info(request.method, request.path, request.query),
-        verb(info.target().is_resource ? std::string(api::to_string(info.target().verb)) : lower(request.method)),
+        verb(info.target().is_resource ? std::string(request::to_string(info.target().verb)) : lower(request.method)),
         lasting(lasts_long(info.target())),
         trail(auditor) {}
 };
@@ -160,7 +160,7 @@ Task<void> Pipeline::serve(net::Request& request, net::Response& response) {
 }
 
 Task<void> Pipeline::serve_known(net::Request& request, net::Response& response, Account& account) {
-  const api::Target& info = account.info.target();
+  const request::Target& info = account.info.target();
   const bool lasting = account.lasting;
   if (!lasting) {
     std::chrono::milliseconds limit = kRequestTimeout;
@@ -323,7 +323,8 @@ void Pipeline::send_index(net::Response& response) const {
   (void)response.send(200, net::Body(std::move(json)));
 }
 
-void Pipeline::send_openid(const api::RequestInfo& info, const net::Request& request, net::Response& response) const {
+void Pipeline::send_openid(const request::RequestInfo& info, const net::Request& request,
+                           net::Response& response) const {
   Result<OpenId> openid = parts_.openid();
   if (!openid) return api::send_error(info, request, response, openid.error());
   const bool keys = request.path == "/openid/v1/jwks";
@@ -334,7 +335,7 @@ void Pipeline::send_openid(const api::RequestInfo& info, const net::Request& req
 
 void Pipeline::record(const net::Request& request, const net::Response& response, const Account& account) {
   const auto took = std::chrono::steady_clock::now() - account.begin;
-  const api::Target& info = account.info.target();
+  const request::Target& info = account.info.target();
   char code_text[8];
   const auto [code_end, error] = std::to_chars(code_text, code_text + sizeof code_text, response.status());
   const std::string_view code(code_text, code_end - code_text);
@@ -350,7 +351,7 @@ void Pipeline::record(const net::Request& request, const net::Response& response
   requests_.with({verb, dry_run, group, version, resource, subresource, scope, "apiserver", code}).add();
   durations_.with({verb, dry_run, group, version, resource, subresource, scope, "apiserver"})
       .observe(std::chrono::duration<double>(took).count());
-  if (info.verb == api::Verb::Get || info.verb == api::Verb::List) {
+  if (info.verb == request::Verb::Get || info.verb == request::Verb::List) {
     sizes_.with({verb, group, version, resource, subresource, scope, "apiserver"})
         .observe(static_cast<double>(response.body_bytes()));
   }

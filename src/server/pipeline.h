@@ -12,6 +12,7 @@
 #include "base/metrics.h"
 #include "base/task.h"
 #include "net/net.h"
+#include "request/request.h"
 #include "server/audit_trail.h"
 #include "server/health.h"
 
@@ -20,8 +21,8 @@ namespace holdfast::server {
 class Pipeline {
  public:
   // Answers what lies below /api, /apis and /openapi.
-  using ApiHandler =
-      std::function<Task<void>(const api::RequestInfo&, net::Request&, net::Response&, auth::UserRef, api::Recording*)>;
+  using ApiHandler = std::function<Task<void>(const request::RequestInfo&, net::Request&, net::Response&, auth::UserRef,
+                                              api::Recording*)>;
 
   // What others need to recognise this server's service account tokens.
   struct OpenId {
@@ -62,7 +63,7 @@ class Pipeline {
                        Account& account);
   Task<void> route(net::Request& request, net::Response& response, Account& account);
   void send_index(net::Response& response) const;
-  void send_openid(const api::RequestInfo& info, const net::Request& request, net::Response& response) const;
+  void send_openid(const request::RequestInfo& info, const net::Request& request, net::Response& response) const;
   void record(const net::Request& request, const net::Response& response, const Account& account);
 
   const Parts parts_;

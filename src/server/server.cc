@@ -533,7 +533,7 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
       .refresh_health = [&s](net::EventLoop& loop) { return s.store_probe->refresh(loop); },
       .authorizer = s.authorizer.get(),
       .api =
-          [&s](const api::RequestInfo& info, net::Request& request, net::Response& response, auth::UserRef user,
+          [&s](const request::RequestInfo& info, net::Request& request, net::Response& response, auth::UserRef user,
                api::Recording* recording) {
             return s.api->handle(info, request, response, std::move(user), recording);
           },

@@ -1,0 +1,146 @@
+#include "patch/patch.h"
+
+#include <gtest/gtest.h>
+
+#include "codec/codec.h"
+#include "types/types.h"
+
+namespace holdfast::patch {
+namespace {
+
+using Apply = Result<Value> (*)(Arena&, const Value&, const Value&);
+
+std::string patched(Apply apply, const std::string& object, const std::string& patch) {
+  Arena arena;
+  Result<Value> decoded_object = codec::decode_json(arena, object);
+  Result<Value> decoded_patch = codec::decode_json(arena, patch);
+  Result<Value> result = apply(arena, *decoded_object, *decoded_patch);
+  return result ? codec::encode_json_sorted(*result) : "error: " + result.error().message;
+}
+
+struct Case {
+  const char* name;
+  const char* object;
+  const char* patch;
+  const char* want;
+};
+
+constexpr const char* kRefused = "error: the server rejected our request due to an error in our request";
+
+constexpr Case kJsonCases[] = {
+    {"all operations", R"({"a":"1","b":"2","c":[1,2]})",
+     R"([{"op":"test","path":"/a","value":"1"},{"op":"add","path":"/c/-","value":3},{"op":"remove","path":"/b"},
+         {"op":"copy","from":"/a","path":"/d"},{"op":"move","from":"/d","path":"/e"},
+         {"op":"replace","path":"/c/-1","value":9}])",
+     R"({"a":"1","c":[1,2,9],"e":"1"})"},
+    {"replacing a missing member adds it", R"({"a":{}})", R"([{"op":"replace","path":"/a/b","value":1}])",
+     R"({"a":{"b":1}})"},
+    {"copying a missing member adds null", R"({"a":{}})", R"([{"op":"copy","from":"/a/x","path":"/a/b"}])",
+     R"({"a":{"b":null}})"},
+    {"moving one does not", R"({"a":{}})", R"([{"op":"move","from":"/a/x","path":"/a/b"}])", kRefused},
+    {"escapes", R"({"a/b":{"~":1}})", R"([{"op":"remove","path":"/a~1b/~0"}])", R"({"a/b":{}})"},
+    {"1 is not 1.0", R"({"a":1})", R"([{"op":"test","path":"/a","value":1.0}])", kRefused},
+    {"null equals a missing member", R"({})", R"([{"op":"test","path":"/a","value":null}])", R"({})"},
+    {"an index beyond the end", R"({"a":[1]})", R"([{"op":"add","path":"/a/2","value":1}])", kRefused},
+    {"an unknown operation", R"({})", R"([{"op":"invent","path":"/a"}])", kRefused},
+};
+
+TEST(JsonPatchTest, Cases) {
+  for (const Case& c : kJsonCases) EXPECT_EQ(patched(apply_json_patch, c.object, c.patch), c.want) << c.name;
+}
+
+TEST(JsonPatchTest, CopiesMayNotGrowWithoutBound) {
+  std::string patch = "[";
+  for (int i = 0; i < 40; ++i) patch += R"({"op":"copy","from":"/a","path":"/a/)" + std::to_string(i) + "\"},";
+  patch.back() = ']';
+  EXPECT_EQ(patched(apply_json_patch, R"({"a":{}})", patch), kRefused);
+}
+
+constexpr Case kMergeCases[] = {
+    {"sets, deletes, replaces lists", R"({"a":{"x":1,"y":2},"l":[1,2]})", R"({"a":{"x":null,"z":3},"l":[9]})",
+     R"({"a":{"y":2,"z":3},"l":[9]})"},
+    {"nulls in new subtrees are pruned, also in lists' objects", R"({})", R"({"a":{"b":null,"l":[null,{"q":null}]}})",
+     R"({"a":{"l":[null,{}]}})"},
+    {"a scalar becomes a map", R"({"a":1})", R"({"a":{"b":null,"c":1}})", R"({"a":{"c":1}})"},
+};
+
+TEST(MergePatchTest, Cases) {
+  for (const Case& c : kMergeCases) EXPECT_EQ(patched(apply_merge_patch, c.object, c.patch), c.want) << c.name;
+}
+
+Result<Value> strategic(Arena& arena, const Value& object, const Value& patch) {
+  return apply_strategic_patch(arena, object, patch, *types::find_type("core/v1.Pod"));
+}
+
+constexpr Case kStrategicCases[] = {
+    {"containers merge by name, the patch's order first",
+     R"({"spec":{"containers":[{"name":"a","image":"1"},{"name":"b","image":"1"}]}})",
+     R"({"spec":{"containers":[{"name":"c","image":"3"},{"name":"a","image":"2"}]}})",
+     R"({"spec":{"containers":[{"image":"3","name":"c"},{"image":"2","name":"a"},{"image":"1","name":"b"}]}})"},
+    {"delete takes one item", R"({"spec":{"containers":[{"name":"a"},{"name":"b"}]}})",
+     R"({"spec":{"containers":[{"name":"a","$patch":"delete"}]}})", R"({"spec":{"containers":[{"name":"b"}]}})"},
+    {"replace takes all", R"({"spec":{"containers":[{"name":"a"},{"name":"b"}]}})",
+     R"({"spec":{"containers":[{"$patch":"replace"},{"name":"c"}]}})", R"({"spec":{"containers":[{"name":"c"}]}})"},
+    {"a map can be emptied", R"({"metadata":{"labels":{"a":"1"}}})", R"({"metadata":{"labels":{"$patch":"delete"}}})",
+     R"({"metadata":{"labels":{}}})"},
+    {"scalars of a merge list are united", R"({"metadata":{"finalizers":["a","b"]}})",
+     R"({"metadata":{"finalizers":["c","a"]}})", R"({"metadata":{"finalizers":["c","a","b"]}})"},
+    {"and taken out", R"({"metadata":{"finalizers":["a","b"]}})",
+     R"({"metadata":{"$deleteFromPrimitiveList/finalizers":["a"]}})", R"({"metadata":{"finalizers":["b"]}})"},
+    {"order directive", R"({"spec":{"containers":[{"name":"a"},{"name":"b"},{"name":"c"}]}})",
+     R"({"spec":{"$setElementOrder/containers":[{"name":"c"},{"name":"n"},{"name":"a"}],"containers":[{"name":"n"}]}})",
+     R"({"spec":{"containers":[{"name":"b"},{"name":"c"},{"name":"n"},{"name":"a"}]}})"},
+    {"an item without its key", R"({"spec":{"containers":[{"name":"a"}]}})",
+     R"({"spec":{"containers":[{"image":"x:1"}]}})",
+     "error: map: map[image:x:1] does not contain declared merge key: name"},
+    {"retainKeys", R"({"spec":{"securityContext":{"runAsUser":1,"runAsGroup":2}}})",
+     R"({"spec":{"securityContext":{"$retainKeys":["runAsUser"],"runAsUser":3}}})",
+     R"({"spec":{"securityContext":{"runAsUser":3}}})"},
+    {"retainKeys must name what the patch sets", R"({"spec":{}})", R"({"spec":{"$retainKeys":["a"],"b":3}})",
+     "error: invalid patch format of retainKeys"},
+    {"lists without a strategy are replaced", R"({"spec":{"containers":[{"name":"a","args":["1","2"]}]}})",
+     R"({"spec":{"containers":[{"name":"a","args":["3"]}]}})",
+     R"({"spec":{"containers":[{"args":["3"],"name":"a"}]}})"},
+    {"null removes", R"({"metadata":{"labels":{"a":"1"}}})", R"({"metadata":{"labels":{"a":null,"b":null}}})",
+     R"({"metadata":{"labels":{}}})"},
+    {"an unknown directive", R"({"metadata":{"labels":{"a":"1"}}})", R"({"metadata":{"labels":{"$patch":"invent"}}})",
+     "error: unknown patch type: invent in map: map[$patch:invent]"},
+};
+
+TEST(StrategicPatchTest, Cases) {
+  for (const Case& c : kStrategicCases) EXPECT_EQ(patched(strategic, c.object, c.patch), c.want) << c.name;
+}
+
+constexpr struct {
+  const char* name;
+  const char* tree;
+  const char* want;
+} kConversions[] = {
+    {"integral doubles are integers", R"({"spec":{"replicas":2.0}})", R"({"spec":{"replicas":2}})"},
+    {"fractions are not", R"({"spec":{"replicas":2.5}})", "error: cannot convert float64 to int32"},
+    {"texts are no numbers", R"({"spec":{"replicas":"2"}})", "error: unrecognized type: int32"},
+    {"integers could be runes, and are no texts", R"({"metadata":{"name":5}})",
+     "error: cannot convert int64 to string"},
+    {"nothing else could", R"({"metadata":{"name":[]}})", "error: unrecognized type: string"},
+    {"lists", R"({"spec":{"template":{"spec":{"containers":{}}}}})", "error: cannot restore slice from map"},
+    {"maps", R"({"metadata":{"labels":5}})", "error: cannot restore map from int64"},
+    {"structs", R"({"spec":"x"})", "error: cannot restore struct from: string"},
+    {"the first field of the struct is named", R"({"spec":{"paused":1,"replicas":"x"}})",
+     "error: unrecognized type: int32"},
+    {"null fits everywhere", R"({"spec":null})", R"({"spec":null})"},
+};
+
+TEST(ConversionTest, TreesBecomeTypedAsGoConvertsThem) {
+  const types::Type& deployment = *types::find_type("apps/v1.Deployment");
+  for (const auto& row : kConversions) {
+    SCOPED_TRACE(row.name);
+    Arena arena;
+    Result<Value> tree = codec::decode_json(arena, row.tree);
+    ASSERT_TRUE(tree.ok());
+    Result<Value> converted = with_converted_numbers(arena, deployment, *tree);
+    EXPECT_EQ(converted ? codec::encode_json_sorted(*converted) : "error: " + converted.error().message, row.want);
+  }
+}
+
+}  // namespace
+}  // namespace holdfast::patch

@@ -1,0 +1,591 @@
+// Strategic merge patch, as k8s.io/apimachinery/pkg/util/strategicpatch applies one to a live object: the patch is
+// walked beside the object, and the declared types say which lists merge by which key.
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "base/api_error.h"
+#include "codec/codec.h"
+#include "patch/patch.h"
+
+namespace holdfast::patch {
+namespace {
+
+constexpr std::string_view kDirective = "$patch";
+constexpr std::string_view kRetainKeys = "$retainKeys";
+constexpr std::string_view kDeleteFromList = "$deleteFromPrimitiveList";
+constexpr std::string_view kSetOrder = "$setElementOrder";
+
+// --- Errors ---
+
+// What Go's %s makes of a value.
+std::string go_print_as_text(const Value& value) {
+  switch (value.kind()) {
+    case Value::Kind::String:
+      return std::string(value.as_string());
+    case Value::Kind::Null:
+      return "%!s(<nil>)";
+    case Value::Kind::List: {
+      std::string out = "[";
+      for (const Value& item : value.items()) out += (out.size() > 1 ? " " : "") + go_print_as_text(item);
+      return out + "]";
+    }
+    case Value::Kind::Map: {
+      std::string out = "map[";
+      for (const Member& member : value.members()) {
+        out += (out.size() > 4 ? " " : "") + std::string(member.key) + ":" + go_print_as_text(member.value);
+      }
+      return out + "]";
+    }
+    default:
+      return "%!s(" + std::string(codec::go_type(value)) + "=" + go_print(value) + ")";
+  }
+}
+
+Error bad_retain_keys() { return bad_request("invalid patch format of retainKeys"); }
+Error bad_primitive_list() { return bad_request("invalid patch format of primitive list"); }
+Error bad_element_order() { return bad_request("invalid patch format of setElementOrder list"); }
+
+Error no_merge_key(const Value& map, std::string_view key) {
+  return untyped("map: " + go_print(map) + " does not contain declared merge key: " + std::string(key));
+}
+Error unknown_directive(const Value& directive, const Value& map) {
+  return untyped("unknown patch type: " + go_print_as_text(directive) + " in map: " + go_print(map));
+}
+Error bad_type(std::string_view expected, const Value& actual) {
+  return untyped("expected a " + std::string(expected) + ", but received a " +
+                 std::string(actual.is_null() ? "%!s(<nil>)" : codec::go_type(actual)));
+}
+
+// --- Declared types ---
+
+struct Meta {
+  const types::Type* type = nullptr;  // Of the field's value.
+  uint8_t strategy = types::kPatchNone;
+  std::string_view merge_key;
+};
+
+std::string_view go_kind(const types::Type* type) {
+  if (type == nullptr) return "interface";
+  switch (type->shape) {
+    case types::Shape::Map:
+      return "map";
+    case types::Shape::List:
+    case types::Shape::Bytes:
+      return "slice";
+    case types::Shape::String:
+      return "string";
+    case types::Shape::Bool:
+      return "bool";
+    case types::Shape::Int32:
+      return "int32";
+    case types::Shape::Int64:
+      return "int64";
+    default:
+      return "struct";
+  }
+}
+
+Result<Meta> look_up(const types::Type* type, std::string_view key) {
+  const bool is_struct = type != nullptr && (type->shape == types::Shape::Struct || type->shape == types::Shape::Raw);
+  if (!is_struct) {
+    return untyped("merging an object in json but data type is not struct, instead is: " + std::string(go_kind(type)));
+  }
+  const types::Field* field = types::find_member(*type, key);
+  if (field == nullptr) {
+    const size_t dot = type->name.rfind('.');
+    return untyped("unable to find api field in struct " +
+                   std::string(dot == std::string_view::npos ? type->name : type->name.substr(dot + 1)) +
+                   " for the json field \"" + std::string(key) + "\"");
+  }
+  return Meta{field->type, field->patch_strategy, field->patch_merge_key};
+}
+
+const types::Type* element_of(const Meta& meta) { return meta.type == nullptr ? nullptr : meta.type->element; }
+
+// --- The merge ---
+
+using Items = std::vector<Value>;
+
+Items items_of(const Value& list) { return {list.items().begin(), list.items().end()}; }
+
+bool is_directive(const Value& value) { return value.is_map() && value.has(kDirective); }
+bool says(const Value& directive, std::string_view word) {
+  return directive.is_string() && directive.as_string() == word;
+}
+
+class Merger {
+ public:
+  explicit Merger(Arena& arena) : arena_(arena) {}
+
+  Result<Value> merge_map(const Value& original, const Value& patch, const types::Type* type) {
+    if (const Value* directive = patch.find(kDirective)) {
+      if (says(*directive, "replace")) return without_member(arena_, patch, kDirective);
+      if (says(*directive, "delete")) return Value::empty_map();
+      return unknown_directive(*directive, patch);
+    }
+    MapBuilder result(arena_);
+    Result<Unit> kept = start_with(original, patch, result);
+    if (!kept) return kept.take_error();
+
+    // Lists whose order the patch states are done with that; the rest of the patch follows.
+    std::vector<std::string_view> done;
+    for (const Member& member : patch.members()) {
+      if (!member.key.starts_with(kSetOrder)) continue;
+      Result<Unit> ordered = merge_ordered(member, patch, type, result, done);
+      if (!ordered) return ordered.take_error();
+    }
+    for (const Member& member : patch.members()) {
+      if (member.key == kRetainKeys || member.key.starts_with(kSetOrder) ||
+          std::find(done.begin(), done.end(), member.key) != done.end()) {
+        continue;
+      }
+      Result<Unit> merged = merge_member(member, type, result);
+      if (!merged) return merged.take_error();
+    }
+    return finish(result);
+  }
+
+ private:
+  // A removed member stays in the builder as a mark until the end: its position must not move.
+  static constexpr Value removed() { return Value::string(std::string_view(kRemovedMark, 1)); }
+  static bool is_removed(const Value& value) { return value.is_string() && value.as_string().data() == kRemovedMark; }
+  static constexpr char kRemovedMark[] = "x";
+
+  static const Value* find(const MapBuilder& map, std::string_view key) {
+    const Value* found = map.find(key);
+    return found == nullptr || is_removed(*found) ? nullptr : found;
+  }
+  static void remove(MapBuilder& map, std::string_view key) {
+    if (map.find(key) != nullptr) map.set(key, removed());
+  }
+  Value finish(MapBuilder& map) {
+    const Value all = map.build();
+    MapBuilder kept(arena_);
+    for (const Member& member : all.members()) {
+      if (!is_removed(member.value)) kept.add(member.key, member.value);
+    }
+    return kept.build();
+  }
+
+  // Raw JSON is merged as what it says.
+  Value unfolded(const Value& value) {
+    if (!value.is_raw()) return value;
+    Result<Value> tree = codec::decode_json(arena_, value.raw_json());
+    return tree.ok() ? *tree : value;
+  }
+
+  // The original's members, less those that $retainKeys does not name.
+  Result<Unit> start_with(const Value& original, const Value& patch, MapBuilder& result) {
+    const Value* retain = patch.find(kRetainKeys);
+    const auto retained = [&](std::string_view key) {
+      const std::span<const Value> keys = retain->items();
+      return std::any_of(keys.begin(), keys.end(), [&](const Value& v) { return says(v, key); });
+    };
+    if (retain != nullptr) {
+      if (!retain->is_list()) return bad_retain_keys();
+      for (const Member& member : patch.members()) {
+        if (member.key == kRetainKeys || member.value.is_null() || member.key.starts_with(kDeleteFromList) ||
+            member.key.starts_with(kSetOrder)) {
+          continue;
+        }
+        if (!retained(member.key)) return bad_retain_keys();
+      }
+    }
+    if (original.is_map()) {
+      for (const Member& member : original.members()) {
+        if (retain == nullptr || retained(member.key)) result.add(member.key, member.value);
+      }
+    }
+    return Unit{};
+  }
+
+  Result<Unit> merge_member(const Member& change, const types::Type* type, MapBuilder& result) {
+    std::string_view key = change.key;
+    const bool deletes = key.starts_with(kDeleteFromList);
+    if (deletes) {
+      const size_t slash = key.find('/');
+      if (slash == std::string_view::npos || key.substr(0, slash) != kDeleteFromList) return bad_primitive_list();
+      key = key.substr(slash + 1);
+    }
+    const Value& patch = change.value;
+    if (patch.is_null()) {
+      remove(result, key);
+      return Unit{};
+    }
+    const Value* original = find(result, key);
+    const Value tree = original != nullptr ? unfolded(*original) : Value::null();
+    if (original == nullptr || tree.kind() != patch.kind()) {
+      if (deletes) return Unit{};
+      put_without_directives(result, key, without_nulls(patch));
+      return Unit{};
+    }
+    if (patch.is_map()) {
+      Result<Meta> meta = look_up(type, key);
+      if (!meta) return meta.take_error();
+      if ((meta->strategy & types::kPatchReplace) != 0) {
+        result.set(key, patch);
+        return Unit{};
+      }
+      Result<Value> merged = merge_map(tree, patch, meta->type);
+      if (!merged) return merged.take_error();
+      result.set(key, *merged);
+      return Unit{};
+    }
+    if (patch.is_list()) {
+      Result<Meta> meta = look_up(type, key);
+      if (!meta) return meta.take_error();
+      Result<Items> merged = merge_list(items_of(tree), items_of(patch), *meta, deletes);
+      if (!merged) return merged.take_error();
+      result.set(key, list_of(*merged));
+      return Unit{};
+    }
+    put_without_directives(result, key, patch);
+    return Unit{};
+  }
+
+  // $setElementOrder/x beside x.
+  Result<Unit> merge_ordered(const Member& directive, const Value& patch, const types::Type* type, MapBuilder& result,
+                             std::vector<std::string_view>& done) {
+    if (!directive.value.is_list()) return bad_type("[]interface {}", directive.value);
+    const size_t slash = directive.key.find('/');
+    if (slash == std::string_view::npos || directive.key.substr(0, slash) != kSetOrder) return bad_element_order();
+    const std::string_view key = directive.key.substr(slash + 1);
+    const Value* original = find(result, key);
+    const Value* change = patch.find(key);
+    if (original != nullptr && !original->is_list()) return bad_type("[]interface {}", *original);
+    if (change != nullptr && !change->is_list()) return bad_type("[]interface {}", *change);
+    Result<Meta> meta = look_up(type, key);
+    if (!meta) return meta.take_error();
+    const Items order = items_of(directive.value);
+    const Items old_items = original == nullptr ? Items{} : items_of(*original);
+    const Items new_items = change == nullptr ? Items{} : items_of(*change);
+    Result<Unit> consistent = check_order(new_items, order, meta->merge_key, change, directive.value);
+    if (!consistent) return consistent;
+    if (original == nullptr && change == nullptr) return Unit{};
+
+    Items merged = old_items;
+    if (original == nullptr) {
+      merged.clear();
+      for (const Value& item : new_items) {
+        Value kept;
+        if (strip_directives(item, kept)) merged.push_back(kept);
+      }
+    } else if (change != nullptr) {
+      Result<Items> both = merge_list(old_items, new_items, *meta, false);
+      if (!both) return both.take_error();
+      merged = std::move(*both);
+    }
+    Result<bool> maps = element_kind(old_items, new_items);
+    if (!maps) return maps.take_error();
+    Result<Items> sorted = in_order(merged, order, old_items, meta->merge_key, *maps);
+    if (!sorted) return sorted.take_error();
+    result.set(key, list_of(*sorted));
+    done.push_back(key);
+    return Unit{};
+  }
+
+  Result<Items> merge_list(Items original, Items patch, const Meta& meta, bool deletes) {
+    if ((meta.strategy & types::kPatchMerge) == 0 && !deletes) return patch;
+    if (original.empty() && patch.empty()) return original;
+    Result<bool> maps = element_kind(original, patch);
+    if (!maps) return maps.take_error();
+    if (!*maps) {
+      if (deletes) {
+        std::erase_if(original, [&](const Value& item) { return contains(patch, item); });
+        return original;
+      }
+      Items both;
+      for (const Items* list : {&original, &patch}) {
+        for (const Value& item : *list) {
+          if (!contains(both, item)) both.push_back(item);
+        }
+      }
+      return in_order(both, patch, original, meta.merge_key, false);
+    }
+    if (meta.merge_key.empty()) return untyped("cannot merge lists without merge key for struct");
+    Result<Unit> special = apply_list_directives(original, patch, meta.merge_key);
+    if (!special) return special.take_error();
+    Items merged = original;
+    for (const Value& item : patch) {
+      const Value* key = item.find(meta.merge_key);
+      if (key == nullptr) return no_merge_key(item, meta.merge_key);
+      const std::optional<size_t> at = find_by_key(merged, meta.merge_key, *key);
+      if (!at) {
+        merged.push_back(item);
+        continue;
+      }
+      Result<Value> both = merge_map(merged[*at], item, element_of(meta));
+      if (!both) return both.take_error();
+      merged[*at] = *both;
+    }
+    return in_order(merged, patch, original, meta.merge_key, true);
+  }
+
+  // {$patch: delete, key: v} removes from the original; {$patch: replace} makes the patch's plain items everything.
+  static Result<Unit> apply_list_directives(Items& original, Items& patch, std::string_view merge_key) {
+    Items plain;
+    bool replaces = false;
+    for (const Value& item : patch) {
+      const Value* directive = item.find(kDirective);
+      if (directive == nullptr) {
+        plain.push_back(item);
+      } else if (says(*directive, "delete")) {
+        const Value* key = item.find(merge_key);
+        if (key == nullptr) return no_merge_key(item, merge_key);
+        std::erase_if(original, [&](const Value& candidate) {
+          const Value* found = candidate.find(merge_key);
+          return found != nullptr && equal(*found, *key);
+        });
+      } else if (says(*directive, "replace")) {
+        replaces = true;
+      } else if (says(*directive, "merge")) {
+        return untyped("merging lists cannot yet be specified in the patch");
+      } else {
+        return unknown_directive(*directive, item);
+      }
+    }
+    if (replaces) {
+      original = std::move(plain);
+      patch.clear();
+    } else {
+      patch = std::move(plain);
+    }
+    return Unit{};
+  }
+
+  // The patch's items in its order; the server's own keep their places relative to their old neighbours.
+  Result<Items> in_order(const Items& merged, const Items& patch_order, const Items& server_order,
+                         std::string_view merge_key, bool maps) {
+    if (maps) {
+      for (const Items* list : {&merged, &patch_order, &server_order}) {
+        for (const Value& item : *list) {
+          if (!item.is_map()) return bad_type("map[string]interface {}", item);
+          if (!item.has(merge_key)) return no_merge_key(item, merge_key);
+        }
+      }
+    }
+    const auto index = [&](const Items& list, const Value& item) -> ptrdiff_t {
+      for (size_t i = 0; i < list.size(); ++i) {
+        const bool same = maps ? equal(*list[i].find(merge_key), *item.find(merge_key)) : equal(list[i], item);
+        if (same) return static_cast<ptrdiff_t>(i);
+      }
+      return -1;
+    };
+    const auto sort_by = [&](Items& items, const Items& order) {
+      std::vector<std::pair<ptrdiff_t, size_t>> ranks;
+      for (size_t i = 0; i < items.size(); ++i) ranks.emplace_back(index(order, items[i]), i);
+      std::sort(ranks.begin(), ranks.end());
+      Items sorted;
+      for (const auto& [rank, i] : ranks) sorted.push_back(items[i]);
+      items = std::move(sorted);
+    };
+    Items from_patch, from_server;
+    for (const Value& item : merged) (index(patch_order, item) >= 0 ? from_patch : from_server).push_back(item);
+    sort_by(from_patch, patch_order);
+    sort_by(from_server, server_order);
+    Items all;
+    size_t server = 0, patched = 0;
+    while (server < from_server.size() || patched < from_patch.size()) {
+      bool take_server = patched >= from_patch.size();
+      if (!take_server && server < from_server.size()) {
+        const ptrdiff_t a = index(server_order, from_server[server]);
+        const ptrdiff_t b = index(server_order, from_patch[patched]);
+        take_server = a >= 0 && b >= 0 && a < b;
+      }
+      all.push_back(take_server ? from_server[server++] : from_patch[patched++]);
+    }
+    return all;
+  }
+
+  // The patch's list must be a subsequence of the order it states.
+  static Result<Unit> check_order(const Items& items, const Items& order, std::string_view merge_key,
+                                  const Value* patch_list, const Value& order_list) {
+    if (items.empty() || order.empty()) return Unit{};
+    Items plain;
+    for (const Value& item : items) {
+      if (!merge_key.empty()) {
+        if (!item.is_map()) return bad_type("map[string]interface {}", item);
+        const Value* directive = item.find(kDirective);
+        if (directive != nullptr && says(*directive, "delete")) continue;
+      }
+      plain.push_back(item);
+    }
+    size_t at = 0, in_order = 0;
+    while (at < plain.size() && in_order < order.size()) {
+      if (is_directive(plain[at])) {
+        ++at;
+        continue;
+      }
+      bool same = false;
+      if (merge_key.empty()) {
+        same = equal(plain[at], order[in_order]);
+      } else {
+        if (!order[in_order].is_map()) return bad_type("map[string]interface {}", order[in_order]);
+        const Value* left = plain[at].find(merge_key);
+        const Value* right = order[in_order].find(merge_key);
+        if (left == nullptr) return no_merge_key(plain[at], merge_key);
+        if (right == nullptr) return no_merge_key(order[in_order], merge_key);
+        same = equal(*left, *right);
+      }
+      if (same) ++at;
+      ++in_order;
+    }
+    if (at < plain.size() && in_order >= order.size()) {
+      return untyped("The order in patch list:\n" + go_print(*patch_list) + "\n doesn't match " +
+                     std::string(kSetOrder) + " list:\n" + go_print(order_list) + "\n");
+    }
+    return Unit{};
+  }
+
+  // Whether the elements are maps; all must be of one kind, and no lists.
+  static Result<bool> element_kind(const Items& a, const Items& b) {
+    const Value* first = nullptr;
+    for (const Items* list : {&a, &b}) {
+      for (const Value& item : *list) {
+        if (first == nullptr) {
+          first = &item;
+          if (item.is_list()) {
+            Error error{Reason::Invalid, "the server rejected our request due to an error in our request"};
+            error.details.emplace();
+            return error;
+          }
+        } else if (first->kind() != item.kind()) {
+          const auto shown = [](const Items& items) {
+            std::string out = "[";
+            for (const Value& value : items) out += (out.size() > 1 ? " " : "") + go_print(value);
+            return out + "]";
+          };
+          return untyped("list element types are not identical: [" + shown(a) + " " + shown(b) + "]");
+        }
+      }
+    }
+    if (first == nullptr) return untyped("no elements in any of the given slices");
+    return first->is_map();
+  }
+
+  static bool contains(const Items& items, const Value& item) {
+    return std::any_of(items.begin(), items.end(), [&](const Value& other) { return equal(other, item); });
+  }
+  static std::optional<size_t> find_by_key(const Items& items, std::string_view merge_key, const Value& key) {
+    for (size_t i = 0; i < items.size(); ++i) {
+      const Value* found = items[i].find(merge_key);
+      if (found != nullptr && equal(*found, key)) return i;
+    }
+    return std::nullopt;
+  }
+  Value list_of(const Items& items) { return Value::list(arena_.copy(std::span<const Value>(items))); }
+
+  Value without_nulls(const Value& value) {
+    if (value.is_map()) {
+      MapBuilder map(arena_);
+      for (const Member& member : value.members()) {
+        if (!member.value.is_null()) map.add(member.key, without_nulls(member.value));
+      }
+      return map.build();
+    }
+    if (value.is_list()) {
+      ListBuilder list(arena_);
+      for (const Value& item : value.items()) list.add(without_nulls(item));
+      return list.build();
+    }
+    return value;
+  }
+
+  // False: the value is itself a directive and is dropped.
+  bool strip_directives(const Value& value, Value& out) {
+    out = value;
+    if (value.is_map()) {
+      if (value.has(kDirective)) return false;
+      MapBuilder map(arena_);
+      for (const Member& member : value.members()) {
+        Value kept;
+        if (strip_directives(member.value, kept)) map.add(member.key, kept);
+      }
+      out = map.build();
+    } else if (value.is_list()) {
+      ListBuilder list(arena_);
+      for (const Value& item : value.items()) {
+        Value kept;
+        if (strip_directives(item, kept)) list.add(kept);
+      }
+      out = list.build();
+    }
+    return true;
+  }
+  void put_without_directives(MapBuilder& result, std::string_view key, const Value& value) {
+    Value kept;
+    if (strip_directives(value, kept)) {
+      result.set(key, kept);
+    } else {
+      remove(result, key);
+    }
+  }
+
+  Arena& arena_;
+};
+
+void print_to(const Value& value, std::string& out) {
+  switch (value.kind()) {
+    case Value::Kind::Null:
+      out += "<nil>";
+      break;
+    case Value::Kind::Bool:
+      out += value.as_bool() ? "true" : "false";
+      break;
+    case Value::Kind::Int:
+      out += std::to_string(value.as_int());
+      break;
+    case Value::Kind::Double:
+      out += codec::float_text(value.as_double(), codec::FloatText::Go);
+      break;
+    case Value::Kind::String:
+      out += value.as_string();
+      break;
+    case Value::Kind::Raw:
+      out += value.raw_json();
+      break;
+    case Value::Kind::List: {
+      out += '[';
+      bool first = true;
+      for (const Value& item : value.items()) {
+        if (!first) out += ' ';
+        first = false;
+        print_to(item, out);
+      }
+      out += ']';
+      break;
+    }
+    case Value::Kind::Map: {
+      std::vector<const Member*> members;
+      for (const Member& member : value.members()) members.push_back(&member);
+      std::sort(members.begin(), members.end(), [](const Member* a, const Member* b) { return a->key < b->key; });
+      out += "map[";
+      bool first = true;
+      for (const Member* member : members) {
+        if (!first) out += ' ';
+        first = false;
+        out += member->key;
+        out += ':';
+        print_to(member->value, out);
+      }
+      out += ']';
+      break;
+    }
+  }
+}
+
+}  // namespace
+
+Result<Value> apply_strategic_patch(Arena& arena, const Value& object, const Value& patch, const types::Type& type) {
+  assert(patch.is_map());
+  return Merger(arena).merge_map(object, patch, &type);
+}
+
+std::string go_print(const Value& value) {
+  std::string out;
+  print_to(value, out);
+  return out;
+}
+
+}  // namespace holdfast::patch

@@ -1,0 +1,68 @@
+#include "render/warnings.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/text.h"
+
+namespace holdfast::render {
+namespace {
+
+// All texts together; beyond it each is cut and further ones are dropped (k8s.io/apiserver warning.go).
+constexpr size_t kMaxRunes = 4096;
+constexpr size_t kCutRunes = 256;
+
+// Quoted for the header; nothing when it has control characters or is no UTF-8.
+std::optional<std::string> header_of(std::string_view text) {
+  std::string out = "299 - \"";
+  for (size_t at = 0; at < text.size();) {
+    const Rune rune = decode_rune(text, at);
+    if (!rune.valid || rune.value < 0x20 || (rune.value >= 0x7f && rune.value < 0xa0)) return std::nullopt;
+    if (rune.value == '"' || rune.value == '\\') out += '\\';
+    out += text.substr(at, rune.length);
+    at += rune.length;
+  }
+  out += '"';
+  return out;
+}
+
+struct Cut {
+  std::string_view text;
+  size_t runes;
+};
+Cut cut(std::string_view text, size_t max_runes) {
+  size_t at = 0, runes = 0;
+  while (at < text.size() && runes < max_runes) {
+    at += decode_rune(text, at).length;
+    ++runes;
+  }
+  return {text.substr(0, at), runes};
+}
+
+}  // namespace
+
+void Warnings::add(std::string_view text) {
+  if (text.empty() || std::find(texts_.begin(), texts_.end(), text) != texts_.end()) return;
+  texts_.emplace_back(text);
+}
+
+std::vector<std::string> Warnings::headers() const {
+  size_t total = 0;
+  for (const std::string& text : texts_) {
+    if (header_of(text)) total += cut(text, text.size()).runes;
+  }
+  const bool cutting = total > kMaxRunes;
+  std::vector<std::string> headers;
+  size_t written = 0;
+  for (const std::string& text : texts_) {
+    if (cutting && written >= kMaxRunes) break;
+    const Cut shown = cut(text, cutting ? kCutRunes : text.size());
+    std::optional<std::string> header = header_of(shown.text);
+    if (!header) continue;
+    written += shown.runes;
+    headers.push_back(std::move(*header));
+  }
+  return headers;
+}
+
+}  // namespace holdfast::render

@@ -1,0 +1,302 @@
+#include "request/negotiate.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+#include "request/query.h"
+
+namespace holdfast::request {
+namespace {
+
+constexpr std::array<Format, 4> kFormats = {Format::Json, Format::Yaml, Format::Protobuf, Format::Cbor};
+constexpr std::string_view kTypes =
+    "application/json, application/yaml, application/vnd.kubernetes.protobuf, application/cbor";
+constexpr std::string_view kStreamTypes =
+    "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch, application/cbor-seq";
+
+constexpr size_t kMaxClauses = 64;
+constexpr size_t kMaxDropTargets = 8;
+constexpr size_t kMaxDropBytes = 256;
+
+std::string_view trim_spaces(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+// Splits at the first separator; `rest` is what follows it.
+std::string_view cut(std::string_view& rest, char separator) {
+  const size_t at = rest.find(separator);
+  const std::string_view item = rest.substr(0, at);
+  rest = at == std::string_view::npos ? std::string_view{} : rest.substr(at + 1);
+  return item;
+}
+
+// Upstream's comparison, which is not an order where q and specificity disagree (goautoneg, acceptSlice.Less).
+bool tried_before(const AcceptClause& a, const AcceptClause& b) {
+  if (a.q > b.q) return true;
+  if (a.type != "*" && b.type == "*") return true;
+  if (a.subtype != "*" && b.subtype == "*") return true;
+  return false;
+}
+
+bool go_parse_bool(std::string_view text) {
+  return text == "1" || text == "t" || text == "T" || text == "TRUE" || text == "true" || text == "True";
+}
+
+bool wants_pretty(const NegotiationInput& input) {
+  if (!input.pretty.empty()) return go_parse_bool(input.pretty);
+  return input.user_agent.starts_with("curl") || input.user_agent.starts_with("Wget") ||
+         input.user_agent.starts_with("Mozilla/5.0");
+}
+
+bool streams(Format format) { return format != Format::Yaml; }
+
+Error not_acceptable(std::string_view types) {
+  return Error{Reason::NotAcceptable, "only the following media types are accepted: " + std::string(types)};
+}
+
+// Whether the clause's parameters can be served in this format; fills in what they ask for.
+bool accept_parameters(const AcceptClause& clause, const Offer& offer, Accepted& accepted) {
+  bool transform = false;
+  std::string_view as, group, version;
+  for (const auto& [name, value] : clause.parameters) {
+    if (name == "as") {
+      transform = true;
+      as = value;
+    } else if (name == "g") {
+      transform = true;
+      group = value;
+    } else if (name == "v") {
+      transform = true;
+      version = value;
+    } else if (name == "stream") {
+      if (!value.empty() && (!streams(accepted.format) || value != "watch")) return false;
+    } else if (name == "sv") {
+      if (!value.empty() && value != "v1") return false;
+    } else if (name == "pretty") {
+      accepted.pretty = value == "1";
+    }
+  }
+  if (!transform) return offer.protobuf_objects || accepted.format != Format::Protobuf;
+  if (!offer.transforms || group != "meta.k8s.io" || (version != "v1" && version != "v1beta1")) return false;
+  accepted.meta_version = version;
+  if (as == "Table") {
+    accepted.form = Form::Table;
+    return offer.table && (accepted.format == Format::Json || accepted.format == Format::Yaml);
+  }
+  if (as == "PartialObjectMetadata") {
+    accepted.form = Form::PartialMetadata;
+    return true;
+  }
+  if (as == "PartialObjectMetadataList") {
+    accepted.form = Form::PartialMetadataList;
+    return true;
+  }
+  return false;
+}
+
+bool matches(const AcceptClause& clause, Format format) {
+  const std::string_view type = media_type(format);
+  const std::string_view subtype = type.substr(type.find('/') + 1);
+  if (clause.type == "application" && (clause.subtype == subtype || clause.subtype == "*")) return true;
+  return clause.type == "*" && clause.subtype == "*";
+}
+
+// drop=, mf= and ?showManagedFields: any of them that says so omits.
+void read_opt_out(const AcceptClause* clause, const NegotiationInput& input, const Offer& offer, const Gates& gates,
+                  Accepted& accepted) {
+  if (!gates.on(Gate::ManagedFieldsOptOut)) return;
+  size_t path_bytes = 0;
+  if (clause != nullptr) {
+    for (const auto& [name, value] : clause->parameters) {
+      if (name == "drop") {
+        std::string_view rest = value;
+        while (!rest.empty()) {
+          const std::string_view target = cut(rest, '+');
+          if (target == "metadata.managedFields") {
+            accepted.ownership = Ownership::Omitted;
+            accepted.opt_out_kind = "drop";
+          } else if (gates.on(Gate::DropAnyField) && offer.reads && !target.empty() &&
+                     accepted.drop_paths.size() < kMaxDropTargets && path_bytes + target.size() <= kMaxDropBytes) {
+            path_bytes += target.size();
+            accepted.drop_paths.emplace_back(target);
+          }
+        }
+      } else if (name == "mf") {
+        if (value == "none") {
+          accepted.ownership = Ownership::Omitted;
+          if (accepted.opt_out_kind.empty()) accepted.opt_out_kind = "mf";
+        } else if (accepted.ownership == Ownership::AsIs && value == "v1") {
+          accepted.ownership = Ownership::V1;
+        } else if (accepted.ownership == Ownership::AsIs && value == "v2" && gates.on(Gate::FieldsV2)) {
+          accepted.ownership = Ownership::V2;
+        }
+      }
+    }
+  }
+  if (offer.reads && input.has_show_managed_fields && !query_bool(input.show_managed_fields)) {
+    accepted.ownership = Ownership::Omitted;
+    if (accepted.opt_out_kind.empty()) accepted.opt_out_kind = "query";
+  }
+}
+
+}  // namespace
+
+std::string_view media_type(Format format) {
+  switch (format) {
+    case Format::Json:
+      return "application/json";
+    case Format::Yaml:
+      return "application/yaml";
+    case Format::Protobuf:
+      return "application/vnd.kubernetes.protobuf";
+    case Format::Cbor:
+      break;
+  }
+  return "application/cbor";
+}
+
+std::string_view AcceptClause::parameter(std::string_view name) const {
+  for (const auto& [key, value] : parameters) {
+    if (key == name) return value;
+  }
+  return {};
+}
+
+std::vector<AcceptClause> parse_accept(std::string_view header) {
+  std::vector<AcceptClause> clauses;
+  while (!header.empty() && clauses.size() < kMaxClauses) {
+    std::string_view part = trim_spaces(cut(header, ','));
+    std::string_view range = cut(part, ';');  // `part` goes on behind the first semicolon.
+    AcceptClause clause;
+    clause.type = trim_spaces(cut(range, '/'));
+    if (range.empty()) {
+      if (clause.type != "*") continue;
+      clause.subtype = "*";
+    } else {
+      const std::string_view subtype = cut(range, '/');
+      if (!range.empty()) continue;
+      clause.subtype = trim_spaces(subtype);
+    }
+    while (!part.empty()) {
+      std::string_view value = cut(part, ';');
+      const std::string_view name = trim_spaces(cut(value, '='));
+      if (value.empty()) continue;
+      const std::string_view text = cut(value, '=');
+      if (!value.empty()) continue;
+      if (name == "q") {
+        const std::string number(text);
+        char* end = nullptr;
+        const double q = std::strtod(number.c_str(), &end);
+        clause.q = end == number.c_str() + number.size() && !number.empty() ? q : 0;
+        continue;
+      }
+      // The last of a repeated parameter counts, as in a map.
+      const auto same = std::find_if(clause.parameters.begin(), clause.parameters.end(),
+                                     [&](const auto& parameter) { return parameter.first == name; });
+      if (same != clause.parameters.end()) {
+        same->second = trim_spaces(text);
+      } else {
+        clause.parameters.emplace_back(name, trim_spaces(text));
+      }
+    }
+    clauses.push_back(std::move(clause));
+  }
+  // Go's sort is an insertion sort up to twelve elements, and because the comparison is no order the algorithm shows.
+  // Longer headers, which nobody sends, are cut.
+  for (size_t i = 1; i < clauses.size(); ++i) {
+    for (size_t j = i; j > 0 && tried_before(clauses[j], clauses[j - 1]); --j) std::swap(clauses[j], clauses[j - 1]);
+  }
+  return clauses;
+}
+
+Result<Unit> check_streams(const Accepted& accepted) {
+  if (!streams(accepted.format)) return not_acceptable(kStreamTypes);
+  return Unit{};
+}
+
+Result<Accepted> negotiate(const NegotiationInput& input, const Offer& offer, const Gates& gates) {
+  Accepted accepted;
+  if (input.accept.empty()) {
+    accepted.pretty = wants_pretty(input);
+    read_opt_out(nullptr, input, offer, gates, accepted);
+    return accepted;
+  }
+  for (const AcceptClause& clause : parse_accept(input.accept)) {
+    for (const Format format : kFormats) {
+      if (!matches(clause, format)) continue;
+      Accepted candidate;
+      candidate.format = format;
+      if (!accept_parameters(clause, offer, candidate)) continue;
+      candidate.pretty = candidate.pretty || wants_pretty(input);
+      read_opt_out(&clause, input, offer, gates, candidate);
+      return candidate;
+    }
+  }
+  return not_acceptable(kTypes);
+}
+
+Accepted negotiate_error(const NegotiationInput& input) {
+  const Offer plain{.protobuf_objects = true, .table = false, .transforms = false, .reads = false};
+  Result<Accepted> accepted = negotiate(input, plain, Gates());
+  if (accepted) return *accepted;
+  Accepted fallback;
+  fallback.pretty = true;
+  return fallback;
+}
+
+Result<Unit> check_accept_route(std::string_view accept, bool list_route) {
+  if (accept.empty()) return Unit{};
+  std::string_view rest = accept;
+  while (!rest.empty()) {
+    std::string_view clause = cut(rest, ',');
+    const std::string_view type = trim_spaces(cut(clause, ';'));
+    if (type == "*/*") return Unit{};
+    for (const Format format : kFormats) {
+      if (type == media_type(format)) return Unit{};
+    }
+    if (list_route && type == "application/cbor-seq") return Unit{};
+  }
+  std::string message = "406: Not Acceptable\n\nAvailable representations: " + std::string(kTypes);
+  if (list_route) message += ", " + std::string(kStreamTypes);
+  Error error{Reason::NotAcceptable, std::move(message)};
+  error.details.emplace();
+  return error;
+}
+
+Result<Format> body_format(std::string_view content_type) {
+  if (content_type.empty()) return Format::Json;
+  std::string_view rest = content_type;
+  std::string type(trim_spaces(cut(rest, ';')));
+  std::transform(type.begin(), type.end(), type.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c | 0x20 : c; });
+  for (const Format format : kFormats) {
+    if (type == media_type(format)) return format;
+  }
+  return Error{
+      Reason::UnsupportedMediaType,
+      "the body of the request was in an unknown format - accepted media types include: " + std::string(kTypes)};
+}
+
+Result<PatchType> patch_type(std::string_view content_type, bool custom_resource) {
+  std::string_view rest = content_type;
+  std::string_view type = cut(rest, ';');
+  if (!custom_resource) type = trim_spaces(type);
+  if (type == "application/json-patch+json") return PatchType::Json;
+  if (type == "application/merge-patch+json") return PatchType::Merge;
+  if (type == "application/apply-patch+yaml") return PatchType::ApplyYaml;
+  if (type == "application/apply-patch+cbor") return PatchType::ApplyCbor;
+  if (type == "application/strategic-merge-patch+json" && !custom_resource) return PatchType::Strategic;
+  if (custom_resource) {
+    return Error{Reason::UnsupportedMediaType,
+                 "the body of the request was in an unknown format - accepted media types include: "
+                 "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml, "
+                 "application/apply-patch+cbor"};
+  }
+  Error error{Reason::UnsupportedMediaType, "415: Unsupported Media Type"};
+  error.details.emplace();
+  return error;
+}
+
+}  // namespace holdfast::request

@@ -1,0 +1,83 @@
+// Content negotiation: which encoding and which form of an object a client gets (rest.md 2), and whether it wants
+// managedFields with it (design: opting out).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/gates.h"
+
+namespace holdfast::request {
+
+enum class Format : uint8_t { Json, Yaml, Protobuf, Cbor };  // In the server's order of preference.
+std::string_view media_type(Format format);
+
+// The shape of the answer, apart from its encoding.
+enum class Form : uint8_t { Object, Table, PartialMetadata, PartialMetadataList };
+
+// How managedFields appear in an answer.
+enum class Ownership : uint8_t {
+  AsIs,  // Each entry as FieldsV1; what a client gets that asked for nothing.
+  Omitted,
+  V1,
+  V2,
+};
+
+struct Accepted {
+  Format format = Format::Json;
+  bool pretty = false;
+  Form form = Form::Object;
+  std::string meta_version = "v1";  // Of Table and PartialObjectMetadata: v1 or v1beta1.
+  Ownership ownership = Ownership::AsIs;
+  // Which spelling asked for it first, for the metric; empty: nobody asked.
+  std::string_view opt_out_kind;
+  // Dotted paths to leave out beside managedFields (gate DropAnyField).
+  std::vector<std::string> drop_paths;
+};
+
+// What an endpoint can produce.
+struct Offer {
+  bool protobuf_objects = true;  // False for custom resources: there Protobuf carries metadata and Status only.
+  bool table = true;             // There are columns.
+  bool transforms = true;        // False: no `as` at all (errors, discovery).
+  bool reads = true;             // The verb is get, list or watch: DropAnyField applies.
+};
+
+struct AcceptClause {
+  std::string_view type, subtype;
+  std::vector<std::pair<std::string_view, std::string_view>> parameters;
+  double q = 1.0;
+  std::string_view parameter(std::string_view name) const;
+};
+// Sorted as Kubernetes tries them.
+std::vector<AcceptClause> parse_accept(std::string_view header);
+
+struct NegotiationInput {
+  std::string_view accept;
+  std::string_view user_agent;
+  std::string_view pretty;               // The query parameter.
+  std::string_view show_managed_fields;  // The query parameter; empty when absent.
+  bool has_show_managed_fields = false;
+};
+
+// 406 naming the types.
+Result<Accepted> negotiate(const NegotiationInput& input, const Offer& offer, const Gates& gates);
+// What won must be able to carry a watch; upstream asks that late, and does not look for another. 406.
+Result<Unit> check_streams(const Accepted& accepted);
+// For error bodies: no transforms; indented JSON when nothing matches.
+Accepted negotiate_error(const NegotiationInput& input);
+
+// The router's own check, for built-in resources: the header must hold */* or a produced type literally.
+Result<Unit> check_accept_route(std::string_view accept, bool list_route);
+
+// Encoding of a request body. 415.
+Result<Format> body_format(std::string_view content_type);
+
+enum class PatchType : uint8_t { Json, Merge, Strategic, ApplyYaml, ApplyCbor };
+// 415 in the router's words for built-in kinds, with the list of types for custom ones (which take no strategic).
+Result<PatchType> patch_type(std::string_view content_type, bool custom_resource);
+
+}  // namespace holdfast::request

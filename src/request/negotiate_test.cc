@@ -1,0 +1,90 @@
+#include "request/negotiate.h"
+
+#include <gtest/gtest.h>
+
+namespace holdfast::request {
+namespace {
+
+std::string outcome(std::string_view accept, Offer offer = {}, Gates gates = {}) {
+  Result<Accepted> accepted = negotiate({.accept = accept}, offer, gates);
+  if (!accepted) return accepted.error().message;
+  std::string text(media_type(accepted->format));
+  if (accepted->form == Form::Table) text += " table";
+  if (accepted->form == Form::PartialMetadata) text += " metadata";
+  if (accepted->form == Form::PartialMetadataList) text += " metadata-list";
+  if (accepted->pretty) text += " pretty";
+  if (accepted->ownership == Ownership::Omitted) text += " omitted";
+  if (accepted->ownership == Ownership::V1) text += " v1";
+  if (accepted->ownership == Ownership::V2) text += " v2";
+  for (const std::string& path : accepted->drop_paths) text += " drop:" + path;
+  return text;
+}
+
+TEST(NegotiateTest, TheFirstClauseThatCanBeServedWins) {
+  EXPECT_EQ(outcome(""), "application/json");
+  EXPECT_EQ(outcome("application/vnd.kubernetes.protobuf,application/json"), "application/vnd.kubernetes.protobuf");
+  EXPECT_EQ(outcome("*/*"), "application/json");
+  EXPECT_EQ(outcome("text/html, application/yaml;q=0.9"), "application/yaml");
+  EXPECT_EQ(outcome("application/json;q=0.1,application/cbor"), "application/cbor");
+  EXPECT_EQ(outcome("*/*,application/yaml;q=0.5"), "application/yaml");
+  EXPECT_EQ(outcome("application/json;as=Table;v=v1;g=meta.k8s.io,application/json"), "application/json table");
+  EXPECT_EQ(outcome("application/json;as=Table;v=v1;g=meta.k8s.io,application/json", {.table = false}),
+            "application/json");
+  EXPECT_EQ(outcome("application/vnd.kubernetes.protobuf", {.protobuf_objects = false}),
+            "only the following media types are accepted: application/json, application/yaml, "
+            "application/vnd.kubernetes.protobuf, application/cbor");
+  EXPECT_EQ(outcome("application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+                    {.protobuf_objects = false}),
+            "application/vnd.kubernetes.protobuf metadata");
+  EXPECT_EQ(outcome("application/json;pretty=1;whatever=x;broken"), "application/json pretty");
+}
+
+TEST(NegotiateTest, YamlCannotStream) {
+  Result<Accepted> accepted = negotiate({.accept = "application/yaml"}, {}, Gates());
+  ASSERT_TRUE(accepted);
+  EXPECT_EQ(check_streams(*accepted).error().message,
+            "only the following media types are accepted: application/json;stream=watch, "
+            "application/vnd.kubernetes.protobuf;stream=watch, application/cbor-seq");
+}
+
+TEST(NegotiateTest, AnyOfTheSpellingsOmitsManagedFields) {
+  EXPECT_EQ(outcome("application/json;drop=metadata.managedFields"), "application/json omitted");
+  EXPECT_EQ(outcome("application/json;drop=status+metadata.managedFields"), "application/json omitted");
+  EXPECT_EQ(outcome("application/json;mf=none"), "application/json omitted");
+  EXPECT_EQ(outcome("application/json;mf=v2"), "application/json v2");
+  EXPECT_EQ(outcome("application/json;mf=v2;drop=metadata.managedFields"), "application/json omitted");
+  EXPECT_EQ(outcome("application/json;mf=maybe"), "application/json");
+  EXPECT_EQ(outcome("application/json;drop="), "application/json");
+  // Only the parameters of the clause that wins count.
+  EXPECT_EQ(outcome("text/html;drop=metadata.managedFields,application/json"), "application/json");
+  Result<Accepted> query =
+      negotiate({.accept = "", .show_managed_fields = "false", .has_show_managed_fields = true}, {}, Gates());
+  EXPECT_EQ(query->ownership, Ownership::Omitted);
+}
+
+TEST(NegotiateTest, GatesTurnTheSpellingsIntoUnknownParameters) {
+  const Gates off = Gates().with(Gate::ManagedFieldsOptOut, false);
+  EXPECT_EQ(outcome("application/json;drop=metadata.managedFields", {}, off), "application/json");
+  EXPECT_EQ(outcome("application/json;mf=none", {}, off), "application/json");
+  EXPECT_EQ(outcome("application/json;mf=v2", {}, Gates().with(Gate::FieldsV2, false)), "application/json");
+  const Gates any = Gates().with(Gate::DropAnyField, true);
+  EXPECT_EQ(outcome("application/json;drop=spec.x+status", {}, any), "application/json drop:spec.x drop:status");
+  EXPECT_EQ(outcome("application/json;drop=spec.x", {.reads = false}, any), "application/json");
+  EXPECT_EQ(outcome("application/json;drop=a+b+c+d+e+f+g+h+i", {}, any),
+            "application/json drop:a drop:b drop:c drop:d drop:e drop:f drop:g drop:h");
+}
+
+TEST(NegotiateTest, ErrorsFallBackToIndentedJson) {
+  EXPECT_TRUE(negotiate_error({.accept = "text/html"}).pretty);
+  EXPECT_TRUE(negotiate_error({.accept = "application/json;as=Table;v=v1;g=meta.k8s.io"}).pretty);
+  EXPECT_EQ(negotiate_error({.accept = "application/yaml"}).format, Format::Yaml);
+}
+
+TEST(NegotiateTest, PatchTypesAreMatchedExactly) {
+  EXPECT_EQ(*patch_type("application/merge-patch+json; charset=utf-8", false), PatchType::Merge);
+  EXPECT_EQ(patch_type("application/json", false).error().message, "415: Unsupported Media Type");
+  EXPECT_FALSE(patch_type("application/strategic-merge-patch+json", true).ok());
+}
+
+}  // namespace
+}  // namespace holdfast::request

@@ -1,0 +1,44 @@
+// Label and field selectors as texts (rest.md 3.4): parsed into what the cache matches with.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "cache/cache.h"
+
+namespace holdfast::request {
+
+// "a=b,c in (d,e),!f". 400 in Kubernetes' words.
+Result<std::vector<cache::LabelRequirement>> parse_label_selector(std::string_view text);
+// The selector written out again, requirements by key, as Kubernetes prints it in Scale and authorization.
+std::string label_selector_text(const std::vector<cache::LabelRequirement>& requirements);
+
+// Which fields of a resource can be selected beside metadata.name and metadata.namespace.
+struct SelectableFields {
+  std::span<const std::string_view> names = {};  // In the order of its codec.
+  bool namespaced = true;
+  // Kinds with a list of their own word a refusal so ("field label not supported: %s"); empty: the general wording.
+  std::string_view refusal = {};
+  // Names that mean another: pods' spec.host is spec.nodeName. Pairs of alias and name.
+  std::span<const std::pair<std::string_view, std::string_view>> aliases = {};
+  bool only_aliases = false;  // The names themselves are not known under this version.
+};
+// "metadata.name=a,spec.nodeName!=b" taken apart: 400 for what cannot be read.
+struct FieldTerm {
+  std::string_view field;  // Of the text.
+  bool equal;
+  std::string value;
+};
+Result<std::vector<FieldTerm>> parse_field_terms(std::string_view text);
+// 400 for fields that a resource does not select by.
+Result<std::vector<cache::FieldRequirement>> resolve_fields(const std::vector<FieldTerm>& terms,
+                                                            const SelectableFields& fields);
+
+// The value of metadata.name that a field selector demands, if it demands one.
+std::optional<std::string> name_demanded(const std::vector<cache::FieldRequirement>& fields);
+
+}  // namespace holdfast::request

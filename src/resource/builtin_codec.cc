@@ -1,0 +1,185 @@
+#include <cassert>
+
+#include "codec/codec.h"
+#include "crd/crd.h"
+#include "kinds/kinds.h"
+#include "resource/managed.h"
+#include "resource/object_codec.h"
+#include "resource/selectable.h"
+
+namespace holdfast::resource {
+namespace {
+
+using ownership::ManagedEntry;
+
+struct GroupVersion {
+  std::string_view group, version;
+};
+GroupVersion split_api_version(std::string_view text) {
+  const size_t slash = text.find('/');
+  if (slash == std::string_view::npos) return {"", text};
+  return {text.substr(0, slash), text.substr(slash + 1)};
+}
+
+class BuiltinCodec final : public ObjectCodec {
+ public:
+  BuiltinCodec(const types::Resource& stored, const Gates& gates)
+      : stored_(stored),
+        gates_(gates),
+        api_version_(api_version_of(stored)),
+        written_version_(api_version_of(stored.storage_group, stored.storage_version)),
+        is_definition_(stored.group == "apiextensions.k8s.io"),
+        selectable_(selectable_fields(stored)) {}
+
+  const types::Resource& stored() const override { return stored_; }
+
+  Result<cache::Decoded> decode(std::string_view key, std::string_view stored, Revision revision) const override {
+    auto arena = std::make_shared<Arena>();
+    Result<Value> tree = decode_stored(*arena, stored);
+    if (!tree) return internal_error("stored object " + std::string(key) + ": " + tree.error().message);
+
+    cache::Decoded decoded;
+    decoded.managed = managed_entries(*arena, tree->get("metadata", "managedFields"));
+    Draft draft(*arena, *tree);
+    Draft::Node metadata = draft.root().child("metadata");
+    metadata.remove("managedFields");
+    metadata.set("resourceVersion", Value::string(*arena, std::to_string(revision.value)));
+    kinds::set_defaults(*arena, stored_, draft.root());
+    const Value object = draft.value();
+
+    Result<Unit> encoded = codec::encode_enveloped(*stored_.type, object, decoded.body);
+    if (!encoded) return internal_error("stored object " + std::string(key) + ": " + encoded.error().message);
+    decoded.uid = object.text_at("metadata", "uid");
+    for (const Member& label : object.members_at("metadata", "labels")) {
+      if (label.value.is_string()) decoded.labels.emplace_back(label.key, label.value.as_string());
+    }
+    decoded.fields = fields_of(*arena, object);
+    // The views above also point into the stored bytes, which the caller keeps.
+    decoded.memory = std::move(arena);
+    return decoded;
+  }
+
+  Result<std::string> encode(std::string_view body, std::span<const ManagedEntry> managed) const override {
+    if (!stored_.stored_as_json) return written(join_managed(body, managed, std::string_view()));
+    Arena arena;
+    Result<Value> object = tree(arena, body);
+    if (!object) return object.take_error();
+    const Value stored = stored_form(arena, *object, managed);
+    std::string json;
+    codec::encode_json(is_definition_ ? crd::stored_definition(arena, stored) : stored, json);
+    json += '\n';
+    return json;
+  }
+
+  std::string with_revision(std::string_view body, Revision revision) const override {
+    return replace_revision(body, std::to_string(revision.value));
+  }
+
+  std::span<const std::string_view> field_names() const override { return selectable_.names; }
+  std::span<const uint16_t> indexed_fields() const override { return resource::indexed_fields(stored_); }
+
+  Result<Value> tree(Arena& arena, std::string_view body) const override {
+    Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(body);
+    if (!envelope) return envelope.take_error();
+    return codec::decode_protobuf(arena, *stored_.type, envelope->message, {api_version_, stored_.kind},
+                                  {.gates = &gates_});
+  }
+
+  Result<std::string> body_of(Arena& arena, const Value& tree) const override {
+    Value bare = tree;
+    if (const Value* metadata = tree.find("metadata"); metadata != nullptr && metadata->has("managedFields")) {
+      bare = with_member(arena, tree, "metadata", without_member(arena, *metadata, "managedFields"));
+    }
+    std::string body;
+    Result<Unit> encoded = codec::encode_enveloped(*stored_.type, bare, body);
+    if (!encoded) return encoded.take_error();
+    return body;
+  }
+
+  std::vector<std::string_view> fields_of(Arena& arena, const Value& tree) const override {
+    return selectable_values(arena, stored_, tree);
+  }
+
+ private:
+  // The envelope names the version that kube-apiserver stores, where we know that one only by the same fields of
+  // another.
+  std::string written(std::string value) const {
+    if (written_version_ == api_version_) return value;
+    Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(value);
+    assert(envelope);
+    std::string out;
+    codec::write_envelope_head({written_version_, stored_.kind}, envelope->message.size(), out);
+    out += envelope->message;
+    out += codec::kEnvelopeTail;
+    return out;
+  }
+
+  // What lies in the store: Protobuf as kube-apiserver writes it by default, or JSON; this version or another.
+  Result<Value> decode_stored(Arena& arena, std::string_view stored) const {
+    if (stored.starts_with("k8s:enc:")) return internal_error("the value is encrypted at rest, which is not supported");
+    if (!codec::is_protobuf(stored)) {
+      Result<Value> object = codec::decode_json(arena, stored);
+      if (!object) return object;
+      if (is_definition_) return crd::served_definition(arena, *object);
+      return in_stored_version(arena, *object, object->text_at("apiVersion"), object->text_at("kind"));
+    }
+    Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(stored);
+    if (!envelope) return envelope.take_error();
+    if (envelope->type.api_version == written_version_) envelope->type.api_version = api_version_;
+    const types::Type* type = stored_.type;
+    if (envelope->type.api_version != api_version_) {
+      const GroupVersion from = split_api_version(envelope->type.api_version);
+      const types::Resource* resource = types::find_kind(from.group, from.version, envelope->type.kind);
+      if (resource == nullptr || resource->type == nullptr) {
+        return internal_error("no kind " + std::string(envelope->type.kind) + " in version " +
+                              std::string(envelope->type.api_version));
+      }
+      type = resource->type;
+    }
+    Result<Value> object = codec::decode_protobuf(arena, *type, envelope->message, envelope->type, {.gates = &gates_});
+    if (!object) return object;
+    return in_stored_version(arena, *object, envelope->type.api_version, envelope->type.kind);
+  }
+
+  Result<Value> in_stored_version(Arena& arena, const Value& object, std::string_view api_version,
+                                  std::string_view kind) const {
+    if (api_version == api_version_) return object;
+    const GroupVersion from = split_api_version(api_version);
+    const types::Resource* resource = types::find_kind(from.group, from.version, kind);
+    if (resource == nullptr) return internal_error("no kind " + std::string(kind) + " in " + std::string(api_version));
+    return kinds::convert(arena, *resource, stored_, object);
+  }
+
+  const types::Resource& stored_;
+  const Gates gates_;
+  const std::string api_version_;
+  const std::string written_version_;  // What kube-apiserver calls it.
+  const bool is_definition_;
+  const request::SelectableFields selectable_;
+};
+
+}  // namespace
+
+std::shared_ptr<const ObjectCodec> make_builtin_codec(const types::Resource& stored, const Gates& gates) {
+  return std::make_shared<BuiltinCodec>(stored, gates);
+}
+
+const types::Resource& stored_version(const types::Resource& resource) {
+  const types::Resource* stored = types::find_kind(resource.storage_group, resource.storage_version, resource.kind);
+  return stored == nullptr ? resource : *stored;
+}
+
+std::string replace_revision(std::string_view enveloped, std::string_view revision) {
+  std::string out;
+  out.reserve(enveloped.size() + revision.size() + 8);
+  Result<Unit> changed = codec::change_enveloped_metadata(enveloped, {.resource_version = revision}, out);
+  assert(changed.ok());
+  return out;
+}
+
+std::string api_version_of(std::string_view group, std::string_view version) {
+  if (group.empty()) return std::string(version);
+  return std::string(group) + "/" + std::string(version);
+}
+
+}  // namespace holdfast::resource

@@ -1,0 +1,182 @@
+#include "resource/managed.h"
+
+#include <cassert>
+#include <utility>
+
+#include "base/base64.h"
+#include "codec/codec.h"
+#include "ownership/fields_v2.h"
+
+namespace holdfast::resource {
+namespace {
+
+using ownership::ManagedEntry;
+
+// One entry as Protobuf has it.
+codec::ManagedFieldsMessage message_of(const ManagedEntry& entry) {
+  codec::ManagedFieldsMessage message{.manager = entry.manager,
+                                      .operation = entry.operation,
+                                      .api_version = entry.api_version,
+                                      .fields_type = entry.fields_type,
+                                      .subresource = entry.subresource,
+                                      .seconds = std::nullopt,
+                                      .fields_v1 = std::nullopt,
+                                      .fields_v2 = std::nullopt};
+  if (entry.time) message.seconds = entry.time->seconds;
+  (entry.fields_type == ownership::kFieldsV2 ? message.fields_v2 : message.fields_v1) = entry.fields;
+  return message;
+}
+
+// One entry as JSON, behind a bracket or a comma.
+void append_entry_json(const ManagedEntry& entry, char before, codec::Sink& out) {
+  out.put(before);
+  before = '{';
+  const auto key = [&](std::string_view name) {
+    out.put(std::exchange(before, ','));
+    out.put(name);
+  };
+  const auto add = [&](std::string_view name, std::string_view text) {
+    if (text.empty()) return;
+    key(name);
+    codec::encode_json_string(text, out);
+  };
+  add("\"manager\":", entry.manager);
+  add("\"operation\":", entry.operation);
+  add("\"apiVersion\":", entry.api_version);
+  if (entry.time) {
+    char time[kMaxRfc3339];
+    add("\"time\":", {time, static_cast<size_t>(write_rfc3339(*entry.time, time) - time)});
+  }
+  add("\"fieldsType\":", entry.fields_type);
+  if (entry.fields) {
+    if (entry.fields_type == ownership::kFieldsV2) {
+      key("\"fieldsV2\":\"");
+      out.put(base64_encode(*entry.fields));
+      out.put('"');
+    } else {
+      key("\"fieldsV1\":");
+      codec::compact_json(entry.fields->empty() ? "null" : *entry.fields, out);
+    }
+  }
+  add("\"subresource\":", entry.subresource);
+  out.put(before == '{' ? "{}" : "}");
+}
+
+}  // namespace
+
+Value managed_fields_value(Arena& arena, std::span<const ManagedEntry> entries) {
+  if (entries.empty()) return Value::null();
+  ListBuilder list(arena);
+  for (const ManagedEntry& entry : entries) {
+    MapBuilder item(arena);
+    const auto add = [&](std::string_view key, std::string_view text) {
+      if (!text.empty()) item.add(key, Value::string(text));
+    };
+    add("manager", entry.manager);
+    add("operation", entry.operation);
+    add("apiVersion", entry.api_version);
+    if (entry.time) item.add("time", Value::string(arena, format_rfc3339(*entry.time)));
+    add("fieldsType", entry.fields_type);
+    if (entry.fields) {
+      if (entry.fields_type == ownership::kFieldsV2) {
+        item.add("fieldsV2", Value::string(arena, base64_encode(*entry.fields)));
+      } else {
+        item.add("fieldsV1", Value::raw(*entry.fields));
+      }
+    }
+    add("subresource", entry.subresource);
+    list.add(item.build());
+  }
+  return list.build();
+}
+
+Value stored_form(Arena& arena, const Value& object, std::span<const ManagedEntry> entries) {
+  Draft draft(arena, object);
+  Draft::Node metadata = draft.root().child("metadata");
+  metadata.remove("resourceVersion");
+  if (!entries.empty()) metadata.set("managedFields", managed_fields_value(arena, entries));
+  return draft.value();
+}
+
+std::vector<ManagedEntry> managed_entries(Arena& arena, const Value* list) {
+  std::vector<ManagedEntry> entries;
+  if (list == nullptr || !list->is_list()) return entries;
+  entries.reserve(list->count());
+  for (const Value& item : list->items()) {
+    if (!item.is_map()) continue;
+    ManagedEntry entry;
+    entry.manager = item.text_at("manager");
+    entry.operation = item.text_at("operation");
+    entry.api_version = item.text_at("apiVersion");
+    entry.subresource = item.text_at("subresource");
+    entry.fields_type = item.text_at("fieldsType");
+    entry.time = parse_rfc3339(item.text_at("time"));
+    if (entry.time) entry.time->nanos = 0;
+    if (const Value* v2 = item.find("fieldsV2"); v2 != nullptr && v2->is_string()) {
+      if (std::optional<std::string> bytes = base64_decode(v2->as_string())) entry.fields = arena.copy(*bytes);
+    } else if (const Value* v1 = item.find("fieldsV1"); v1 != nullptr && !v1->is_null()) {
+      entry.fields = v1->is_raw() ? v1->raw_json() : arena.copy(codec::encode_json(*v1));
+    }
+    entries.push_back(entry);
+  }
+  return entries;
+}
+
+std::vector<ManagedEntry> as_fields_v2(Arena& arena, std::span<const ManagedEntry> entries) {
+  std::vector<ManagedEntry> out(entries.begin(), entries.end());
+  for (ManagedEntry& entry : out) {
+    if (!entry.fields || entry.fields_type != ownership::kFieldsV1) continue;
+    Result<ownership::FieldSet> set = ownership::parse_fields_v1(arena, *entry.fields);
+    if (!set) continue;
+    entry.fields_type = ownership::kFieldsV2;
+    entry.fields = arena.copy(ownership::to_fields_v2(*set));
+  }
+  return out;
+}
+
+void append_managed_json(std::span<const ManagedEntry> entries, std::string& out) {
+  codec::Sink sink(out);
+  char before = '[';
+  for (const ManagedEntry& entry : entries) append_entry_json(entry, std::exchange(before, ','), sink);
+  sink.put(entries.empty() ? "[]" : "]");
+}
+
+void append_managed_protobuf(std::span<const ManagedEntry> entries, std::string& out) {
+  for (const ManagedEntry& entry : entries) codec::append_managed_fields(message_of(entry), out);
+}
+
+std::string_view OwnersRenderer::json(const ownership::Owners& owners) {
+  text_.clear();
+  if (owners.empty()) return {};
+  codec::Sink sink(text_);
+  char before = '[';
+  for (size_t i = 0; i < owners.count(); ++i) {
+    append_entry_json(owners.entry(i, fields_, fields_type_, order_), std::exchange(before, ','), sink);
+  }
+  sink.put(']');
+  sink.finish();
+  return text_;
+}
+
+std::string_view OwnersRenderer::protobuf(const ownership::Owners& owners) {
+  text_.clear();
+  for (size_t i = 0; i < owners.count(); ++i) {
+    codec::append_managed_fields(message_of(owners.entry(i, fields_, fields_type_, order_)), text_);
+  }
+  return text_;
+}
+
+std::string join_managed(std::string_view enveloped, std::span<const ManagedEntry> entries,
+                         std::optional<std::string_view> revision) {
+  thread_local std::string managed;
+  managed.clear();
+  append_managed_protobuf(entries, managed);
+  std::string out;
+  out.reserve(enveloped.size() + managed.size() + 16);
+  Result<Unit> joined =
+      codec::change_enveloped_metadata(enveloped, {.managed_fields = managed, .resource_version = revision}, out);
+  assert(joined.ok());
+  return out;
+}
+
+}  // namespace holdfast::resource

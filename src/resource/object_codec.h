@@ -1,0 +1,45 @@
+// How one resource's objects lie in the cache and in the store, and how they become trees and back.
+//
+// The canonical body of a built-in kind is its Protobuf envelope, of a custom resource its JSON; both with
+// resourceVersion and without managedFields.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/gates.h"
+#include "cache/cache.h"
+#include "types/types.h"
+#include "value/value.h"
+
+namespace holdfast::resource {
+
+class ObjectCodec : public cache::Codec {
+ public:
+  // The version that is stored. Lives as long as the codec.
+  virtual const types::Resource& stored() const = 0;
+
+  // A canonical body as a tree with apiVersion and kind, without managedFields. Texts point into `body`.
+  virtual Result<Value> tree(Arena& arena, std::string_view body) const = 0;
+  // A tree in the stored version as a canonical body; managedFields in it are left out.
+  virtual Result<std::string> body_of(Arena& arena, const Value& tree) const = 0;
+  // The values of field_names() in a tree. Texts lie in it or in `arena`.
+  virtual std::vector<std::string_view> fields_of(Arena& arena, const Value& tree) const = 0;
+};
+
+// The version of a built-in kind that lies in the store.
+const types::Resource& stored_version(const types::Resource& resource);
+
+std::shared_ptr<const ObjectCodec> make_builtin_codec(const types::Resource& stored, const Gates& gates);
+
+// An enveloped object with another resourceVersion (empty: none, as the store has it).
+std::string replace_revision(std::string_view enveloped, std::string_view revision);
+
+// "apps/v1", "v1".
+std::string api_version_of(std::string_view group, std::string_view version);
+inline std::string api_version_of(const types::Resource& resource) {
+  return api_version_of(resource.group, resource.version);
+}
+
+}  // namespace holdfast::resource

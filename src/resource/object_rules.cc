@@ -1,0 +1,74 @@
+#include "resource/object_rules.h"
+
+#include "crd/crd.h"
+
+namespace holdfast::resource {
+namespace {
+
+class BuiltinRules : public ObjectRules {
+ public:
+  BuiltinRules(const types::Resource& requested, const types::Resource& stored)
+      : requested_(requested), stored_(stored) {}
+
+  void set_defaults(Arena& arena, Draft::Node object) const override { kinds::set_defaults(arena, requested_, object); }
+  Result<Value> convert(Arena& arena, const types::Resource& from, const types::Resource& to,
+                        const Value& object) const override {
+    return &from == &to ? object : kinds::convert(arena, from, to, object);
+  }
+  void prepare_for_create(kinds::Context& context, Draft::Node object) const override {
+    kinds::prepare_for_create(context, object);
+  }
+  void prepare_for_update(kinds::Context& context, kinds::Endpoint endpoint, Draft::Node next,
+                          const Value& old) const override {
+    kinds::prepare_for_update(context, endpoint, next, old);
+  }
+  Result<Unit> validate_create(kinds::Context& context, const Value& object) const override {
+    return kinds::validate_create(context, object);
+  }
+  Result<Unit> validate_update(kinds::Context& context, kinds::Endpoint endpoint, const Value& next,
+                               const Value& old) const override {
+    return kinds::validate_update(context, endpoint, next, old);
+  }
+  std::vector<std::string> warnings(kinds::Context& context, kinds::Endpoint endpoint, const Value& object,
+                                    const Value* old) const override {
+    return kinds::warnings(context, object, old, endpoint);
+  }
+  bool same(const Value& a, const Value& b) const override { return kinds::semantic_equal(*stored_.type, &a, &b); }
+  std::string_view deprecation_warning() const override { return kinds::deprecation_warning(requested_); }
+
+ private:
+  const types::Resource& requested_;
+  const types::Resource& stored_;
+};
+
+// A definition is a built-in kind whose validation knows schemas.
+class DefinitionRules final : public BuiltinRules {
+ public:
+  using BuiltinRules::BuiltinRules;
+
+  Result<Unit> validate_create(kinds::Context&, const Value& object) const override {
+    return crd::validate_definition(object, nullptr);
+  }
+  Result<Unit> validate_update(kinds::Context&, kinds::Endpoint endpoint, const Value& next,
+                               const Value& old) const override {
+    return endpoint == kinds::Endpoint::Status ? crd::validate_definition_status(next, old)
+                                               : crd::validate_definition(next, &old);
+  }
+  std::vector<std::string> warnings(kinds::Context& context, kinds::Endpoint endpoint, const Value& object,
+                                    const Value* old) const override {
+    std::vector<std::string> all = BuiltinRules::warnings(context, endpoint, object, old);
+    for (std::string& warning : crd::definition_warnings(object, old)) all.push_back(std::move(warning));
+    return all;
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<const ObjectRules> builtin_rules(const types::Resource& requested, const types::Resource& stored) {
+  if (requested.group == "apiextensions.k8s.io" && requested.plural == "customresourcedefinitions") {
+    return std::make_shared<DefinitionRules>(requested, stored);
+  }
+  return std::make_shared<BuiltinRules>(requested, stored);
+}
+
+}  // namespace holdfast::resource

@@ -1,0 +1,51 @@
+// What a kind's objects need between decoding and the store. Built-in kinds have it from `kinds`,
+// CustomResourceDefinitions beside that from `crd`, custom resources from their definition.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "kinds/kinds.h"
+#include "types/types.h"
+#include "value/value.h"
+
+namespace holdfast::resource {
+
+// The steps are those of kinds/kinds.h, in its order. Immutable; share freely.
+class ObjectRules {
+ public:
+  virtual ~ObjectRules() = default;
+
+  // In the requested version.
+  virtual void set_defaults(Arena& arena, Draft::Node object) const = 0;
+  // From one version to another. Where a webhook converts (asks_to_convert), only what is known already: call it
+  // within with_conversions (api/conversions.h), or use convert_object there.
+  virtual Result<Value> convert(Arena& arena, const types::Resource& from, const types::Resource& to,
+                                const Value& object) const = 0;
+  virtual bool asks_to_convert() const { return false; }
+  // The version of an object that was stored: `usual`, unless the versions of a kind lie side by side.
+  virtual const types::Resource& version_of(const Value&, const types::Resource& usual) const { return usual; }
+
+  // In the stored version.
+  virtual void prepare_for_create(kinds::Context& context, Draft::Node object) const = 0;
+  virtual void prepare_for_update(kinds::Context& context, kinds::Endpoint endpoint, Draft::Node next,
+                                  const Value& old) const = 0;
+  virtual Result<Unit> validate_create(kinds::Context& context, const Value& object) const = 0;
+  virtual Result<Unit> validate_update(kinds::Context& context, kinds::Endpoint endpoint, const Value& next,
+                                       const Value& old) const = 0;
+  virtual std::vector<std::string> warnings(kinds::Context& context, kinds::Endpoint endpoint, const Value& object,
+                                            const Value* old) const = 0;
+  // Whether two objects say the same, however they say it.
+  virtual bool same(const Value& a, const Value& b) const = 0;
+
+  // Text for a Warning header on every request; empty: none.
+  virtual std::string_view deprecation_warning() const = 0;
+};
+
+std::shared_ptr<const ObjectRules> builtin_rules(const types::Resource& requested, const types::Resource& stored);
+
+}  // namespace holdfast::resource
