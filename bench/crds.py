@@ -67,7 +67,7 @@ def main():
         for i in range(100):
             server.json("POST", path, {"apiVersion": "group7.example.com/v1", "kind": "Kind7", "metadata": {"name": f"o{i}"}, "spec": {"group1": {"field0": "x"}}}, want=201)
         print(f"100 objects, a connection each {time.monotonic() - start:5.2f} s")
-        server.end()
+        server.stop()
         start = time.monotonic()
         server.start()
         print(f"start with all of them   {time.monotonic() - start:8.2f} s   {resident_kb(server.process.pid) / 1024:8.1f} MB in all")

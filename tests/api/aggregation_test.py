@@ -147,7 +147,7 @@ def main():
     with Server(sys.argv[1]) as server:
         custom_services(server)
     with tempfile.TemporaryDirectory() as folder, Server(sys.argv[1]) as server:
-        hooks = HookServer(folder, client_ca=os.path.join(server.dir, "data", "pki", "front-proxy-ca.crt"))
+        hooks = HookServer(folder, client_ca=str(server.data_dir / "pki" / "front-proxy-ca.crt"))
         hooks.on("*", remote)
         server.json("POST", "/api/v1/namespaces/default/services", {
             "apiVersion": "v1", "kind": "Service", "metadata": {"name": "hook"}, "spec": {"type": "ExternalName", "externalName": "localhost"}}, want=201)

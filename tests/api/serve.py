@@ -1,6 +1,9 @@
-"""A Holdfast server for one test: started on an empty store, stopped at the end. Standard library only."""
-import http.client, json, os, shutil, signal, ssl, subprocess, sys, tempfile, time
+"""A Holdfast server for one test of the API: started on an empty store, stopped at the end. Standard library only."""
+import http.client, json, os, ssl, sys
 from urllib.parse import urlsplit
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "clients"))
+import server  # noqa: E402
 
 failures = []
 
@@ -25,61 +28,30 @@ def finish():
     sys.exit(1 if failures else 0)
 
 
-class Server:
+class Server(server.Server):
+    """Without controllers and the plugins that need them; started at once, with requests as its administrator."""
+
     def __init__(self, holdfast, gates="", flags=()):
-        self.holdfast, self.flags = holdfast, list(flags)
-        self.dir = tempfile.mkdtemp()
-        self.log = open(os.path.join(self.dir, "log"), "w+")
+        super().__init__(holdfast, "--controllers=none", "--disable-admission-plugins=ServiceAccount,Priority", *flags)
+        self.given = self.flags
         self.start(gates)
 
     def start(self, gates=""):
-        holdfast, data = self.holdfast, os.path.join(self.dir, "data")
-        command = [holdfast, "serve", "--data-dir", data, "--listen", "127.0.0.1:0", "--controllers=none",
-                   "--disable-admission-plugins=ServiceAccount,Priority"]
-        if gates:
-            command.append("--feature-gates=" + gates)
-        command.extend(self.flags)
-        kubeconfig = os.path.join(data, "kubeconfig")
-        if os.path.exists(kubeconfig):
-            os.remove(kubeconfig)  # Written again when the server is ready.
-        self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log)
-        deadline = time.time() + 60
-        while not (os.path.exists(kubeconfig) and os.path.getsize(kubeconfig)):
-            if self.process.poll() is not None or time.time() > deadline:
-                self.log.seek(0)
-                raise RuntimeError("the server did not start:\n" + self.log.read())
-            time.sleep(0.02)
-        with open(kubeconfig) as f:
-            line = next(l for l in f if l.strip().startswith("server:"))
-        self.host = urlsplit(line.split("server:", 1)[1].strip().strip('"')).netloc
-        pki = os.path.join(data, "pki")
-        self.tls = ssl.create_default_context(cafile=os.path.join(pki, "ca.crt"))
-        self.tls.load_cert_chain(os.path.join(pki, "admin.crt"), os.path.join(pki, "admin.key"))
+        self.flags = self.given + (["--feature-gates=" + gates] if gates else [])
+        super().start()
+        self.host = urlsplit(self.url()).netloc
+        pki = self.data_dir / "pki"
+        self.tls = ssl.create_default_context(cafile=pki / "ca.crt")
+        self.tls.load_cert_chain(pki / "admin.crt", pki / "admin.key")
         self.tls.check_hostname = False
-
-    def end(self):
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            self.process.wait(10)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
 
     def restart(self, gates=""):
         """The same data, other gates."""
-        self.end()
+        self.stop()
         self.start(gates)
-
-    def stop(self):
-        self.end()
-        self.log.close()
-        shutil.rmtree(self.dir, ignore_errors=True)
 
     def __enter__(self):
         return self
-
-    def __exit__(self, *_):
-        self.stop()
 
     def connect(self):
         return http.client.HTTPSConnection(self.host, context=self.tls, timeout=20)

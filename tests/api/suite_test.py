@@ -29,7 +29,7 @@ def one_test(holdfast, number):
               f"test {number} has its own ConfigMap and no other's")
         crds = server.json("GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", want=200)
         check([item["spec"]["group"] for item in crds["items"]] == [group], f"test {number} sees no definition of another test")
-        return server.dir, server.host, made["metadata"]["uid"]
+        return server.data_dir, server.host, made["metadata"]["uid"]
 
 
 def main():

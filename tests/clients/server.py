@@ -11,11 +11,12 @@ import time
 class Server:
     """`with Server(BINARY) as server:` gives a ready server; server.kubeconfig is a path."""
 
-    def __init__(self, binary, *flags, data_dir=None):
-        self.binary, self.flags = binary, list(flags)
+    def __init__(self, binary, *flags, data_dir=None, log_path=None, environment=None):
+        self.binary, self.flags, self.environment = binary, list(flags), environment
         self.folder = None if data_dir else tempfile.TemporaryDirectory(prefix="holdfast-test-")
         self.data_dir = pathlib.Path(data_dir or self.folder.name)
         self.kubeconfig = self.data_dir / "kubeconfig"
+        self.log_path = pathlib.Path(log_path or self.data_dir / "server.log")
         self.process = None
 
     def __enter__(self):
@@ -29,15 +30,18 @@ class Server:
 
     def start(self):
         self.kubeconfig.unlink(missing_ok=True)
-        self.log = open(self.data_dir / "server.log", "ab")
         command = [self.binary, "serve", "--data-dir", str(self.data_dir), "--listen", "127.0.0.1:0", *self.flags]
-        self.process = subprocess.Popen(command, stdout=self.log, stderr=subprocess.STDOUT)
-        deadline = time.monotonic() + 30
+        with open(self.log_path, "ab") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=self.environment)
+        deadline = time.monotonic() + 60
         while not self.kubeconfig.exists():
             if self.process.poll() is not None or time.monotonic() > deadline:
-                text = (self.data_dir / "server.log").read_text(errors="replace")
-                raise RuntimeError(f"the server did not become ready:\n{text[-3000:]}")
-            time.sleep(0.01)
+                raise RuntimeError(f"the server did not become ready:\n{self.text()[-3000:]}")
+            time.sleep(0.002)
+
+    def text(self):
+        """Everything that the server has logged and printed."""
+        return self.log_path.read_text(errors="replace")
 
     def stop(self, how=signal.SIGTERM):
         if self.process and self.process.poll() is None:
@@ -46,8 +50,7 @@ class Server:
                 self.process.wait(20)
             except subprocess.TimeoutExpired:
                 self.process.kill()
-                self.process.wait()
-        self.log.close()
+        return self.process.wait() if self.process else None
 
     def url(self):
         for line in self.kubeconfig.read_text().splitlines():

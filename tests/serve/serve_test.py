@@ -5,6 +5,9 @@ serve_test.py PATH/TO/holdfast
 """
 import base64, http.client, json, os, re, shutil, signal, socket, ssl, subprocess, sys, tempfile, time, unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'clients'))
+import server  # noqa: E402
+
 BINARY = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else 'build/release/bin/holdfast'
 
 
@@ -18,37 +21,25 @@ def write(path, text, mode='w'):
         f.write(text)
 
 
-class Server:
+class Server(server.Server):
+    """Started at once on FOLDER/data, with requests by any identity."""
+
     def __init__(self, folder, *flags, env=None):
-        self.folder = folder
-        self.log = open(os.path.join(folder, 'log'), 'a+')
-        config = os.path.join(folder, 'data', 'kubeconfig')
-        if os.path.exists(config):
-            os.remove(config)
-        self.process = subprocess.Popen(
-            [BINARY, 'serve', '--data-dir', os.path.join(folder, 'data'), '--listen', '127.0.0.1:0', *flags],
-            stdout=self.log, stderr=self.log, env=env)
-        end = time.time() + 20
-        while not os.path.exists(config):
-            if self.process.poll() is not None or time.time() > end:
-                raise AssertionError('did not start: ' + self.text())
-            time.sleep(0.002)
-        self.kubeconfig = config
-        text = read(config)
+        self.base = folder
+        super().__init__(BINARY, *flags, data_dir=os.path.join(folder, 'data'), log_path=os.path.join(folder, 'log'),
+                         environment=env)
+        self.start()
+        text = self.kubeconfig.read_text()
         self.port = int(re.search(r'server: https://127.0.0.1:(\d+)', text).group(1))
         self.ca = base64.b64decode(re.search(r'certificate-authority-data: (\S+)', text).group(1)).decode()
         self.admin = self.identity(text, 'admin')
 
     def identity(self, text, name):
-        path = os.path.join(self.folder, name + '.pem')
+        path = os.path.join(self.base, name + '.pem')
         with open(path, 'wb') as f:
             for member in ('client-certificate-data', 'client-key-data'):
                 f.write(base64.b64decode(re.search(member + r': (\S+)', text).group(1)))
         return path
-
-    def text(self):
-        self.log.flush()
-        return read(self.log.name)
 
     def connect(self, identity=None):
         context = ssl.create_default_context(cadata=self.ca)
@@ -63,13 +54,6 @@ class Server:
         body = answer.read().decode()
         connection.close()
         return answer.status, body, answer.headers
-
-    def stop(self, how=signal.SIGTERM):
-        if self.process.poll() is None:
-            self.process.send_signal(how)
-        code = self.process.wait(15)
-        self.log.close()
-        return code
 
 
 class Serve(unittest.TestCase):
@@ -90,7 +74,7 @@ class Serve(unittest.TestCase):
 
     def test_first_start_makes_credentials_and_says_what_to_type(self):
         s = self.start()
-        self.assertIn('export KUBECONFIG=' + s.kubeconfig, s.text())
+        self.assertIn(f'export KUBECONFIG={s.kubeconfig}', s.text())
         self.assertEqual(os.stat(s.kubeconfig).st_mode & 0o777, 0o600)
         first_ca = s.ca
         self.assertEqual(s.stop(), 0)
