@@ -1,5 +1,5 @@
-// Errors with the texts Kubernetes gives them, which clients match on (k8s.io/apimachinery/pkg/api/errors). Every room
-// that refuses something makes its error here; api/ alone turns them into codes and Status bodies.
+// Errors with Kubernetes' messages, which clients match on (k8s.io/apimachinery/pkg/api/errors). Every module that
+// rejects something creates its error here; only api/ turns them into codes and Status bodies.
 #pragma once
 
 #include <span>
@@ -26,14 +26,14 @@ Error already_exists(GroupResource resource, std::string_view name);
 Error conflict(GroupResource resource, std::string_view name, std::string_view why);
 // The same for a resourceVersion that is not the newest.
 Error modified_conflict(GroupResource resource, std::string_view name);
-// <Kind> "<name>" is invalid: <causes>. Causes keep their order; the text leaves repetitions out.
+// <Kind> "<name>" is invalid: <causes>. Causes keep their order; the text omits repetitions.
 Error invalid(GroupKind kind, std::string_view name, std::vector<Cause> causes);
 // <resource> "<name>" is forbidden: <why>; without a name, as Kubernetes words that.
 Error forbidden(GroupResource resource, std::string_view name, std::string_view why);
 Error method_not_supported(GroupResource resource, std::string_view verb);
 Error expired(std::string message);
 Error internal(std::string_view why);  // Internal error occurred: <why>, with the cause.
-// An error that Go code returned without a type: 500 and no reason.
+// An untyped Go error: 500 and no reason.
 Error untyped(std::string message);
 Error too_large_resource_version(uint64_t asked, uint64_t current, int32_t retry_after_seconds);
 

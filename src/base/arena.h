@@ -1,6 +1,6 @@
-// A bump allocator: many small pieces, freed all at once. Trees, texts and sets of one request live in one.
+// A bump allocator: many small allocations, freed together. Holds the trees, strings and sets of one request.
 //
-// Threading: one owner at a time. Nothing put into it has its destructor run, so it takes trivial types only.
+// Threading: one owner at a time. Destructors are not run, so it only takes trivial types.
 #pragma once
 
 #include <cassert>
@@ -18,7 +18,7 @@ namespace holdfast {
 
 class Arena {
  public:
-  // Blocks start at this size and double up to kMaxBlockBytes; a larger request gets a block of its own.
+  // Blocks start at this size and double up to kMaxBlockBytes; a larger request gets its own block.
   explicit Arena(size_t first_block_bytes = kFirstBlockBytes) : next_block_bytes_(first_block_bytes) {}
   ~Arena() { release(); }
   Arena(Arena&& other) noexcept { swap(other); }
@@ -40,7 +40,7 @@ class Arena {
     return reinterpret_cast<void*>(aligned);
   }
 
-  // Uninitialised room for `count` values.
+  // Uninitialised memory for `count` values.
   template <class T>
   T* allocate_array(size_t count) {
     static_assert(std::is_trivially_destructible_v<T>);
@@ -68,7 +68,7 @@ class Arena {
     return {to, text.size()};
   }
 
-  // Bytes taken from the system so far.
+  // Bytes allocated from the system so far.
   size_t reserved_bytes() const { return reserved_bytes_; }
 
  private:
@@ -76,7 +76,7 @@ class Arena {
   static constexpr size_t kMaxBlockBytes = 1 << 20;
   struct Block {
     Block* previous;
-    size_t bytes;  // With this head.
+    size_t bytes;  // Including this header.
   };
 
   void* allocate_slow(size_t bytes, size_t alignment);

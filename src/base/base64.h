@@ -1,4 +1,4 @@
-// Standard base64 with padding, read and refused as Go's encoding/base64 does it.
+// Standard base64 with padding, accepted and rejected as by Go's encoding/base64.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +13,9 @@ constexpr size_t base64_size(size_t bytes) { return (bytes + 2) / 3 * 4; }
 char* base64_encode(std::string_view bytes, char* to);
 std::string base64_encode(std::string_view bytes);
 
-// The most bytes that a text of this size can hold.
+// Maximum number of bytes that a text of this size decodes to.
 constexpr size_t base64_decoded_size(size_t characters) { return characters / 4 * 3 + 3; }
-// Writes the bytes and returns their end. Line breaks are passed over. On failure nothing is returned and *error_at, if
+// Writes the bytes and returns their end. Line breaks are skipped. On failure nothing is returned and *error_at, if
 // given, is the position that Go reports ("illegal base64 data at input byte N").
 std::optional<char*> base64_decode(std::string_view text, char* to, size_t* error_at = nullptr);
 std::optional<std::string> base64_decode(std::string_view text, size_t* error_at = nullptr);

@@ -1,4 +1,4 @@
-// Time as the server sees it, so that tests and simulations can own it, and RFC 3339 texts.
+// The clock, injectable for tests and simulations, and RFC 3339 parsing and formatting.
 #pragma once
 
 #include <chrono>
@@ -25,7 +25,7 @@ class Clock {
   virtual std::chrono::steady_clock::time_point monotonic() const = 0;  // For timeouts and ages.
 };
 
-// The machine's own clock.
+// The system clock.
 Clock& system_clock();
 
 // "2026-01-02T03:04:05Z", metav1.Time's form: UTC, whole seconds.
@@ -36,10 +36,10 @@ std::string format_rfc3339_micro(UnixTime time);
 inline constexpr size_t kMaxRfc3339 = 48;
 char* write_rfc3339(UnixTime time, char* to);
 char* write_rfc3339_micro(UnixTime time, char* to);
-// Any RFC 3339 text as Go's time.Parse takes it, zone applied; nothing if it is not one.
+// Parses RFC 3339 as Go's time.Parse does, zone applied; nothing if it is invalid.
 std::optional<UnixTime> parse_rfc3339(std::string_view text);
 
-// Nanoseconds of a text as Go's time.ParseDuration takes it ("1h0m0s", "1.5h"), with its error texts.
+// Parses a duration as Go's time.ParseDuration does ("1h0m0s", "1.5h"), with its error messages. In nanoseconds.
 Result<int64_t> parse_go_duration(std::string_view text);
 
 }  // namespace holdfast

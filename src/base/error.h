@@ -1,7 +1,7 @@
-// The error type of every room, and Result<T>, which carries either a value or such an error.
+// The error type of all modules, and Result<T>, which holds either a value or such an error.
 //
-// Expected failures (the client, the network, the disk) are returned. A broken promise of our own code is an
-// assert, which stays on in release builds.
+// Expected failures (clients, network, disk) are returned. A violated invariant of our own code is an assert, which
+// stays enabled in release builds.
 #pragma once
 
 #include <cassert>
@@ -35,19 +35,19 @@ enum class Reason : uint8_t {
   UnsupportedMediaType,
   ServiceUnavailable,
   InternalError,
-  Unknown,  // An error without a reason: answered as 500 with an empty reason.
+  Unknown,  // An error without a reason: returned as 500 with an empty reason.
 };
 
 // One field of an Invalid, or one owner of an apply Conflict.
 struct Cause {
   std::string type;     // metav1.CauseType: FieldValueRequired, FieldManagerConflict, ...
   std::string message;  // Without the field.
-  std::string field;    // Path as users read it: spec.containers[0].name
+  std::string field;    // Path as shown to users: spec.containers[0].name
   bool operator==(const Cause&) const = default;
 };
 
-// What the error is about (metav1.StatusDetails). `kind` is the resource's plural, or the Kind where Kubernetes says
-// so.
+// What the error is about (metav1.StatusDetails). `kind` is the resource's plural, or the Kind where Kubernetes uses
+// that.
 struct ErrorDetails {
   std::string name, group, kind, uid;
   bool operator==(const ErrorDetails&) const = default;
@@ -59,19 +59,19 @@ struct Error {
   std::vector<Cause> causes = {};
   int32_t retry_after_seconds = 0;
   std::optional<ErrorDetails> details = {};  // Present but empty is visible to clients: "details": {}.
-  int32_t code = 0;                          // Above 0: this HTTP code, whatever the reason says (webhooks choose one).
-  std::string continue_token = {};           // Expired lists: where to go on at the latest revision.
+  int32_t code = 0;                          // Above 0: overrides the HTTP code of the reason (webhooks choose one).
+  std::string continue_token = {};           // Expired lists: where to continue at the latest revision.
 };
 
 inline Error bad_request(std::string message) { return {Reason::BadRequest, std::move(message)}; }
 inline Error internal_error(std::string message) { return {Reason::InternalError, std::move(message)}; }
 
-// The value of a Result that says only "it worked".
+// The value of a Result that only reports success.
 struct Unit {
   bool operator==(const Unit&) const = default;
 };
 
-// E is Error except in rooms whose callers must tell failures apart that the API's reasons do not (store).
+// E is Error except in modules whose callers must distinguish failures that the API's reasons do not (store).
 template <class T, class E = Error>
 class [[nodiscard]] Result {
  public:

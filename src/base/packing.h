@@ -1,9 +1,9 @@
-// Small texts that resemble each other, compressed one by one against a shared dictionary (zstd).
+// Compression of small, similar strings, each on its own against a shared dictionary (zstd).
 //
-// A frame carries nothing but its blocks: whoever keeps it also keeps the plain size and which dictionary it was packed
-// with. Frames are for memory, never for disk or wire.
+// A frame contains nothing but its blocks: its owner also keeps the plain size and the dictionary it was packed with.
+// Frames are for memory, never for disk or wire.
 //
-// Threading: a Dictionary is immutable; contexts are one a thread.
+// Threading: a Dictionary is immutable; contexts are per thread.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ namespace holdfast {
 
 class Dictionary {
  public:
-  // Picks, from the samples, those that the ones picked before do not help to compress, up to `max_bytes`, and fits
-  // the entropy tables to all of them. Milliseconds for a megabyte of samples. Null: nothing to learn from.
+  // Selects samples that the ones selected before do not help to compress, up to `max_bytes`, and fits the entropy
+  // tables to all of them. Takes milliseconds per megabyte of samples. Null: nothing to learn from.
   static std::shared_ptr<const Dictionary> train(std::span<const std::string_view> samples, size_t max_bytes,
                                                  int level = 1);
   ~Dictionary();
@@ -30,11 +30,11 @@ class Dictionary {
   // Fills out[0, plain_bytes). False: not a frame that was packed with this dictionary.
   bool unpack(std::string_view packed, char* out, size_t plain_bytes) const;
 
-  // What it takes in memory.
+  // Memory usage.
   size_t bytes() const;
-  // What keeping `plain` takes: packed, or plain where that does not help.
+  // Bytes needed to keep `plain`: packed, or plain if packing does not help.
   size_t packed_bytes(std::string_view plain) const;
-  // Packed / plain over samples that it did not learn from: what to expect while it fits.
+  // Packed / plain ratio over samples that were not used for training: the expected ratio while it fits.
   double expected_ratio() const { return expected_ratio_; }
 
  private:
@@ -44,7 +44,7 @@ class Dictionary {
   double expected_ratio_ = 1;
 };
 
-// Without a dictionary, for measurements and for what resembles nothing. The same rules.
+// Without a dictionary, for measurements and for dissimilar strings. The same rules apply.
 std::string_view pack_alone(std::string_view plain, int level = 1);
 bool unpack_alone(std::string_view packed, char* out, size_t plain_bytes);
 

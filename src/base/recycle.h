@@ -1,18 +1,18 @@
-// Memory that is needed over and over for a short while: coroutine frames, and the first blocks of arenas.
+// Recycles short-lived memory: coroutine frames, and the first blocks of arenas.
 //
-// Each thread keeps a few blocks of each size that it gave back. A request makes a dozen of them; most are too large
-// for the allocator's own quick lists, and taking them from its bins costs more than what is done with them.
+// Each thread keeps a few freed blocks of each size. A request needs a dozen of them; most are too large for the
+// allocator's fast path, and its slow path costs more than the work done with them.
 #pragma once
 
 #include <cstddef>
 
 namespace holdfast {
 
-// Larger ones come from the allocator and go back to it.
+// Larger ones come from the allocator and return to it.
 inline constexpr size_t kMaxRecycledBytes = 4096;
 
 void* take_block(size_t bytes);
-// On any thread. `bytes` as it was asked for.
+// On any thread. `bytes` as requested.
 void give_block(void* block, size_t bytes) noexcept;
 
 }  // namespace holdfast

@@ -1,5 +1,5 @@
-// A few threads that run what is posted to them, first come first served: for work that lasts, which must not hold up
-// an event loop, and for tests.
+// A FIFO thread pool: for long-running work that must not block an event loop, and for tests.
+// Destroying it runs everything that was posted.
 #pragma once
 
 #include <condition_variable>

@@ -1,4 +1,4 @@
-// The inside of an event loop: epoll, an eventfd for posts, a heap of timers, and two lists that keep work off the
+// Implementation of an event loop: epoll, an eventfd for posts, a heap of timers, and two lists that keep work off the
 // stack: coroutines to resume, and connections whose output should leave when this round is over.
 #pragma once
 
@@ -42,7 +42,7 @@ struct LoopState {
 
   void add(int fd, EventSource* source, uint32_t events);
   void change(int fd, EventSource* source, uint32_t events);
-  // After this the source gets no more events, not even those of the round under way.
+  // After this the source gets no more events, not even those of the current round.
   void remove(int fd, EventSource* source);
 
   // Resumes at the next step of this round, from the top of the loop's stack: never inside a parser or an encoder.
@@ -99,7 +99,7 @@ struct LoopState {
 
   std::mutex mutex_;  // Guards posted_.
   std::vector<std::function<void()>> posted_;
-  std::atomic<bool> asleep_{false};  // Set under the lock while nothing is posted: whoever posts then wakes the loop.
+  std::atomic<bool> asleep_{false};  // Set under the lock while nothing is posted: posting then wakes the loop.
   std::vector<std::function<void()>> running_;  // Owned by the loop.
 };
 

@@ -1,6 +1,6 @@
 // HTTP/1.1 and HTTP/2 over TLS: a server whose handlers are coroutines, a client, and the event loops both run on.
 //
-// A few loops, each one thread; a connection lives on one of them for good. Whatever a handler awaits here resumes on
+// A few loops, each with one thread; a connection stays on one of them. Everything a handler awaits here resumes on
 // that thread, so a handler and its connection never race and nothing here locks.
 //
 //   Task<void> hello(net::Request& request, net::Response& response) {
@@ -10,9 +10,9 @@
 //     response.send(200, net::Body("hello\n"));
 //   }
 //
-// Cancellation: when the peer goes away (connection lost, stream reset) every await of the handler returns an error
-// and on_interrupt() is told at once. A handler always runs to its end; its Request and Response live as long.
-// A handler that throws ends its own request alone: 500, or a reset when the answer had begun.
+// Cancellation: when the peer disconnects (connection lost, stream reset) every await of the handler returns an error
+// and on_interrupt() is called at once. A handler always runs to its end; its Request and Response live as long.
+// A handler that throws fails only its own request: 500, or a reset if the response had started.
 #pragma once
 
 #include <chrono>
@@ -101,8 +101,8 @@ class Loops {
 
 // ---------------------------------------------------------------------------------------------------- Certificates
 
-// What the peer showed in its TLS handshake. Not verified yet: CaPool does that, so that a certificate nobody can
-// verify is answered with 401, as kube-apiserver does, instead of a failed handshake.
+// The peer's certificate from the TLS handshake. Not verified yet: CaPool does that, so that an invalid certificate
+// gets a 401, as with kube-apiserver, instead of a failed handshake.
 class PeerCertificate {
  public:
   explicit PeerCertificate(std::unique_ptr<detail::CertificateData> data);
@@ -119,13 +119,13 @@ class PeerCertificate {
   std::unique_ptr<detail::CertificateData> data_;
 };
 
-// Certificate authorities that client certificates are checked against. To reload, make a new one.
+// Certificate authorities for client certificates. To reload, create a new one.
 class CaPool {
  public:
   // Names the source in the error; there must be at least one certificate.
   static Result<CaPool> from_pem(std::string_view pem, std::string_view source);
 
-  // Chain, dates and client-auth usage. Remembered per certificate, so only a connection's first request pays.
+  // Verifies chain, dates and client-auth usage. Cached per certificate, so only a connection's first request pays.
   // Called on the thread of the certificate's connection.
   Result<Unit> verify_client(const PeerCertificate& certificate) const;
   std::string_view pem() const;
@@ -142,7 +142,7 @@ struct Identity {
 
 // ---------------------------------------------------------------------------------------------------- Bytes
 
-// Immutable bytes and what keeps them alive.
+// Immutable bytes and their owner.
 struct Bytes {
   std::string_view view;
   std::shared_ptr<const void> owner;
@@ -154,7 +154,7 @@ struct Bytes {
   static Bytes lasting(std::string_view text) { return {text, nullptr}; }
 };
 
-// The parts of a message body, sent one after the other without being joined.
+// The parts of a message body, sent in order without being concatenated.
 class Body {
  public:
   Body() = default;
@@ -181,7 +181,7 @@ struct Header {
   std::string_view value;
 };
 
-// Headers in the order they came; repeated names stay apart.
+// Headers in the order received; repeated names are kept separate.
 class Headers {
  public:
   std::string_view get(std::string_view name) const;  // The first value, empty if absent. Any case.
@@ -197,17 +197,17 @@ class Headers {
 
 enum class Protocol : uint8_t { Http10, Http11, Http2 };
 
-// What is true of a connection as long as it lives.
+// Properties of a connection.
 struct Peer {
   uint64_t connection_id = 0;
   std::string address;  // "127.0.0.1:41234", "[::1]:41234", or "@" for a unix socket.
   bool tls = false;
   std::optional<PeerCertificate> certificate;
-  // Whatever handlers want to remember as long as the connection lives; theirs alone, on its thread.
+  // State that handlers keep with the connection; used only by them, on its thread.
   mutable std::shared_ptr<const void> memo;
 };
 
-// Texts are views into the request's own memory and live as long as its handler runs.
+// Strings are views into the request's memory and live as long as its handler runs.
 struct Request {
   std::string_view method;     // As sent: GET, POST, ...
   std::string_view target;     // As sent: /api/v1/pods?limit=1
@@ -231,52 +231,52 @@ struct Request {
 // ---------------------------------------------------------------------------------------------------- Responses
 
 enum class Interrupt : uint8_t {
-  PeerGone,  // Nobody reads the answer any more.
-  Draining,  // The server wants to stop: streams that would go on for long should end soon.
+  PeerGone,  // The client no longer reads the response.
+  Draining,  // The server is shutting down: long-running streams should end soon.
 };
 
 class Response {
  public:
-  // Adds a header to the answer to come; name in lower case, both are copied. The server adds date, content-length and
+  // Adds a header to the response; name in lower case, both are copied. The server adds date, content-length and
   // the connection's own.
   void add_header(std::string_view name, std::string_view value);
-  // Drops what was added under this name, then adds.
+  // Replaces all headers of this name.
   void set_header(std::string_view name, std::string_view value);
   std::string_view header(std::string_view name) const;
 
-  // Lets this answer be compressed as kube-apiserver compresses: when the client's Accept-Encoding has the token gzip
-  // and the body is larger than 128 KiB. Call it before send() or start(). A streamed answer's head then waits until
-  // that much has been written. Not for watches.
+  // Allows compression as in kube-apiserver: if the client's Accept-Encoding has the token gzip and the body is larger
+  // than 128 KiB. Call it before send() or start(). The head of a streamed response is then delayed until that much has
+  // been written. Not for watches.
   void allow_gzip();
 
-  // The whole answer. Never waits: the bytes are held until the peer has taken them.
+  // The whole response. Never waits: the bytes are buffered until the peer has received them.
   Result<Unit> send(int status, Body body = {});
 
-  // A streamed answer: start, write..., end. The head leaves at once.
+  // A streamed response: start, write..., end. The head is sent at once.
   Result<Unit> start(int status);
   // co_await response.write(chunk) -> Result<Unit>: takes the chunk, waits while too much is queued for this peer.
   auto write(Bytes chunk);
   void end();
-  // Breaks the answer off: the peer sees a reset or a truncated body, never a complete one.
+  // Aborts the response: the peer sees a reset or a truncated body, never a complete one.
   void abort();
 
-  // If no answer has begun by then, ServerOptions::on_deadline gives one and the handler is cut off: its awaits return
-  // errors, what it sends is dropped. Below five seconds to the millisecond, else at the next housekeeping.
+  // If no response has started by then, ServerOptions::on_deadline sends one and the handler is cancelled: its awaits
+  // return errors, what it sends is dropped. Above five seconds it is checked at the next housekeeping.
   void set_deadline(Millis from_now);
 
-  // Over HTTP/2: GOAWAY before this answer, close after the last one. Over HTTP/1.1: Connection: close.
+  // Over HTTP/2: GOAWAY before this response, close after the last one. Over HTTP/1.1: Connection: close.
   void close_connection_after();
 
   bool started() const;         // start() or send() was called.
   int status() const;           // Of send() or start(); 0 before.
-  uint64_t body_bytes() const;  // Handed over so far, before compression.
-  bool closed() const;          // The peer is gone.
-  bool draining() const;        // The server wants to stop.
-  // Called on the loop's thread, once for each reason; at once when it has already happened. Gone when the handler
+  uint64_t body_bytes() const;  // Written so far, before compression.
+  bool closed() const;          // The peer has disconnected.
+  bool draining() const;        // The server is shutting down.
+  // Called on the loop's thread, once per reason; immediately if it has already happened. Dropped when the handler
   // ends.
   void on_interrupt(std::function<void(Interrupt)> callback);
 
-  // co_await response.sleep_for(10ms) -> Result<Unit>: an error, early, when the peer goes.
+  // co_await response.sleep_for(10ms) -> Result<Unit>: returns early with an error when the peer disconnects.
   auto sleep_for(Millis delay);
 
   EventLoop& loop() const;
@@ -293,10 +293,10 @@ struct ServerOptions {
   std::string listen = "127.0.0.1:0";
   // TLS when given; cleartext (HTTP/1.1, or HTTP/2 with prior knowledge) otherwise.
   std::optional<Identity> identity;
-  // Names sent to clients so that they can choose a certificate; verification is CaPool's.
+  // Names sent to clients so that they can choose a certificate; verification is done by CaPool.
   std::string client_ca_pem;
 
-  // Go's server and kube-apiserver use these; clients have grown around them.
+  // The values of Go's server and kube-apiserver, which clients rely on.
   uint32_t max_header_bytes = 1 << 20;
   uint32_t max_concurrent_streams = 100;
   uint32_t stream_window_bytes = 256 << 10;
@@ -305,21 +305,21 @@ struct ServerOptions {
   Millis header_timeout{32'000};
   Millis handshake_timeout{10'000};
 
-  // A peer that takes nothing of what is queued for it for this long is cut off.
+  // A peer that reads nothing of its queued output for this long is disconnected.
   Millis stalled_write_timeout{60'000};
-  // A body that sends nothing for this long is given up: a slow sender must not hold a handler for ever.
+  // Reading a body fails if nothing arrives for this long: a slow sender must not hold a handler forever.
   Millis stalled_read_timeout{60'000};
-  // Queued for one stream before write() waits: enough to keep a connection busy, little enough for 10,000 watchers.
+  // Bytes queued per stream before write() waits: enough to keep a connection busy, small enough for 10,000 watchers.
   uint32_t write_queue_bytes = 128 << 10;
-  // Streams a client may reset beyond those answered before its connection is closed; refilled by a tenth of it a
-  // second. Rapid resets make the server work for nobody.
+  // Streams a client may reset beyond those completed before its connection is closed; refilled by a tenth of it per
+  // second. Protects against rapid resets.
   uint32_t reset_burst = 1000;
   uint32_t max_connections = 20'000;
-  Millis housekeeping_interval{1000};  // How often the timeouts above are looked at.
+  Millis housekeeping_interval{1000};  // How often the timeouts above are checked.
 
-  // Told what a handler threw, on its loop's thread.
+  // Called with what a handler threw, on its loop's thread.
   std::function<void(const Request&, std::string_view what)> on_exception;
-  // Answers for a handler that took longer than Response::set_deadline allowed.
+  // Responds for a handler that took longer than Response::set_deadline allowed.
   std::function<void(const Request&, Response&)> on_deadline;
 };
 
@@ -344,18 +344,18 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // Takes the address, so that port() is known; connections wait. Errors name the address, or the certificate that
-  // cannot be used.
+  // Binds the address, so that port() is known; connections are not accepted yet. Errors name the address, or the
+  // certificate that cannot be used.
   Result<Unit> bind();
-  // Serves; binds first if that was not done.
+  // Starts to serve; binds first if necessary.
   Result<Unit> start();
   uint16_t port() const;  // 0 for unix sockets.
 
-  // New connections use it; open ones go on with what they have.
+  // Applies to new connections only.
   Result<Unit> reload(const Identity& identity, std::string_view client_ca_pem);
 
-  // Blocks until all is quiet: closes the listener, tells handlers (Interrupt::Draining) and peers (GOAWAY), waits for
-  // the handlers; cuts connections after `grace`, then waits for the handlers to notice. Not from a loop's thread.
+  // Blocks: closes the listener, notifies handlers (Interrupt::Draining) and peers (GOAWAY), waits for the handlers;
+  // closes connections after `grace` and waits for the handlers to end. Must not be called on a loop's thread.
   void stop(Millis grace);
 
   ServerStats stats() const;
@@ -377,12 +377,12 @@ struct ClientOptions {
   std::optional<Identity> identity;
   // Offers HTTP/2 in the TLS handshake: one connection then carries up to as many calls as the server allows.
   bool http2 = false;
-  // An HTTP proxy that is asked for a tunnel (CONNECT) to host and port; none when empty.
+  // HTTP proxy to tunnel through (CONNECT) to host and port; none if empty.
   std::string proxy_host;
   uint16_t proxy_port = 0;
   std::string proxy_authorization;  // "Basic ..."; none when empty.
   Millis connect_timeout{30'000};
-  Millis idle_timeout{60'000};  // An idle connection is closed after it.
+  Millis idle_timeout{60'000};  // Idle connections are closed after this.
   uint32_t max_idle_connections = 8;
   uint32_t max_header_bytes = 1 << 20;
 };
@@ -392,18 +392,18 @@ struct ClientRequest {
   std::string target = "/";
   std::vector<std::pair<std::string, std::string>> headers;  // host and content-length are added.
   std::string body;
-  Millis timeout{0};  // Of the whole call with fetch(), until the head has come with open(); 0: none.
+  Millis timeout{0};  // Of the whole call with fetch(), until the head has arrived with open(); 0: none.
 };
 
 struct ClientResponse {
   int status = 0;
   std::vector<std::pair<std::string, std::string>> headers;  // Names in lower case.
-  std::string body;                                          // Of fetch(); decompressed if it came as gzip.
+  std::string body;                                          // Of fetch(); decompressed if it was gzip.
   std::string_view header(std::string_view name) const;
 };
 
-// A server's answer while it arrives (a watch, a proxied request). Destroying it before the body was read to the end
-// closes its connection, or resets its stream of an HTTP/2 connection.
+// A response that is still being received (a watch, a proxied request). Destroying it before the body was read to the
+// end closes its connection, or resets its stream of an HTTP/2 connection.
 class ClientStream {
  public:
   struct State;
@@ -422,8 +422,8 @@ class ClientStream {
   std::unique_ptr<State> state_;
 };
 
-// One server's client: HTTP/1.1 or, when asked for, HTTP/2; connections kept alive and reused. Belongs to one loop,
-// which must outlive it and its calls; calls under way when it is destroyed finish by themselves. A ClientStream is
+// A client of one server: HTTP/1.1 or, if requested, HTTP/2; connections kept alive and reused. Belongs to one loop,
+// which must outlive it and its calls; calls in progress when it is destroyed still finish. A ClientStream is
 // used on the loop's thread.
 class Client {
  public:
@@ -432,7 +432,7 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // Called from another thread they hop to the loop, and their caller goes on there.
+  // When called from another thread they switch to the loop, and their caller resumes there.
   // The error texts are those Go prints ("dial tcp 10.0.0.1:443: connect: connection refused"): users know them.
   Task<Result<ClientResponse>> fetch(ClientRequest request, size_t body_limit_bytes);
   Task<Result<ClientStream>> open(ClientRequest request);
@@ -443,13 +443,13 @@ class Client {
   std::shared_ptr<State> state_;
 };
 
-// Calls a handler without a connection: for the server's own work on its API. The whole answer is kept in memory, so
-// not for watches. Rethrows what the handler throws. Goes on, like Client's calls, on the loop.
+// Calls a handler without a connection: for the server's own requests to its API. The whole response is kept in memory,
+// so not for watches. Rethrows what the handler throws. Resumes on the loop, like Client's calls.
 Task<Result<ClientResponse>> call_handler(EventLoop& loop, Handler handler, ClientRequest request);
 
 // ---------------------------------------------------------------------------------------------------- Helpers
 
-// Bytes a %XX text stands for; nothing when a % is not followed by two hex digits. `plus_is_space` for queries.
+// Decodes %XX; nothing if a % is not followed by two hex digits. `plus_is_space` for queries.
 std::optional<std::string> percent_decode(std::string_view text, bool plus_is_space = false);
 
 // One gzip member at the speed the wire needs (level 1).
