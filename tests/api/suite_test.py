@@ -39,7 +39,7 @@ def main():
         check(len(set(values)) == TESTS, f"{TESTS} {what}")
     # Two servers on one folder would write over each other: the second is refused.
     with Server(sys.argv[1]) as first:
-        second = subprocess.run([sys.argv[1], "serve", "--data-dir", os.path.join(first.data_dir, "data"), "--listen", "127.0.0.1:0"],
+        second = subprocess.run([sys.argv[1], "serve", "--data-dir", first.data_dir, "--listen", "127.0.0.1:0"],
                                 capture_output=True, timeout=60, text=True)
         check(second.returncode != 0 and "is in use" in second.stderr, "a second server on the same folder is refused: " + second.stderr)
         first.json("GET", "/api/v1/namespaces/default", want=200)
