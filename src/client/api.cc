@@ -1,0 +1,223 @@
+// The verbs.
+#include "client/core.h"
+
+namespace holdfast::client {
+
+namespace {
+
+// Options of the client by which bodies are written.
+std::string encode_body(const Value& value, Encoding encoding) {
+  return encoding == Encoding::Cbor ? codec::encode_cbor(value) : codec::encode_json(value);
+}
+
+void add_write_options(std::string& target, const Options& client, std::string_view field_manager, bool dry_run,
+                       std::string_view field_validation) {
+  add_query(target, "fieldManager", field_manager.empty() ? client.field_manager : field_manager);
+  if (dry_run) add_query(target, "dryRun", "All");
+  add_query(target, "fieldValidation", field_validation);
+}
+
+void add_list_options(std::string& target, const ListOptions& options) {
+  add_query(target, "labelSelector", options.label_selector);
+  add_query(target, "fieldSelector", options.field_selector);
+  if (options.limit > 0) add_query(target, "limit", std::to_string(options.limit));
+  add_query(target, "continue", options.continue_token);
+  add_query(target, "resourceVersion", options.resource_version);
+  add_query(target, "resourceVersionMatch", options.resource_version_match);
+}
+
+std::string delete_body(const DeleteOptions& options) {
+  Arena arena;
+  MapBuilder body(arena);
+  body.add("kind", Value::string("DeleteOptions"));
+  body.add("apiVersion", Value::string("v1"));
+  if (options.grace_period_seconds) body.add("gracePeriodSeconds", Value::integer(*options.grace_period_seconds));
+  if (!options.propagation_policy.empty()) body.add("propagationPolicy", Value::string(options.propagation_policy));
+  if (!options.uid.empty() || !options.resource_version.empty()) {
+    MapBuilder preconditions(arena);
+    if (!options.uid.empty()) preconditions.add("uid", Value::string(options.uid));
+    if (!options.resource_version.empty()) {
+      preconditions.add("resourceVersion", Value::string(options.resource_version));
+    }
+    body.add("preconditions", preconditions.build());
+  }
+  if (options.dry_run) {
+    ListBuilder all(arena);
+    all.add(Value::string("All"));
+    body.add("dryRun", all.build());
+  }
+  return codec::encode_json(body.build());
+}
+
+// Reads go by here once more, so that a typo is an error before anything is sent.
+Task<Result<Object>> refuse(Error error) { co_return error; }
+
+Task<Result<std::vector<Object>>> all_pages(std::shared_ptr<Core> core, Sent first, ListOptions options) {
+  const Core::Use use(core);
+  std::vector<Object> pages;
+  bool restarted = false;
+  while (true) {
+    Sent sent = first;
+    add_list_options(sent.target, options);
+    Result<Object> page = co_await Core::send_for_object(core, std::move(sent), true);
+    if (!page && page.error().code == 410 && !options.continue_token.empty() && !restarted) {
+      // The old state is gone in the middle of the pages: all of them again, of one state.
+      restarted = true;
+      pages.clear();
+      options.continue_token.clear();
+      continue;
+    }
+    if (!page) co_return page.take_error();
+    options.continue_token = page->root().text_at("metadata", "continue");
+    // The server's token stands for the version that the first page was of.
+    options.resource_version.clear();
+    options.resource_version_match.clear();
+    pages.push_back(std::move(*page));
+    if (options.continue_token.empty()) co_return pages;
+  }
+}
+
+Task<Result<Object>> apply_with_markers(std::shared_ptr<Core> core, Sent sent, Task<Result<bool>> understood) {
+  Result<bool> yes = co_await understood;
+  if (!yes) co_return yes.take_error();
+  if (!*yes) {
+    co_return bad_request(
+        "the server does not understand unset markers: it would keep them as data, or refuse them as such");
+  }
+  co_return co_await Core::send_for_object(core, std::move(sent), false);
+}
+
+}  // namespace
+
+Task<Result<bool>> ask_about_markers(std::shared_ptr<Core> core);
+
+ApiBase::ApiBase(std::shared_ptr<Core> core, Resource resource, std::string space)
+    : core_(std::move(core)), resource_(std::move(resource)), space_(std::move(space)) {}
+
+Call<Result<Object>> ApiBase::get(std::string name, GetOptions options) const {
+  Sent sent;
+  sent.target = core_->path(resource_, space_, name, options.subresource);
+  sent.accept = core_->accept(resource_);
+  add_query(sent.target, "resourceVersion", options.resource_version);
+  if (name.empty()) return {core_->loop, refuse(bad_request("resource name may not be empty"))};
+  return {core_->loop, Core::send_for_object(core_, std::move(sent), false)};
+}
+
+Call<Result<Object>> ApiBase::list(ListOptions options) const {
+  Sent sent;
+  sent.target = core_->path(resource_, space_);
+  sent.accept = core_->accept(resource_);
+  add_list_options(sent.target, options);
+  return {core_->loop, Core::send_for_object(core_, std::move(sent), true)};
+}
+
+Call<Result<std::vector<Object>>> ApiBase::list_all(ListOptions options) const {
+  Sent sent;
+  sent.target = core_->path(resource_, space_);
+  sent.accept = core_->accept(resource_);
+  if (options.limit == 0) options.limit = 500;
+  return {core_->loop, all_pages(core_, std::move(sent), std::move(options))};
+}
+
+Call<Result<Watch>> ApiBase::watch(WatchOptions options) const {
+  return {core_->loop, open_watch(core_, resource_, space_, std::move(options), core_->drops, core_->options.encoding)};
+}
+
+Call<Result<Object>> ApiBase::create_value(const Value& object, const WriteOptions& options) const {
+  Sent sent;
+  sent.method = "POST";
+  const std::string_view own = object.text_at("metadata", "namespace");
+  sent.target = core_->path(resource_, space_.empty() ? own : space_, {}, {});
+  add_write_options(sent.target, core_->options, options.field_manager, options.dry_run, options.field_validation);
+  sent.accept = core_->accept(resource_);
+  sent.content_type = core_->options.encoding == Encoding::Cbor ? "application/cbor" : "application/json";
+  sent.body = encode_body(object, core_->options.encoding);
+  sent.safe_twice = false;
+  return {core_->loop, Core::send_for_object(core_, std::move(sent), false)};
+}
+
+Call<Result<Object>> ApiBase::create_at_value(std::string name, const Value& body, const WriteOptions& options) const {
+  Sent sent;
+  sent.method = "POST";
+  sent.target = core_->path(resource_, space_, name, options.subresource);
+  add_write_options(sent.target, core_->options, options.field_manager, options.dry_run, options.field_validation);
+  sent.accept = "application/json" + core_->drops.parameter;
+  sent.content_type = "application/json";
+  sent.body = codec::encode_json(body);
+  sent.safe_twice = false;
+  return {core_->loop, Core::send_for_object(core_, std::move(sent), false)};
+}
+
+Call<Result<Object>> ApiBase::update_value(const Value& object, const WriteOptions& options) const {
+  const std::string_view name = object.text_at("metadata", "name");
+  if (name.empty()) return {core_->loop, refuse(bad_request("metadata.name is required for an update"))};
+  Sent sent;
+  sent.method = "PUT";
+  const std::string_view own = object.text_at("metadata", "namespace");
+  sent.target = core_->path(resource_, space_.empty() ? own : space_, name, options.subresource);
+  add_write_options(sent.target, core_->options, options.field_manager, options.dry_run, options.field_validation);
+  sent.accept = core_->accept(resource_);
+  sent.content_type = core_->options.encoding == Encoding::Cbor ? "application/cbor" : "application/json";
+  sent.body = encode_body(object, core_->options.encoding);
+  sent.safe_twice = false;  // The second one may meet the version that the first one made.
+  return {core_->loop, Core::send_for_object(core_, std::move(sent), false)};
+}
+
+Call<Result<Object>> ApiBase::apply_value(const Value& config, const ApplyOptions& options) const {
+  const std::string_view name = config.text_at("metadata", "name");
+  if (name.empty()) return {core_->loop, refuse(bad_request("metadata.name is required for an apply"))};
+  Sent sent;
+  sent.method = "PATCH";
+  const std::string_view own = config.text_at("metadata", "namespace");
+  sent.target = core_->path(resource_, space_.empty() ? own : space_, name, options.subresource);
+  add_write_options(sent.target, core_->options, options.field_manager, options.dry_run, options.field_validation);
+  if (options.force) add_query(sent.target, "force", "true");
+  sent.accept = core_->accept(resource_);
+  sent.content_type =
+      core_->options.encoding == Encoding::Cbor ? "application/apply-patch+cbor" : "application/apply-patch+yaml";
+  sent.body = encode_body(config, core_->options.encoding);
+  if (apply::has_markers(config)) {
+    return {core_->loop, apply_with_markers(core_, std::move(sent), ask_about_markers(core_))};
+  }
+  return {core_->loop, Core::send_for_object(core_, std::move(sent), false)};
+}
+
+Call<Result<Object>> ApiBase::patch(std::string name, Patch type, std::string_view body, WriteOptions options) const {
+  Sent sent;
+  sent.method = "PATCH";
+  sent.target = core_->path(resource_, space_, name, options.subresource);
+  add_write_options(sent.target, core_->options, options.field_manager, options.dry_run, options.field_validation);
+  sent.accept = core_->accept(resource_);
+  sent.content_type = type == Patch::Json    ? "application/json-patch+json"
+                      : type == Patch::Merge ? "application/merge-patch+json"
+                                             : "application/strategic-merge-patch+json";
+  sent.body = body;
+  sent.safe_twice = false;
+  return {core_->loop, Core::send_for_object(core_, std::move(sent), false)};
+}
+
+Call<Result<Object>> ApiBase::remove(std::string name, DeleteOptions options) const {
+  if (name.empty()) return {core_->loop, refuse(bad_request("resource name may not be empty"))};
+  Sent sent;
+  sent.method = "DELETE";
+  sent.target = core_->path(resource_, space_, name);
+  sent.accept = core_->accept(resource_);
+  sent.content_type = "application/json";
+  sent.body = delete_body(options);
+  sent.safe_twice = false;
+  return {core_->loop, Core::send_for_object(core_, std::move(sent), false)};
+}
+
+Call<Result<Object>> ApiBase::remove_all(ListOptions which, DeleteOptions options) const {
+  Sent sent;
+  sent.method = "DELETE";
+  sent.target = core_->path(resource_, space_);
+  add_list_options(sent.target, which);
+  sent.accept = core_->accept(resource_);
+  sent.content_type = "application/json";
+  sent.body = delete_body(options);
+  sent.safe_twice = false;
+  return {core_->loop, Core::send_for_object(core_, std::move(sent), true)};
+}
+
+}  // namespace holdfast::client

@@ -1,0 +1,249 @@
+#include "client/apply.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "codec/codec.h"
+#include "ownership/ownership.h"
+#include "schema/schema.h"
+
+namespace holdfast::client::apply {
+
+Node::Node(Fields fields) : data_(std::make_shared<Fields>(std::move(fields))) {}
+
+Fields* Node::fields() {
+  auto* shared = std::get_if<std::shared_ptr<Fields>>(&data_);
+  if (shared == nullptr) return nullptr;
+  // Configurations are values: whoever changes one of two copies changes that one.
+  if (shared->use_count() > 1) *shared = std::make_shared<Fields>(**shared);
+  return shared->get();
+}
+
+const Fields* Node::fields() const {
+  const auto* shared = std::get_if<std::shared_ptr<Fields>>(&data_);
+  return shared == nullptr ? nullptr : shared->get();
+}
+
+Node Node::of(const Value& value) {
+  switch (value.kind()) {
+    case Value::Kind::Null:
+      return {};
+    case Value::Kind::Bool:
+      return value.as_bool();
+    case Value::Kind::Int:
+      return value.as_int();
+    case Value::Kind::Double:
+      return value.as_double();
+    case Value::Kind::String:
+      return value.as_string();
+    case Value::Kind::Raw: {
+      Arena arena;
+      Result<Value> parsed = codec::decode_json(arena, value.raw_json());
+      return parsed ? of(*parsed) : Node();
+    }
+    case Value::Kind::List: {
+      std::vector<Node> items;
+      items.reserve(value.count());
+      for (const Value& item : value.items()) items.push_back(of(item));
+      return items;
+    }
+    case Value::Kind::Map:
+      if (value.count() == 1 && value.text_at(kMarkerKey) == kUnset) return Unset{};
+      return Fields::of(value);
+  }
+  return {};
+}
+
+Value Node::to_value(Arena& arena) const {
+  struct Visitor {
+    Arena& arena;
+    Value operator()(std::monostate) const { return Value::null(); }
+    Value operator()(bool b) const { return Value::boolean(b); }
+    Value operator()(int64_t i) const { return Value::integer(i); }
+    Value operator()(double d) const { return Value::number(d); }
+    Value operator()(const std::string& text) const { return Value::string(arena, text); }
+    Value operator()(const std::vector<Node>& items) const {
+      ListBuilder list(arena);
+      for (const Node& item : items) list.add(item.to_value(arena));
+      return list.build();
+    }
+    Value operator()(const std::shared_ptr<Fields>& fields) const { return fields->to_value(arena); }
+    Value operator()(Unset) const {
+      MapBuilder marker(arena);
+      marker.add(kMarkerKey, Value::string(kUnset));
+      return marker.build();
+    }
+  };
+  return std::visit(Visitor{arena}, data_);
+}
+
+bool Node::same_scalar(const Node& other) const {
+  if (data_.index() != other.data_.index()) return false;
+  if (const bool* b = std::get_if<bool>(&data_)) return *b == std::get<bool>(other.data_);
+  if (const int64_t* i = std::get_if<int64_t>(&data_)) return *i == std::get<int64_t>(other.data_);
+  if (const std::string* text = std::get_if<std::string>(&data_)) return *text == std::get<std::string>(other.data_);
+  return false;
+}
+
+const Node* Fields::find(std::string_view name) const {
+  for (const auto& [key, value] : members_) {
+    if (key == name) return &value;
+  }
+  return nullptr;
+}
+
+Node& Fields::at(std::string_view name) {
+  for (auto& [key, value] : members_) {
+    if (key == name) return value;
+  }
+  return members_.emplace_back(std::string(name), Node()).second;
+}
+
+void Fields::set(std::string_view name, Node value) { at(name) = std::move(value); }
+
+void Fields::forget(std::string_view name) {
+  std::erase_if(members_, [&](const auto& member) { return member.first == name; });
+}
+
+Fields& Fields::child(std::string_view name) {
+  Node& node = at(name);
+  if (node.fields() == nullptr) node = Fields();
+  return *node.fields();
+}
+
+std::vector<Node>& Fields::list_at(std::string_view name) {
+  Node& node = at(name);
+  if (node.items() == nullptr) node = std::vector<Node>();
+  return *node.items();
+}
+
+void Fields::append(std::string_view list, Node item) { list_at(list).push_back(std::move(item)); }
+
+void Fields::put_item(std::string_view list, Fields item, std::initializer_list<std::string_view> keys) {
+  std::vector<Node>& items = list_at(list);
+  for (Node& other : items) {
+    const Fields* fields = std::as_const(other).fields();
+    const bool same = fields != nullptr && std::all_of(keys.begin(), keys.end(), [&](std::string_view key) {
+                        const Node *a = fields->find(key), *b = item.find(key);
+                        return (a == nullptr && b == nullptr) || (a != nullptr && b != nullptr && a->same_scalar(*b));
+                      });
+    if (same) {
+      other = std::move(item);
+      return;
+    }
+  }
+  items.emplace_back(std::move(item));
+}
+
+void Fields::unset_item(std::string_view list, std::initializer_list<Key> keys) {
+  Fields item;
+  std::vector<Node>& items = list_at(list);
+  for (const Key& key : keys) item.set(key.name, key.value);
+  std::erase_if(items, [&](const Node& other) {
+    const Fields* fields = other.fields();
+    return fields != nullptr && std::all_of(keys.begin(), keys.end(), [&](const Key& key) {
+             const Node* theirs = fields->find(key.name);
+             return theirs != nullptr && theirs->same_scalar(key.value);
+           });
+  });
+  item.set(kMarkerKey, kUnset);
+  items.emplace_back(std::move(item));
+}
+
+void Fields::put_entry(std::string_view map, std::string_view key, Node value) {
+  child(map).set(key, std::move(value));
+}
+
+Value Fields::to_value(Arena& arena) const {
+  MapBuilder map(arena);
+  for (const auto& [key, value] : members_) map.add_copy(key, value.to_value(arena));
+  return map.build();
+}
+
+Fields Fields::of(const Value& map) {
+  Fields fields;
+  for (const Member& member : map.members()) fields.members_.emplace_back(member.key, Node::of(member.value));
+  return fields;
+}
+
+bool has_markers(const Value& config) {
+  if (config.is_map()) {
+    for (const Member& member : config.members()) {
+      if (member.key == kMarkerKey || has_markers(member.value)) return true;
+    }
+  } else if (config.is_list()) {
+    for (const Value& item : config.items()) {
+      if (has_markers(item)) return true;
+    }
+  }
+  return false;
+}
+
+namespace {
+
+// What reads a kind's ownership back. Made once a kind, kept for ever: programs use a handful of kinds.
+struct Reader {
+  std::shared_ptr<const schema::Schema> schema;  // Of a custom resource.
+  std::unique_ptr<ownership::MergeTypes> merge_types;
+  std::unique_ptr<ownership::FieldManager> manager;
+};
+
+Result<const ownership::FieldManager*> reader_of(const KindSource& kind) {
+  static std::mutex mutex;
+  static std::map<std::string, Reader, std::less<>> readers;
+  const std::string name = std::string(kind.api_version) + " " + std::string(kind.kind);
+  std::lock_guard lock(mutex);
+  if (const auto found = readers.find(name); found != readers.end()) return found->second.manager.get();
+  Reader reader;
+  const ownership::MergeType* type = nullptr;
+  if (kind.crd_schema.empty()) {
+    const size_t slash = kind.api_version.find('/');
+    const types::Resource* resource =
+        slash == std::string_view::npos
+            ? types::find_kind("", kind.api_version, kind.kind)
+            : types::find_kind(kind.api_version.substr(0, slash), kind.api_version.substr(slash + 1), kind.kind);
+    if (resource == nullptr) return bad_request("no built-in kind " + name);
+    type = &ownership::builtin_merge_types().of(*resource->type);
+  } else {
+    Result<codec::Document> written = codec::parse_json(std::string(kind.crd_schema));
+    if (!written) return written.take_error();
+    reader.schema = schema::Schema::build(written->root(), false);
+    reader.merge_types = std::make_unique<ownership::MergeTypes>();
+    type = &reader.merge_types->of(reader.schema->root());
+  }
+  ownership::FieldManagerOptions options;
+  options.api_version = kind.api_version;
+  options.kind = kind.kind;
+  options.versions.push_back({std::string(kind.api_version), type, {}});
+  options.unset_markers = true;
+  options.fields_v2 = true;
+  reader.manager = std::make_unique<ownership::FieldManager>(std::move(options));
+  return readers.emplace(name, std::move(reader)).first->second.manager.get();
+}
+
+}  // namespace
+
+Result<std::optional<Fields>> extract(const KindSource& kind, const Object& object, std::string_view manager,
+                                      std::string_view subresource) {
+  const Value* list = object.root().get("metadata", "managedFields");
+  if (list == nullptr || list->is_null()) return std::optional<Fields>();
+  Result<const ownership::FieldManager*> reader = reader_of(kind);
+  if (!reader) return reader.take_error();
+  Arena arena;
+  Result<ownership::Managed> managed = ownership::decode_managed(arena, *list, {.fields_v2 = true});
+  if (!managed) return managed.take_error();
+  constexpr std::string_view kPath[] = {"metadata", "managedFields"};
+  const Value plain = without_path(arena, object.root(), kPath);
+  Result<Value> applied = (*reader)->extract(arena, plain, *managed, manager, subresource);
+  if (!applied) return applied.take_error();
+  if (applied->is_null()) return std::optional<Fields>();
+  Fields fields = Fields::of(*applied);
+  // What names the object belongs to a configuration, whoever owns it.
+  Fields& metadata = fields.child("metadata");
+  metadata.set("name", object.name());
+  if (!object.space().empty()) metadata.set("namespace", object.space());
+  return std::optional<Fields>(std::move(fields));
+}
+
+}  // namespace holdfast::client::apply

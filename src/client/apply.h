@@ -1,0 +1,130 @@
+// What generated apply configurations (holdfast applygen) are made of: trees that say what to set and what to unset.
+//
+// A generated type is a thin, typed face on Fields; each of its functions is one call into here, so that a program
+// carries code only for what it uses.
+//
+//   apps_v1::Deployment("web")
+//       .with_spec(apps_v1::DeploymentSpec().with_replicas(3).unset_min_ready_seconds())
+//
+// A field was set or unset by whoever touched it last. Lists grow with each with_x; with_x of a keyed list replaces the
+// item that has the same keys, and unset_x_item marks it.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "client/object.h"
+#include "types/types.h"
+#include "value/value.h"
+
+namespace holdfast::client::apply {
+
+// The marker's key and value in an apply configuration.
+inline constexpr std::string_view kMarkerKey = "k8s_io__value";
+inline constexpr std::string_view kUnset = "unset";
+
+class Fields;
+
+// A value in a configuration.
+class Node {
+ public:
+  struct Unset {};
+
+  Node() = default;
+  Node(bool b) : data_(b) {}
+  Node(int32_t i) : data_(int64_t{i}) {}
+  Node(int64_t i) : data_(i) {}
+  Node(double d) : data_(d) {}
+  Node(std::string text) : data_(std::move(text)) {}
+  Node(std::string_view text) : data_(std::string(text)) {}
+  Node(const char* text) : data_(std::string(text)) {}
+  Node(Fields fields);
+  Node(std::vector<Node> items) : data_(std::move(items)) {}
+  Node(Unset unset) : data_(unset) {}
+  // Any JSON; copied.
+  static Node of(const Value& value);
+
+  Value to_value(Arena& arena) const;
+  bool is_unset() const { return std::holds_alternative<Unset>(data_); }
+  std::vector<Node>* items() { return std::get_if<std::vector<Node>>(&data_); }
+  Fields* fields();
+  const Fields* fields() const;
+  // Scalars only; for finding an item by its keys.
+  bool same_scalar(const Node& other) const;
+
+ private:
+  std::variant<std::monostate, bool, int64_t, double, std::string, std::vector<Node>, std::shared_ptr<Fields>, Unset>
+      data_;
+};
+
+// Text or a number, as ports and limits take either.
+class IntOrString {
+ public:
+  IntOrString(int32_t number) : node_(number) {}
+  IntOrString(std::string text) : node_(std::move(text)) {}
+  IntOrString(const char* text) : node_(text) {}
+  operator Node() const { return node_; }
+
+ private:
+  Node node_;
+};
+
+// The keys of an item of a keyed list.
+struct Key {
+  std::string_view name;
+  Node value;
+};
+
+// The members of a struct or map, in the order in which they were named.
+class Fields {
+ public:
+  void set(std::string_view name, Node value);
+  void unset(std::string_view name) { set(name, Node::Unset{}); }
+  // Nothing is said about it any more.
+  void forget(std::string_view name);
+
+  void append(std::string_view list, Node item);
+  void put_item(std::string_view list, Fields item, std::initializer_list<std::string_view> keys);
+  void unset_item(std::string_view list, std::initializer_list<Key> keys);
+  void put_entry(std::string_view map, std::string_view key, Node value);
+  void unset_entry(std::string_view map, std::string_view key) { put_entry(map, key, Node::Unset{}); }
+  // The struct at a member, made when it is not there: what setters of nested fields change.
+  Fields& child(std::string_view name);
+
+  const Node* find(std::string_view name) const;
+  bool empty() const { return members_.empty(); }
+  Value to_value(Arena& arena) const;
+  static Fields of(const Value& map);
+
+ private:
+  friend class Node;
+  Node& at(std::string_view name);
+  std::vector<Node>& list_at(std::string_view name);
+  std::vector<std::pair<std::string, Node>> members_;
+};
+
+// Whether a configuration has a marker anywhere.
+bool has_markers(const Value& config);
+
+// Where a generated kind comes from, for reading back what a manager applied.
+struct KindSource {
+  std::string_view api_version, kind;
+  std::string_view crd_schema;  // openAPIV3Schema as JSON; empty: a built-in kind.
+};
+// What `manager` applied through `subresource` (empty: the object itself), with markers for the fields that it owns
+// unset. Nothing when it has applied nothing, and when the object came without its managedFields: an object that was
+// read by a client that drops them does not say who owns what.
+Result<std::optional<Fields>> extract(const KindSource& kind, const Object& object, std::string_view manager,
+                                      std::string_view subresource);
+
+}  // namespace holdfast::client::apply

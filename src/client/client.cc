@@ -1,0 +1,257 @@
+// The client itself, and what the server has.
+#include "client/api.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/clock.h"
+#include "client/core.h"
+#include "client/files.h"
+
+namespace holdfast::client {
+
+struct Client::Owned {
+  std::unique_ptr<net::Loops> loops;
+};
+
+Resource builtin(std::string_view api_version, std::string_view kind) {
+  const size_t slash = api_version.find('/');
+  const std::string_view group = slash == std::string_view::npos ? "" : api_version.substr(0, slash);
+  const std::string_view version = slash == std::string_view::npos ? api_version : api_version.substr(slash + 1);
+  const types::Resource* found = types::find_kind(group, version, kind);
+  assert(found != nullptr);
+  return Resource{std::string(group), std::string(version), std::string(found->plural), std::string(kind),
+                  found->namespaced};
+}
+
+Client::Client(std::unique_ptr<Owned> owned, std::shared_ptr<Core> core)
+    : owned_(std::move(owned)), core_(std::move(core)) {}
+Client::Client(Client&&) noexcept = default;
+Client& Client::operator=(Client&& other) noexcept {
+  if (this != &other) {
+    if (core_) core_->close();
+    core_ = std::move(other.core_);
+    owned_ = std::move(other.owned_);
+  }
+  return *this;
+}
+Client::~Client() {
+  if (core_) core_->close();
+}
+
+Result<Client> Client::connect(Options options) {
+  Result<Config> config = Config::load();
+  if (!config) return config.take_error();
+  return connect(*config, std::move(options));
+}
+
+Result<Client> Client::connect(const Config& config, Options options) {
+  auto owned = std::make_unique<Owned>();
+  owned->loops = std::make_unique<net::Loops>(1);
+  Result<Client> client = connect(owned->loops->at(0), config, std::move(options));
+  if (client) client->owned_ = std::move(owned);
+  return client;
+}
+
+Result<Client> Client::connect(net::EventLoop& loop, const Config& config, Options options) {
+  Result<ServerUrl> url = parse_url(config.server);
+  if (!url) return url.take_error();
+  auto core = std::make_shared<Core>(loop, config, std::move(options));
+  core->url = std::move(*url);
+  return Client(nullptr, std::move(core));
+}
+
+std::string Client::resolve(std::string_view space) const {
+  return space == "." ? core_->config.default_namespace : std::string(space);
+}
+
+Api<> Client::api(Resource resource, std::string_view space) const {
+  return Api<>(core_, std::move(resource), resolve(space));
+}
+
+const std::string& Client::default_namespace() const { return core_->config.default_namespace; }
+net::EventLoop& Client::loop() const { return core_->loop; }
+
+// ---------------------------------------------------------------------------------------------------- Discovery
+
+namespace {
+
+constexpr std::string_view kAggregated =
+    "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
+
+void add_names(const Value& resource, std::vector<std::string>& names) {
+  names.emplace_back(resource.text_at("singularResource"));
+  for (const Value& name : resource.items_at("shortNames")) {
+    if (name.is_string()) names.emplace_back(name.as_string());
+  }
+}
+
+// One answer of /api or /apis in the aggregated form.
+void read_groups(const Value& root, Core::Discovered& into) {
+  for (const Value& group : root.items_at("items")) {
+    for (const Value& version : group.items_at("versions")) {
+      for (const Value& resource : version.items_at("resources")) {
+        into.resources.push_back({std::string(group.text_at("metadata", "name")),
+                                  std::string(version.text_at("version")), std::string(resource.text_at("resource")),
+                                  std::string(resource.text_at("responseKind", "kind")),
+                                  resource.text_at("scope") == "Namespaced"});
+        add_names(resource, into.names.emplace_back());
+      }
+    }
+  }
+}
+
+// A file a server: what it serves, as it said it.
+std::string cache_path(const Core& core) {
+  if (core.options.cache_folder.empty()) return {};
+  std::string name = core.url.host + "_" + std::to_string(core.url.port);
+  for (char& c : name) c = c == '/' || c == ':' ? '_' : c;
+  return core.options.cache_folder + "/" + name + ".json";
+}
+
+struct Saved {
+  int64_t at = 0;
+  std::string api, apis, api_etag, apis_etag;
+};
+
+std::optional<Saved> load_saved(const std::string& path) {
+  if (path.empty()) return std::nullopt;
+  Result<std::string> text = read_file(path);
+  if (!text) return std::nullopt;
+  Result<codec::Document> document = codec::parse_json(std::move(*text));
+  if (!document) return std::nullopt;  // A file that was cut off: as if it were not there.
+  const Value& root = document->root();
+  return Saved{root.int_at_or(0, "at"), std::string(root.text_at("api")), std::string(root.text_at("apis")),
+               std::string(root.text_at("apiETag")), std::string(root.text_at("apisETag"))};
+}
+
+// Whole or not at all: a reader beside us never sees half of it.
+void save(const std::string& path, const Saved& saved) {
+  if (path.empty()) return;
+  std::error_code error;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
+  Arena arena;
+  MapBuilder root(arena);
+  root.add("at", Value::integer(saved.at));
+  root.add("api", Value::string(saved.api));
+  root.add("apis", Value::string(saved.apis));
+  root.add("apiETag", Value::string(saved.api_etag));
+  root.add("apisETag", Value::string(saved.apis_etag));
+  const std::string draft = path + "." + std::to_string(reinterpret_cast<uintptr_t>(&root)) + ".tmp";
+  {
+    std::ofstream file(draft, std::ios::binary);
+    file << codec::encode_json(root.build());
+    if (!file) return;
+  }
+  std::filesystem::rename(draft, path, error);
+}
+
+Task<Result<Unit>> fetch_part(std::shared_ptr<Core> core, std::string target, std::string& text, std::string& etag) {
+  Sent sent;
+  sent.target = std::move(target);
+  sent.accept = kAggregated;
+  sent.if_none_match = text.empty() ? "" : etag;
+  Result<Answer> answer = co_await Core::send(core, std::move(sent));
+  if (!answer) co_return answer.take_error();
+  if (answer->response.status == 304) co_return Unit{};
+  etag = answer->response.header("etag");
+  text = std::move(answer->response.body);
+  co_return Unit{};
+}
+
+Result<Core::Discovered> parse_discovery(const Saved& saved) {
+  Core::Discovered found;
+  for (const std::string* text : {&saved.api, &saved.apis}) {
+    Result<codec::Document> document = codec::parse_json(*text);
+    if (!document) return document.take_error();
+    if (document->root().text_at("kind") != "APIGroupDiscoveryList") {
+      return bad_request("the server has no aggregated discovery");
+    }
+    read_groups(document->root(), found);
+  }
+  return found;
+}
+
+Task<Result<std::vector<Resource>>> discover_all(std::shared_ptr<Core> core, std::chrono::seconds max_age) {
+  const Core::Use use(core);
+  if (!core->loop.in_thread()) co_await resume_on(core->loop);
+  const auto now = std::chrono::system_clock::now();
+  if (core->discovered && now - core->discovered->at < max_age) co_return core->discovered->resources;
+  const std::string path = cache_path(*core);
+  Saved saved = load_saved(path).value_or(Saved{});
+  const int64_t seconds = std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch()).count();
+  if (saved.at == 0 || seconds - saved.at >= max_age.count()) {
+    Result<Unit> core_part = co_await fetch_part(core, "/api", saved.api, saved.api_etag);
+    if (!core_part) co_return core_part.take_error();
+    Result<Unit> groups = co_await fetch_part(core, "/apis", saved.apis, saved.apis_etag);
+    if (!groups) co_return groups.take_error();
+    saved.at = seconds;
+    save(path, saved);
+  }
+  Result<Core::Discovered> found = parse_discovery(saved);
+  if (!found) co_return found.take_error();
+  found->at = now;
+  core->discovered = std::move(*found);
+  co_return core->discovered->resources;
+}
+
+std::optional<Resource> match(const Core::Discovered& known, std::string_view wanted) {
+  const size_t dot = wanted.find('.');
+  const std::string_view name = wanted.substr(0, dot);
+  const std::string_view group = dot == std::string_view::npos ? "" : wanted.substr(dot + 1);
+  for (size_t i = 0; i < known.resources.size(); ++i) {
+    const Resource& resource = known.resources[i];
+    if (dot != std::string_view::npos && resource.group != group) continue;
+    const bool named = resource.plural == name || resource.kind == name ||
+                       std::find(known.names[i].begin(), known.names[i].end(), name) != known.names[i].end();
+    if (named) return resource;
+  }
+  return std::nullopt;
+}
+
+Task<Result<Resource>> find_resource(std::shared_ptr<Core> core, std::string name) {
+  const Core::Use use(core);
+  // A kind that was made a moment ago is not in what is remembered.
+  for (const std::chrono::seconds max_age : {std::chrono::seconds(std::chrono::minutes(10)), std::chrono::seconds(0)}) {
+    Result<std::vector<Resource>> all = co_await discover_all(core, max_age);
+    if (!all) co_return all.take_error();
+    if (std::optional<Resource> found = match(*core->discovered, name)) co_return std::move(*found);
+  }
+  co_return Error{Reason::NotFound, "the server doesn't have a resource type \"" + name + "\"", {}, 0, {}, 404};
+}
+
+Task<Result<std::string>> text_of(std::shared_ptr<Core> core, std::string path, std::string accept) {
+  Sent sent;
+  sent.target = std::move(path);
+  sent.accept = std::move(accept);
+  Result<Answer> answer = co_await Core::send(core, std::move(sent));
+  if (!answer) co_return answer.take_error();
+  co_return std::move(answer->response.body);
+}
+
+}  // namespace
+
+// A server that understands markers says so among its features.
+Task<Result<bool>> ask_about_markers(std::shared_ptr<Core> core) {
+  const Core::Use use(core);
+  if (!core->loop.in_thread()) co_await resume_on(core->loop);
+  if (core->knows_markers) co_return *core->knows_markers;
+  Result<std::string> document = co_await text_of(core, "/openapi/v3/api/v1", "application/json");
+  if (!document) co_return document.take_error();
+  core->knows_markers = document->find("x-holdfast-unset-marker") != std::string::npos ||
+                        document->find("x-kubernetes-unset-marker") != std::string::npos;
+  co_return *core->knows_markers;
+}
+
+Call<Result<std::vector<Resource>>> Client::discover(std::chrono::seconds max_age) const {
+  return {core_->loop, discover_all(core_, max_age)};
+}
+Call<Result<Resource>> Client::find(std::string name) const {
+  return {core_->loop, find_resource(core_, std::move(name))};
+}
+Call<Result<std::string>> Client::get_text(std::string path, std::string accept) const {
+  return {core_->loop, text_of(core_, std::move(path), std::move(accept))};
+}
+Call<Result<bool>> Client::understands_unset() const { return {core_->loop, ask_about_markers(core_)}; }
+
+}  // namespace holdfast::client

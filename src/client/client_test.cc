@@ -1,0 +1,357 @@
+#include "client/client.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "client/core.h"
+
+namespace holdfast::client {
+namespace {
+
+using ::testing::HasSubstr;
+
+namespace fs = std::filesystem;
+
+// A folder of its own, gone with the test.
+struct Folder {
+  Folder() {
+    std::string pattern = fs::temp_directory_path() / "client-XXXXXX";
+    path = mkdtemp(pattern.data());
+  }
+  ~Folder() { fs::remove_all(path); }
+  std::string write(const std::string& name, std::string_view text) const {
+    std::ofstream(path / name) << text;
+    return path / name;
+  }
+  fs::path path;
+};
+
+constexpr std::string_view kKubeconfig = R"(
+apiVersion: v1
+kind: Config
+current-context: dev
+clusters:
+- name: here
+  cluster: {server: "https://10.0.0.1:6443/base/", certificate-authority: ca.crt, tls-server-name: api.example.com, proxy-url: "http://u:p@proxy:3128"}
+- name: there
+  cluster: {server: "http://localhost:8080", insecure-skip-tls-verify: true}
+users:
+- name: alice
+  user: {client-certificate-data: Y2VydA==, client-key-data: a2V5, as: bob, as-groups: [dev, ops], as-uid: u1, as-user-extra: {scopes: [a, b]}}
+- name: robot
+  user: {tokenFile: token}
+- name: plugged
+  user:
+    exec: {apiVersion: client.authentication.k8s.io/v1, command: ./plugin, args: [x], env: [{name: A, value: b}], provideClusterInfo: true}
+contexts:
+- {name: dev, context: {cluster: here, user: alice, namespace: team}}
+- {name: other, context: {cluster: there, user: robot}}
+- {name: plugin, context: {cluster: here, user: plugged}}
+- {name: broken, context: {cluster: nowhere, user: alice}}
+)";
+
+TEST(Kubeconfig, TheCurrentContextSaysWhereAndWho) {
+  const Folder folder;
+  folder.write("ca.crt", "authority");
+  const Result<Config> config = Config::parse(kKubeconfig, "", folder.path.string());
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->server, "https://10.0.0.1:6443/base/");
+  EXPECT_EQ(config->ca_pem, "authority");
+  EXPECT_EQ(config->tls_server_name, "api.example.com");
+  EXPECT_EQ(config->proxy_url, "http://u:p@proxy:3128");
+  EXPECT_EQ(config->certificate_pem, "cert");
+  EXPECT_EQ(config->key_pem, "key");
+  EXPECT_EQ(config->default_namespace, "team");
+  EXPECT_EQ(config->impersonate.user, "bob");
+  EXPECT_EQ(config->impersonate.uid, "u1");
+  EXPECT_EQ(config->impersonate.groups, (std::vector<std::string>{"dev", "ops"}));
+  EXPECT_EQ(config->impersonate.extra.size(), 2u);
+}
+
+TEST(Kubeconfig, AnotherContextMayBeNamed) {
+  const Folder folder;
+  folder.write("ca.crt", "authority");
+  const Result<Config> other = Config::parse(kKubeconfig, "other", "/etc/here");
+  ASSERT_TRUE(other) << other.error().message;
+  EXPECT_TRUE(other->insecure);
+  EXPECT_EQ(other->token_file, "/etc/here/token");
+  EXPECT_EQ(other->default_namespace, "default");
+  const Result<Config> plugged = Config::parse(kKubeconfig, "plugin", folder.path.string());
+  ASSERT_TRUE(plugged) << plugged.error().message;
+  EXPECT_EQ(fs::path(plugged->exec->command).lexically_normal(), folder.path / "plugin");
+  EXPECT_TRUE(plugged->exec->provide_cluster_info);
+}
+
+TEST(Kubeconfig, ErrorsNameWhatIsMissing) {
+  EXPECT_THAT(Config::parse(kKubeconfig, "broken").error().message, HasSubstr("cluster \"nowhere\" does not exist"));
+  EXPECT_THAT(Config::parse(kKubeconfig, "absent").error().message, HasSubstr("context \"absent\" does not exist"));
+  EXPECT_THAT(Config::parse(kKubeconfig, "dev", "/nowhere").error().message, HasSubstr("/nowhere/ca.crt"));
+  EXPECT_THAT(Config::parse("clusters: []").error().message, HasSubstr("no current-context"));
+}
+
+TEST(Kubeconfig, OfSeveralFilesTheFirstThatSaysSomethingCounts) {
+  const Folder folder;
+  const std::string first = folder.write("a", R"({current-context: x, contexts: [{name: x, context: {cluster: c}}]})");
+  const std::string second =
+      folder.write("b", R"({current-context: y, clusters: [{name: c, cluster: {server: "https://second"}}],
+               contexts: [{name: x, context: {cluster: none}}]})");
+  setenv("KUBECONFIG", (first + ":" + (folder.path / "absent").string() + ":" + second).c_str(), 1);
+  const Result<Config> config = Config::load();
+  unsetenv("KUBECONFIG");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->server, "https://second");
+}
+
+TEST(Kubeconfig, APodFindsItsOwnAccount) {
+  const Folder folder;
+  folder.write("token", "secret\n");
+  folder.write("ca.crt", "authority");
+  folder.write("namespace", "mine");
+  setenv("KUBERNETES_SERVICE_HOST", "fd00::1", 1);
+  setenv("KUBERNETES_SERVICE_PORT", "443", 1);
+  setenv("HOLDFAST_SERVICEACCOUNT_FOLDER", folder.path.c_str(), 1);
+  const Result<Config> config = Config::in_cluster();
+  for (const char* name : {"KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT", "HOLDFAST_SERVICEACCOUNT_FOLDER"}) {
+    unsetenv(name);
+  }
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->server, "https://[fd00::1]:443");
+  EXPECT_EQ(config->default_namespace, "mine");
+  EXPECT_FALSE(Config::in_cluster());
+}
+
+struct UrlCase {
+  const char* name;
+  const char* url;
+  const char* host;
+  uint16_t port;
+  bool tls;
+  const char* prefix;
+};
+
+TEST(Url, HasHostPortAndPrefix) {
+  const UrlCase cases[] = {
+      {"a port is given", "https://a:6443", "a", 6443, true, ""},
+      {"443 is implied", "https://a/", "a", 443, true, ""},
+      {"a path is a prefix", "https://a/x/y/", "a", 443, true, "/x/y"},
+      {"an address in brackets", "https://[::1]:1", "::1", 1, true, ""},
+      {"cleartext", "http://a", "a", 80, false, ""},
+  };
+  for (const UrlCase& c : cases) {
+    const Result<ServerUrl> url = parse_url(c.url);
+    ASSERT_TRUE(url) << c.name;
+    EXPECT_EQ(url->host, c.host) << c.name;
+    EXPECT_EQ(url->port, c.port) << c.name;
+    EXPECT_EQ(url->tls, c.tls) << c.name;
+    EXPECT_EQ(url->prefix, c.prefix) << c.name;
+  }
+  EXPECT_FALSE(parse_url("ftp://a"));
+  EXPECT_FALSE(parse_url("https://a:port"));
+  EXPECT_EQ(parse_url("http://u%40x:p@proxy:3128")->authorization, "Basic dUB4OnA=");
+}
+
+ExecPlugin plugin(const Folder& folder, std::string_view script) {
+  ExecPlugin plugin;
+  plugin.api_version = "client.authentication.k8s.io/v1";
+  plugin.command = folder.write("plugin", "#!/bin/sh\n" + std::string(script));
+  chmod(plugin.command.c_str(), 0755);
+  return plugin;
+}
+
+TEST(ExecPlugin, ItsTokenIsUsedUntilItExpires) {
+  const Folder folder;
+  const ExecPlugin good =
+      plugin(folder, R"sh(printf '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1",
+    "status":{"token":"t-%s","expirationTimestamp":"2020-01-01T00:00:00Z"}}' "$(echo "$KUBERNETES_EXEC_INFO" | grep -c ExecCredential)")sh");
+  const Result<Credentials> said = run_exec_plugin(good, {});
+  ASSERT_TRUE(said) << said.error().message;
+  EXPECT_EQ(said->authorization, "Bearer t-1");
+  EXPECT_LT(*said->stale_at, std::chrono::steady_clock::now());
+}
+
+TEST(ExecPlugin, FailuresSayWhatWentWrong) {
+  const Folder folder;
+  EXPECT_THAT(run_exec_plugin(plugin(folder, "exit 3"), {}).error().message, HasSubstr("failed with exit code 3"));
+  EXPECT_THAT(run_exec_plugin(plugin(folder, "echo nonsense"), {}).error().message, HasSubstr("no ExecCredential"));
+  EXPECT_THAT(
+      run_exec_plugin(
+          plugin(folder,
+                 R"(echo '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{}}')"),
+          {})
+          .error()
+          .message,
+      HasSubstr("neither a token nor a certificate"));
+  ExecPlugin absent;
+  absent.command = "/no/such/plugin";
+  absent.install_hint = "install it so";
+  EXPECT_THAT(run_exec_plugin(absent, {}).error().message, HasSubstr("install it so"));
+}
+
+TEST(Gate, ItsEnvironmentVariableIsHeardAndAnOptionWins) {
+  EXPECT_TRUE(opt_out_gate(std::nullopt));
+  setenv("KUBE_FEATURE_ManagedFieldsOptOutClient", "false", 1);
+  EXPECT_FALSE(opt_out_gate(std::nullopt));
+  EXPECT_TRUE(opt_out_gate(true));
+  unsetenv("KUBE_FEATURE_ManagedFieldsOptOutClient");
+}
+
+struct DropCase {
+  const char* name;
+  const char* kind;  // object or list
+  const char* answer;
+  const char* want;
+};
+
+TEST(Drops, ListedFieldsAreGoneFromEveryAnswer) {
+  const DropCase cases[] = {
+      {"an object", "object", R"({"metadata":{"name":"a","managedFields":[{}]},"data":{"managedFields":"x"}})",
+       R"({"metadata":{"name":"a"},"data":{"managedFields":"x"}})"},
+      {"never an empty list", "object", R"({"metadata":{"managedFields":[]}})", R"({"metadata":{}})"},
+      {"the items of a list", "list", R"({"items":[{"metadata":{"managedFields":[1]}},{"metadata":{"name":"b"}}]})",
+       R"({"items":[{"metadata":{}},{"metadata":{"name":"b"}}]})"},
+      {"the objects of a table's rows", "list",
+       R"({"rows":[{"cells":[1],"object":{"metadata":{"managedFields":[1]}}}]})",
+       R"({"rows":[{"cells":[1],"object":{"metadata":{}}}]})"},
+      {"other fields", "object", R"({"metadata":{"name":"a"},"spec":{"secret":1,"items":[{"x":1,"y":2}]}})",
+       R"({"metadata":{"name":"a"},"spec":{"items":[{"y":2}]}})"},
+  };
+  const Drops drops({"metadata.managedFields", "spec.secret", "spec.items.x"});
+  EXPECT_EQ(drops.parameter, ";drop=metadata.managedFields+spec.secret+spec.items.x");
+  for (const DropCase& c : cases) {
+    const codec::FieldPaths& paths = std::string_view(c.kind) == "list" ? drops.list : drops.object;
+    Result<Object> answer = decode_answer(Encoding::Json, c.answer, paths);
+    ASSERT_TRUE(answer) << c.name;
+    EXPECT_EQ(answer->json(), c.want) << c.name;
+  }
+}
+
+TEST(Errors, AreWhatTheStatusSays) {
+  net::ClientResponse response;
+  response.status = 409;
+  response.headers.emplace_back("content-type", "application/json");
+  response.body =
+      R"({"kind":"Status","status":"Failure","message":"conflict with x","reason":"Conflict",
+          "details":{"name":"n","causes":[{"reason":"FieldManagerConflict","message":"m","field":".a"}],"retryAfterSeconds":2},"code":409})";
+  const Error error = error_of(response);
+  EXPECT_EQ(error.reason, Reason::Conflict);
+  EXPECT_EQ(error.code, 409);
+  EXPECT_EQ(error.causes, (std::vector<Cause>{{"FieldManagerConflict", "m", ".a"}}));
+  EXPECT_EQ(error.retry_after_seconds, 2);
+  response.status = 404;
+  response.body = "404 page not found\n";
+  EXPECT_EQ(error_of(response).reason, Reason::NotFound);
+  EXPECT_EQ(error_of(response).message, "404 page not found");
+}
+
+TEST(ApplyFields, TheLastWordCounts) {
+  apply::Fields spec;
+  spec.set("replicas", 3);
+  spec.unset("replicas");
+  spec.unset("paused");
+  spec.set("paused", true);
+  spec.put_entry("labels", "a", "1");
+  spec.unset_entry("labels", "b");
+  apply::Fields port;
+  port.set("name", "web");
+  port.set("port", 80);
+  spec.put_item("ports", port, {"name"});
+  port.set("port", 81);
+  spec.put_item("ports", port, {"name"});
+  spec.unset_item("ports", {{"name", "old"}});
+  Arena arena;
+  EXPECT_EQ(codec::encode_json(spec.to_value(arena)),
+            R"({"replicas":{"k8s_io__value":"unset"},"paused":true,"labels":{"a":"1","b":{"k8s_io__value":"unset"}},)"
+            R"("ports":[{"name":"web","port":81},{"name":"old","k8s_io__value":"unset"}]})");
+  EXPECT_TRUE(apply::has_markers(spec.to_value(arena)));
+  // A copy is a value of its own.
+  apply::Fields copy = spec;
+  copy.put_entry("labels", "a", "2");
+  EXPECT_THAT(codec::encode_json(spec.to_value(arena)), HasSubstr(R"("a":"1")"));
+  // And back.
+  EXPECT_EQ(codec::encode_json(apply::Fields::of(spec.to_value(arena)).to_value(arena)),
+            codec::encode_json(spec.to_value(arena)));
+}
+
+TEST(Extract, AStrippedObjectSaysNothingAndThatIsNoError) {
+  Result<Object> object = decode_answer(
+      Encoding::Json, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"x":"1"}})", {});
+  Result<std::optional<apply::Fields>> applied = apply::extract({"v1", "ConfigMap", {}}, *object, "me", "");
+  ASSERT_TRUE(applied);
+  EXPECT_FALSE(*applied);
+}
+
+TEST(Extract, GivesWhatTheManagerApplied) {
+  Result<Object> object =
+      decode_answer(Encoding::Json,
+                    R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"n","managedFields":[
+          {"manager":"me","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:data":{"f:x":{}}}},
+          {"manager":"you","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:data":{"f:y":{}}}}]},
+          "data":{"x":"1","y":"2"}})",
+                    {});
+  Result<std::optional<apply::Fields>> applied = apply::extract({"v1", "ConfigMap", {}}, *object, "me", "");
+  ASSERT_TRUE(applied) << applied.error().message;
+  ASSERT_TRUE(*applied);
+  Arena arena;
+  const Value value = (**applied).to_value(arena);
+  EXPECT_EQ(value.text_at("data", "x"), "1");
+  EXPECT_EQ(value.get("data", "y"), nullptr);
+  EXPECT_EQ(value.text_at("metadata", "name"), "a");
+}
+
+// --- The queue, on a loop of its own.
+
+template <class T>
+T on(net::Loops& loops, Task<T> task) {
+  return Call<T>(loops.at(0), std::move(task)).wait();
+}
+
+Task<std::vector<std::string>> take_and_finish(WorkQueue& queue, int count) {
+  std::vector<std::string> taken;
+  for (int i = 0; i < count; ++i) {
+    std::optional<std::string> key = co_await queue.take();
+    if (!key) break;
+    taken.push_back(*key);
+    queue.done(*key);
+  }
+  co_return taken;
+}
+
+Task<std::vector<std::string>> add_while_working(WorkQueue& queue) {
+  queue.add("a");
+  queue.add("a");
+  std::optional<std::string> first = co_await queue.take();
+  queue.add("a");  // Changed while it is being worked on: waits.
+  std::vector<std::string> seen = {*first, std::to_string(queue.waiting())};
+  queue.done(*first);
+  seen.push_back(*co_await queue.take());
+  queue.done("a");
+  seen.push_back(std::to_string(queue.waiting()));
+  co_return seen;
+}
+
+TEST(WorkQueue, AKeyWaitsOnceAndIsWorkedOnByOneAtATime) {
+  net::Loops loops(1);
+  WorkQueue queue(loops.at(0));
+  EXPECT_EQ(on(loops, add_while_working(queue)), (std::vector<std::string>{"a", "0", "a", "0"}));
+}
+
+TEST(WorkQueue, KeysComeInOrderAndLaterOnesLater) {
+  net::Loops loops(1);
+  WorkQueue queue(loops.at(0), {.first_delay = std::chrono::milliseconds(1)});
+  queue.add_after("late", std::chrono::milliseconds(30));
+  queue.add("one");
+  queue.add("two");
+  EXPECT_EQ(on(loops, take_and_finish(queue, 3)), (std::vector<std::string>{"one", "two", "late"}));
+  queue.add_again("failed");
+  EXPECT_EQ(on(loops, take_and_finish(queue, 1)), (std::vector<std::string>{"failed"}));
+  queue.close();
+  EXPECT_TRUE(on(loops, take_and_finish(queue, 1)).empty());
+}
+
+}  // namespace
+}  // namespace holdfast::client

@@ -1,0 +1,249 @@
+#include "client/config.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/base64.h"
+#include "client/files.h"
+#include "codec/codec.h"
+
+namespace holdfast::client {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kAccountFolder = "/var/run/secrets/kubernetes.io/serviceaccount/";
+
+Error config_error(std::string message) { return bad_request(std::move(message)); }
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+std::string text(const Value& map, std::string_view key) { return std::string(map.text_at(key)); }
+
+bool flag(const Value& map, std::string_view key) {
+  const Value* found = map.find(key);
+  return found != nullptr && found->is_bool() && found->as_bool();
+}
+
+// The kubeconfigs of a KUBECONFIG list as one: what is found first counts.
+class Files {
+ public:
+  // A file that is not there is passed over, as kubectl does with those of a list.
+  Result<Unit> add(std::string_view yaml, const fs::path& folder, const std::string& name) {
+    Result<codec::Document> document = codec::parse_yaml(std::string(yaml));
+    if (!document) return config_error(name + ": " + document.error().message);
+    documents_.push_back({std::move(*document), folder});
+    const Value& root = documents_.back().document.root();
+    if (root.is_null()) return Unit{};
+    if (!root.is_map()) return config_error(name + ": not a kubeconfig");
+    if (current_context_.empty()) current_context_ = root.text_at("current-context");
+    return Unit{};
+  }
+
+  bool empty() const { return documents_.empty(); }
+  const std::string& current_context() const { return current_context_; }
+
+  struct Found {
+    const Value* value = nullptr;  // Null: no such entry.
+    fs::path folder;
+  };
+  // clusters, contexts and users are lists of {name, cluster|context|user}.
+  Found find(std::string_view list, std::string_view member, std::string_view name) const {
+    for (const Entry& entry : documents_) {
+      for (const Value& item : entry.document.root().items_at(list)) {
+        if (item.text_at("name") != name) continue;
+        static const Value kNothing = Value::empty_map();
+        const Value* value = item.find(member);
+        return {value != nullptr && value->is_map() ? value : &kNothing, entry.folder};
+      }
+    }
+    return {};
+  }
+
+ private:
+  struct Entry {
+    codec::Document document;
+    fs::path folder;
+  };
+  std::vector<Entry> documents_;
+  std::string current_context_;
+};
+
+// The inline base64 form, or the file that the other key names.
+Result<std::string> data_or_file(const Files::Found& from, std::string_view data_key, std::string_view file_key) {
+  if (const std::string_view data = from.value->text_at(data_key); !data.empty()) {
+    std::optional<std::string> bytes = base64_decode(data);
+    if (!bytes) return config_error(std::string(data_key) + " is not base64");
+    return std::move(*bytes);
+  }
+  const std::string_view path = from.value->text_at(file_key);
+  if (path.empty()) return std::string();
+  return read_file((from.folder / path).string());
+}
+
+Result<ExecPlugin> exec_of(const Value& exec, const fs::path& folder) {
+  ExecPlugin plugin;
+  plugin.api_version = text(exec, "apiVersion");
+  if (plugin.api_version != "client.authentication.k8s.io/v1" &&
+      plugin.api_version != "client.authentication.k8s.io/v1beta1") {
+    return config_error("exec plugin: invalid apiVersion \"" + plugin.api_version + "\"");
+  }
+  plugin.command = text(exec, "command");
+  if (plugin.command.empty()) return config_error("exec plugin: command must be specified");
+  // A path that is relative starts from the kubeconfig; a bare name is looked for in PATH.
+  if (plugin.command.find('/') != std::string::npos) plugin.command = (folder / plugin.command).string();
+  for (const Value& argument : exec.items_at("args")) {
+    if (argument.is_string()) plugin.arguments.emplace_back(argument.as_string());
+  }
+  for (const Value& variable : exec.items_at("env")) {
+    plugin.environment.emplace_back(variable.text_at("name"), variable.text_at("value"));
+  }
+  plugin.install_hint = text(exec, "installHint");
+  plugin.provide_cluster_info = flag(exec, "provideClusterInfo");
+  return plugin;
+}
+
+Result<Unit> read_user(const Files::Found& user, Config& config) {
+  Result<std::string> certificate = data_or_file(user, "client-certificate-data", "client-certificate");
+  if (!certificate) return certificate.take_error();
+  config.certificate_pem = std::move(*certificate);
+  Result<std::string> key = data_or_file(user, "client-key-data", "client-key");
+  if (!key) return key.take_error();
+  config.key_pem = std::move(*key);
+  config.token = text(*user.value, "token");
+  if (const std::string file = text(*user.value, "tokenFile"); !file.empty() && config.token.empty()) {
+    config.token_file = (user.folder / file).string();
+  }
+  config.username = text(*user.value, "username");
+  config.password = text(*user.value, "password");
+  config.impersonate.user = text(*user.value, "as");
+  config.impersonate.uid = text(*user.value, "as-uid");
+  for (const Value& group : user.value->items_at("as-groups")) {
+    if (group.is_string()) config.impersonate.groups.emplace_back(group.as_string());
+  }
+  for (const Member& extra : user.value->members_at("as-user-extra")) {
+    if (!extra.value.is_list()) continue;
+    for (const Value& value : extra.value.items()) {
+      if (value.is_string()) config.impersonate.extra.emplace_back(extra.key, value.as_string());
+    }
+  }
+  if (const Value* exec = user.value->find("exec"); exec != nullptr && exec->is_map()) {
+    Result<ExecPlugin> plugin = exec_of(*exec, user.folder);
+    if (!plugin) return plugin.take_error();
+    config.exec = std::move(*plugin);
+  }
+  if (user.value->has("auth-provider")) {
+    return config_error("auth-provider is not supported: use an exec plugin");
+  }
+  return Unit{};
+}
+
+Result<Config> config_of(const Files& files, std::string_view wanted_context) {
+  const std::string context_name = wanted_context.empty() ? files.current_context() : std::string(wanted_context);
+  if (context_name.empty()) return config_error("the kubeconfig has no current-context");
+  const Files::Found context = files.find("contexts", "context", context_name);
+  if (context.value == nullptr) return config_error("context \"" + context_name + "\" does not exist");
+
+  const std::string cluster_name = text(*context.value, "cluster");
+  const Files::Found cluster = files.find("clusters", "cluster", cluster_name);
+  if (cluster.value == nullptr) {
+    return config_error("context \"" + context_name + "\": cluster \"" + cluster_name + "\" does not exist");
+  }
+  Config config;
+  config.server = text(*cluster.value, "server");
+  if (config.server.empty()) return config_error("cluster \"" + cluster_name + "\" has no server");
+  Result<std::string> ca = data_or_file(cluster, "certificate-authority-data", "certificate-authority");
+  if (!ca) return ca.take_error();
+  config.ca_pem = std::move(*ca);
+  config.tls_server_name = text(*cluster.value, "tls-server-name");
+  config.insecure = flag(*cluster.value, "insecure-skip-tls-verify");
+  config.proxy_url = text(*cluster.value, "proxy-url");
+  if (const std::string space = text(*context.value, "namespace"); !space.empty()) config.default_namespace = space;
+
+  const std::string user_name = text(*context.value, "user");
+  if (user_name.empty()) return config;
+  const Files::Found user = files.find("users", "user", user_name);
+  if (user.value == nullptr) {
+    return config_error("context \"" + context_name + "\": user \"" + user_name + "\" does not exist");
+  }
+  Result<Unit> read = read_user(user, config);
+  if (!read) return read.take_error();
+  return config;
+}
+
+// What lies in ~/.kube/config or where KUBECONFIG points, in order.
+std::vector<std::string> default_files() {
+  std::vector<std::string> files;
+  std::istringstream list(environment("KUBECONFIG"));
+  for (std::string path; std::getline(list, path, ':');) {
+    if (!path.empty()) files.push_back(path);
+  }
+  if (files.empty()) {
+    const std::string home = environment("HOME");
+    if (!home.empty()) files.push_back(home + "/.kube/config");
+  }
+  return files;
+}
+
+}  // namespace
+
+Result<std::string> read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return config_error("open " + path + ": no such file or directory");
+  std::ostringstream content;
+  content << file.rdbuf();
+  return std::move(content).str();
+}
+
+Result<Config> Config::parse(std::string_view yaml, std::string_view context, std::string_view folder) {
+  Files files;
+  Result<Unit> added = files.add(yaml, folder, "kubeconfig");
+  if (!added) return added.take_error();
+  return config_of(files, context);
+}
+
+Result<Config> Config::load(const Source& source) {
+  Files files;
+  const bool one = !source.path.empty();
+  for (const std::string& path : one ? std::vector<std::string>{source.path} : default_files()) {
+    if (!one && !fs::exists(path)) continue;
+    Result<std::string> content = read_file(path);
+    if (!content) return content.take_error();
+    Result<Unit> added = files.add(*content, fs::absolute(path).parent_path(), path);
+    if (!added) return added.take_error();
+  }
+  if (!files.empty()) return config_of(files, source.context);
+  Result<Config> own = in_cluster();
+  if (own) return own;
+  return config_error("no kubeconfig: KUBECONFIG names none, ~/.kube/config is not there, and this is no pod");
+}
+
+Result<Config> Config::in_cluster() {
+  const std::string host = environment("KUBERNETES_SERVICE_HOST"), port = environment("KUBERNETES_SERVICE_PORT");
+  if (host.empty() || port.empty()) {
+    return config_error("not in a cluster: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined");
+  }
+  // Tests put the account elsewhere.
+  const std::string other = environment("HOLDFAST_SERVICEACCOUNT_FOLDER");
+  const std::string folder = other.empty() ? std::string(kAccountFolder) : other + "/";
+  Config config;
+  config.server = "https://" + (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" + port;
+  config.token_file = folder + "token";
+  Result<std::string> token = read_file(config.token_file);
+  if (!token) return token.take_error();
+  Result<std::string> ca = read_file(folder + "ca.crt");
+  if (!ca) return ca.take_error();
+  config.ca_pem = std::move(*ca);
+  if (Result<std::string> space = read_file(folder + "namespace"); space && !space->empty()) {
+    config.default_namespace = std::move(*space);
+  }
+  return config;
+}
+
+}  // namespace holdfast::client

@@ -1,0 +1,62 @@
+// Where the server is and who asks: a kubeconfig's content, or what a pod finds in its file system.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+
+namespace holdfast::client {
+
+// A program that hands out credentials (client.authentication.k8s.io).
+struct ExecPlugin {
+  std::string api_version;  // client.authentication.k8s.io/v1 or v1beta1.
+  std::string command;
+  std::vector<std::string> arguments;
+  std::vector<std::pair<std::string, std::string>> environment;  // Beside our own.
+  std::string install_hint;                                      // Shown when the command is not there.
+  bool provide_cluster_info = false;
+};
+
+// Whom the server shall take us for (Impersonate-* headers).
+struct Impersonation {
+  std::string user, uid;
+  std::vector<std::string> groups;
+  std::vector<std::pair<std::string, std::string>> extra;  // A key may come several times.
+};
+
+struct Config {
+  std::string server;  // "https://10.0.0.1:6443/prefix"
+  std::string ca_pem;  // The system's roots when empty.
+  std::string tls_server_name;
+  bool insecure = false;  // Do not verify the server.
+  std::string proxy_url;  // "http://user:password@proxy:3128"; empty: none.
+
+  // How to prove who we are: whatever is set.
+  std::string certificate_pem, key_pem;
+  std::string token;
+  std::string token_file;  // Read again every minute, and when the server refuses what it held.
+  std::string username, password;
+  std::optional<ExecPlugin> exec;
+  Impersonation impersonate;
+
+  std::string default_namespace = "default";
+
+  struct Source {
+    std::string path;     // One kubeconfig. Empty: KUBECONFIG, ~/.kube/config, then the pod's own account.
+    std::string context;  // Empty: the current one.
+  };
+  // Errors name the file, and the context, cluster or user that is missing.
+  static Result<Config> load(const Source& source);
+  static Result<Config> load() { return load(Source{}); }
+  // The account of the pod that this runs in.
+  static Result<Config> in_cluster();
+  // One kubeconfig as text; relative paths in it start from `folder`.
+  static Result<Config> parse(std::string_view yaml, std::string_view context = {}, std::string_view folder = {});
+};
+
+}  // namespace holdfast::client

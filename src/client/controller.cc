@@ -1,0 +1,256 @@
+#include "client/controller.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "base/log.h"
+#include "client/core.h"
+
+namespace holdfast::client {
+
+// ---------------------------------------------------------------------------------------------------- The queue
+
+struct WorkQueue::State {
+  State(net::EventLoop& event_loop, RateLimit the_limit) : loop(event_loop), limit(the_limit) {}
+
+  net::EventLoop& loop;
+  const RateLimit limit;
+  std::deque<std::string> ready;
+  std::unordered_set<std::string> dirty;    // In `ready`, or to go there when it is done.
+  std::unordered_set<std::string> working;  // Taken and not done.
+  std::unordered_map<std::string, int> failures;
+  std::unordered_map<std::string, net::EventLoop::TimerId> later;
+  std::deque<std::coroutine_handle<>> takers;
+  bool closed = false;
+
+  void add(std::string key) {
+    if (closed || !dirty.insert(key).second || working.contains(key)) return;
+    ready.push_back(std::move(key));
+    wake();
+  }
+  void wake() {
+    if (takers.empty() || (ready.empty() && !closed)) return;
+    loop.post([taker = takers.front()] { taker.resume(); });
+    takers.pop_front();
+  }
+};
+
+namespace {
+
+template <class Work>
+void on_loop(const std::shared_ptr<WorkQueue::State>& state, Work work) {
+  if (state->loop.in_thread()) {
+    work(*state);
+  } else {
+    state->loop.post([state, work = std::move(work)]() mutable { work(*state); });
+  }
+}
+
+}  // namespace
+
+WorkQueue::WorkQueue(net::EventLoop& loop, RateLimit limit) : state_(std::make_shared<State>(loop, limit)) {}
+WorkQueue::~WorkQueue() { close(); }
+
+void WorkQueue::add(std::string key) {
+  on_loop(state_, [key = std::move(key)](State& state) mutable { state.add(std::move(key)); });
+}
+
+void WorkQueue::add_after(std::string key, std::chrono::milliseconds delay) {
+  on_loop(state_, [key = std::move(key), delay, weak = std::weak_ptr<State>(state_)](State& state) {
+    if (state.closed) return;
+    // Of two times the sooner counts, as long as it is waiting for one.
+    if (state.later.contains(key)) return;
+    state.later[key] = state.loop.run_after(std::max(delay, std::chrono::milliseconds(1)), [weak, key] {
+      const std::shared_ptr<State> alive = weak.lock();
+      if (!alive) return;
+      alive->later.erase(key);
+      alive->add(key);
+    });
+  });
+}
+
+void WorkQueue::add_again(std::string key) {
+  on_loop(state_, [this, key = std::move(key)](State& state) {
+    const int failures = std::min(state.failures[key]++, 40);
+    const auto longest = state.limit.max_delay;
+    auto delay = state.limit.first_delay;
+    for (int i = 0; i < failures && delay < longest; ++i) delay *= 2;
+    add_after(key, std::min(delay, longest));
+  });
+}
+
+void WorkQueue::forget(const std::string& key) {
+  on_loop(state_, [key](State& state) { state.failures.erase(key); });
+}
+
+Task<std::optional<std::string>> WorkQueue::take() {
+  const std::shared_ptr<State> state = state_;
+  struct Ready {
+    State& state;
+    bool await_ready() const noexcept { return !state.ready.empty() || state.closed; }
+    void await_suspend(std::coroutine_handle<> h) { state.takers.push_back(h); }
+    void await_resume() const noexcept {}
+  };
+  while (state->ready.empty() && !state->closed) co_await Ready{*state};
+  if (state->closed) co_return std::nullopt;
+  std::string key = std::move(state->ready.front());
+  state->ready.pop_front();
+  state->dirty.erase(key);
+  state->working.insert(key);
+  state->wake();
+  co_return key;
+}
+
+void WorkQueue::done(const std::string& key) {
+  state_->working.erase(key);
+  if (!state_->dirty.contains(key)) return;
+  state_->ready.push_back(key);
+  state_->wake();
+}
+
+void WorkQueue::close() {
+  on_loop(state_, [](State& state) {
+    state.closed = true;
+    for (const auto& [key, timer] : state.later) state.loop.cancel(timer);
+    state.later.clear();
+    while (!state.takers.empty()) state.wake();
+  });
+}
+
+size_t WorkQueue::waiting() const { return state_->ready.size() + state_->later.size(); }
+
+// ---------------------------------------------------------------------------------------------------- The loop
+
+Options controller_options(std::string field_manager) {
+  Options options;
+  options.user_agent = field_manager;
+  options.field_manager = std::move(field_manager);
+  options.drop_fields = {std::string(kManagedFields)};
+  return options;
+}
+
+struct Controller::State : std::enable_shared_from_this<Controller::State> {
+  State(Client& the_client, Reconcile the_reconcile, ControllerOptions the_options)
+      : client(the_client),
+        reconcile(std::move(the_reconcile)),
+        options(the_options),
+        queue(client.loop(), options.limit) {}
+
+  Client& client;
+  const Reconcile reconcile;
+  const ControllerOptions options;
+  WorkQueue queue;
+  struct Followed {
+    std::shared_ptr<Informer> informer;
+    uint64_t handlers;
+  };
+  std::vector<Followed> followed;
+
+  std::mutex mutex;
+  std::condition_variable ended;
+  int running = 0;
+
+  static Task<void> work(std::shared_ptr<State> self);
+  static Task<void> begin(std::shared_ptr<State> self);
+  void spawn_counted(Task<void> task);
+};
+
+void Controller::State::spawn_counted(Task<void> task) {
+  {
+    std::lock_guard lock(mutex);
+    ++running;
+  }
+  spawn(std::move(task), [self = shared_from_this()](std::exception_ptr failure) {
+    if (failure) log::error("a reconciler's worker ended by an exception");
+    std::lock_guard lock(self->mutex);
+    if (--self->running == 0) self->ended.notify_all();
+  });
+}
+
+Task<void> Controller::State::begin(std::shared_ptr<State> self) {
+  for (const Followed& followed : self->followed) {
+    Result<Unit> synced = co_await followed.informer->wait_synced();
+    if (!synced) co_return;
+  }
+  for (int i = 0; i < self->options.workers; ++i) self->spawn_counted(work(self));
+}
+
+Task<void> Controller::State::work(std::shared_ptr<State> self) {
+  State& me = *self;
+  while (std::optional<std::string> key = co_await me.queue.take()) {
+    Result<Again> result = Error{Reason::InternalError, "the reconciler threw an exception"};
+    try {
+      result = co_await me.reconcile(*key);
+    } catch (const std::exception& thrown) {
+      result = internal_error(thrown.what());
+    }
+    if (!result) {
+      log::warning("reconcile failed, again later", {{"key", *key}, {"error", result.error().message}});
+      me.queue.add_again(*key);
+    } else {
+      me.queue.forget(*key);
+      if (result->after) me.queue.add_after(*key, *result->after);
+    }
+    me.queue.done(*key);
+  }
+}
+
+Controller::Controller(Client& client, Reconcile reconcile, ControllerOptions options)
+    : state_(std::make_shared<State>(client, std::move(reconcile), options)) {}
+Controller::~Controller() { stop(); }
+WorkQueue& Controller::queue() { return state_->queue; }
+
+std::shared_ptr<Informer> Controller::follow(Resource resource, InformerOptions options, Keys keys) {
+  if (!options.drop_fields) options.drop_fields = {std::string(kManagedFields)};
+  std::shared_ptr<Informer> informer = Informer::follow(state_->client, std::move(resource), std::move(options));
+  auto add = [weak = std::weak_ptr<State>(state_), keys](const Stored& stored) {
+    const std::shared_ptr<State> state = weak.lock();
+    if (!state) return;
+    if (!keys) return state->queue.add(stored.key());
+    std::vector<std::string> all;
+    keys(stored.get(), all);
+    for (std::string& key : all) state->queue.add(std::move(key));
+  };
+  const uint64_t handlers = informer->add_handlers({.added = add,
+                                                    .changed =
+                                                        [add, keys](const Stored& before, const Stored& after) {
+                                                          if (keys) add(before);  // It may have had another owner.
+                                                          add(after);
+                                                        },
+                                                    .removed = add});
+  state_->followed.push_back({informer, handlers});
+  return informer;
+}
+
+std::shared_ptr<Informer> Controller::follow_owned(Resource resource, std::string_view owner_kind,
+                                                   InformerOptions options) {
+  return follow(
+      std::move(resource), std::move(options),
+      [kind = std::string(owner_kind)](const Object& object, std::vector<std::string>& into) {
+        for (const Value& owner : object->items_at("metadata", "ownerReferences")) {
+          const Value* controls = owner.find("controller");
+          if (owner.text_at("kind") != kind || controls == nullptr || !controls->is_bool() || !controls->as_bool()) {
+            continue;
+          }
+          const std::string name(owner.text_at("name"));
+          into.push_back(object.space().empty() ? name : std::string(object.space()) + "/" + name);
+        }
+      });
+}
+
+void Controller::start() {
+  state_->client.loop().post([state = state_] { state->spawn_counted(State::begin(state)); });
+}
+
+void Controller::stop() {
+  for (const State::Followed& followed : state_->followed) followed.informer->remove_handlers(followed.handlers);
+  state_->queue.close();
+  std::unique_lock lock(state_->mutex);
+  state_->ended.wait(lock, [&] { return state_->running == 0; });
+}
+
+}  // namespace holdfast::client

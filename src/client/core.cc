@@ -1,0 +1,388 @@
+#include "client/core.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+
+#include "base/base64.h"
+#include "base/log.h"
+#include "base/thread_pool.h"
+#include "client/files.h"
+
+namespace holdfast::client {
+
+namespace {
+
+// Plugins and files are waited for where that holds nobody up.
+ThreadPool& waiting_threads() {
+  static ThreadPool pool(2);
+  return pool;
+}
+
+std::string trimmed(std::string text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.pop_back();
+  return text;
+}
+
+// Retry-After in seconds; nothing when the header is absent or a date, which no API server sends.
+std::optional<int64_t> retry_after(const net::ClientResponse& response) {
+  const std::string_view text = response.header("retry-after");
+  int64_t seconds = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size() || seconds < 0) return std::nullopt;
+  return seconds;
+}
+
+}  // namespace
+
+bool opt_out_gate(const std::optional<bool>& given) {
+  if (given) return *given;
+  if (const char* text = std::getenv("KUBE_FEATURE_ManagedFieldsOptOutClient"); text != nullptr) {
+    if (std::string_view(text) == "true") return true;
+    if (std::string_view(text) == "false") return false;
+    log::warning("environment variable ignored: neither true nor false",
+                 {{"name", "KUBE_FEATURE_ManagedFieldsOptOutClient"}, {"value", text}});
+  }
+  return Gates().on(Gate::ManagedFieldsOptOutClient);
+}
+
+Drops::Drops(std::vector<std::string> names) : fields(std::move(names)) {
+  for (const std::string& field : fields) {
+    parameter += (parameter.empty() ? ";drop=" : "+") + field;
+    object.add(field);
+    object.add("rows.object." + field);  // A Table.
+    list.add("items." + field);
+    list.add("rows.object." + field);
+    event.add("object." + field);
+    event.add("object.rows.object." + field);
+  }
+}
+
+Result<ServerUrl> parse_url(std::string_view url) {
+  ServerUrl parsed;
+  if (url.starts_with("https://")) {
+    url.remove_prefix(8);
+  } else if (url.starts_with("http://")) {
+    url.remove_prefix(7);
+    parsed.tls = false;
+    parsed.port = 80;
+  } else if (url.find("://") != std::string_view::npos) {
+    return bad_request("unsupported scheme in \"" + std::string(url) + "\"");
+  } else {
+    parsed.tls = false;  // As client-go takes a host without a scheme.
+    parsed.port = 80;
+  }
+  const size_t slash = std::min(url.find('/'), url.size());
+  parsed.prefix = url.substr(slash);
+  while (parsed.prefix.ends_with('/')) parsed.prefix.pop_back();
+  std::string_view authority = url.substr(0, slash);
+  if (const size_t at = authority.rfind('@'); at != std::string_view::npos) {
+    const std::optional<std::string> login = net::percent_decode(authority.substr(0, at));
+    if (login) parsed.authorization = "Basic " + base64_encode(*login);
+    authority.remove_prefix(at + 1);
+  }
+  const size_t colon = authority.rfind(':');
+  if (colon != std::string_view::npos && authority.find(']', colon) == std::string_view::npos) {
+    const std::string_view port = authority.substr(colon + 1);
+    const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), parsed.port);
+    if (error != std::errc() || end != port.data() + port.size()) {
+      return bad_request("invalid port \"" + std::string(port) + "\"");
+    }
+    authority = authority.substr(0, colon);
+  }
+  if (authority.starts_with('[') && authority.ends_with(']')) authority = authority.substr(1, authority.size() - 2);
+  if (authority.empty()) return bad_request("the server's URL names no host");
+  parsed.host = authority;
+  return parsed;
+}
+
+Core::Core(net::EventLoop& event_loop, Config the_config, Options the_options)
+    : loop(event_loop),
+      config(std::move(the_config)),
+      options(std::move(the_options)),
+      drops(opt_out_gate(options.opt_out_gate) ? options.drop_fields : std::vector<std::string>{}),
+      tokens_(options.max_calls_per_second * 10),
+      refilled_(std::chrono::steady_clock::now()) {}
+
+Core::Use::Use(std::shared_ptr<Core> the_core) : core(std::move(the_core)) {
+  std::lock_guard lock(core->mutex_);
+  ++core->uses_;
+}
+Core::Use::~Use() {
+  std::lock_guard lock(core->mutex_);
+  if (--core->uses_ == 0) core->idle_.notify_all();
+}
+
+uint64_t Core::on_close(std::function<void()> callback) {
+  std::lock_guard lock(mutex_);
+  close_callbacks_.emplace(next_close_id_, std::move(callback));
+  return next_close_id_++;
+}
+
+void Core::forget_close(uint64_t id) {
+  std::lock_guard lock(mutex_);
+  close_callbacks_.erase(id);
+}
+
+void Core::close() {
+  loop.post([self = shared_from_this()] {
+    self->closing = true;
+    std::map<uint64_t, std::function<void()>> callbacks;
+    {
+      std::lock_guard lock(self->mutex_);
+      callbacks = self->close_callbacks_;
+    }
+    for (const auto& [id, callback] : callbacks) callback();
+  });
+  std::unique_lock lock(mutex_);
+  idle_.wait(lock, [&] { return uses_ == 0; });
+  lock.unlock();
+  // The connection goes on its own thread, behind whatever was posted before.
+  std::mutex done_mutex;
+  std::condition_variable done;
+  bool gone = false;
+  loop.post([&] {
+    transport_.reset();
+    loop.post([&] {
+      std::lock_guard done_lock(done_mutex);
+      gone = true;
+      done.notify_one();
+    });
+  });
+  std::unique_lock done_lock(done_mutex);
+  done.wait(done_lock, [&] { return gone; });
+}
+
+double Core::jitter(double around) { return around * std::uniform_real_distribution<>(0.75, 1.25)(random_); }
+
+Result<Unit> Core::make_transport() {
+  net::ClientOptions to;
+  to.host = url.host;
+  to.port = url.port;
+  to.tls = url.tls;
+  to.http2 = true;
+  to.server_name = config.tls_server_name;
+  to.ca_pem = config.ca_pem;
+  to.insecure = config.insecure;
+  to.identity = credentials_->identity;
+  if (!config.proxy_url.empty()) {
+    Result<ServerUrl> proxy = parse_url(config.proxy_url);
+    if (!proxy) return proxy.take_error();
+    if (proxy->tls) return bad_request("proxy-url: only http:// proxies are supported");
+    to.proxy_host = proxy->host;
+    to.proxy_port = proxy->port;
+    to.proxy_authorization = proxy->authorization;
+  }
+  transport_ = std::make_shared<net::Client>(loop, std::move(to));
+  return Unit{};
+}
+
+Task<Result<Unit>> Core::refresh_credentials(bool refused) {
+  const std::shared_ptr<Core> self = shared_from_this();
+  struct Refreshed {
+    Core& core;
+    bool await_ready() const noexcept { return !core.refreshing_; }
+    void await_suspend(std::coroutine_handle<> h) { core.waiting_for_credentials_.push_back(h); }
+    void await_resume() const noexcept {}
+  };
+  const std::string held = credentials_ ? credentials_->authorization : "";
+  while (refreshing_) co_await Refreshed{*this};
+  // Whoever was faster may have got new ones already.
+  if (refused && credentials_ && credentials_->authorization != held) co_return Unit{};
+  const auto now = std::chrono::steady_clock::now();
+  if (!refused && credentials_ && (!credentials_->stale_at || now < *credentials_->stale_at)) co_return Unit{};
+
+  struct Turn {
+    Core& core;
+    explicit Turn(Core& c) : core(c) { core.refreshing_ = true; }
+    ~Turn() {
+      core.refreshing_ = false;
+      for (const std::coroutine_handle<> h : std::exchange(core.waiting_for_credentials_, {})) {
+        core.loop.post([h] { h.resume(); });
+      }
+    }
+  } turn(*this);
+  Credentials fresh;
+  if (!config.certificate_pem.empty()) fresh.identity = net::Identity{config.certificate_pem, config.key_pem};
+  if (!config.token.empty()) {
+    fresh.authorization = "Bearer " + config.token;
+  } else if (!config.token_file.empty()) {
+    Result<std::string> token = read_file(config.token_file);
+    if (!token) co_return token.take_error();
+    fresh.authorization = "Bearer " + trimmed(std::move(*token));
+    fresh.stale_at = now + std::chrono::minutes(1);
+  } else if (!config.username.empty()) {
+    fresh.authorization = "Basic " + base64_encode(config.username + ":" + config.password);
+  } else if (config.exec) {
+    Result<Credentials> said = co_await from_callback<Result<Credentials>>(loop, [self](auto done) {
+      waiting_threads().post([self, done]() mutable { done(run_exec_plugin(*self->config.exec, self->config)); });
+    });
+    if (!said) co_return said.take_error();
+    if (!said->identity) said->identity = fresh.identity;
+    fresh = std::move(*said);
+  }
+  const bool same_identity =
+      credentials_ && credentials_->identity.has_value() == fresh.identity.has_value() &&
+      (!fresh.identity || fresh.identity->certificate_pem == credentials_->identity->certificate_pem);
+  credentials_ = std::move(fresh);
+  if (transport_ && same_identity) co_return Unit{};
+  co_return make_transport();
+}
+
+Task<void> Core::wait_for_turn() {
+  if (options.max_calls_per_second <= 0) co_return;
+  while (true) {
+    const auto now = std::chrono::steady_clock::now();
+    const double passed = std::chrono::duration<double>(now - refilled_).count();
+    refilled_ = now;
+    tokens_ = std::min(options.max_calls_per_second * 10, tokens_ + passed * options.max_calls_per_second);
+    if (tokens_ >= 1) break;
+    co_await loop.sleep_for(net::Millis(static_cast<int64_t>((1 - tokens_) / options.max_calls_per_second * 1000) + 1));
+  }
+  tokens_ -= 1;
+}
+
+void Core::add_headers(const Sent& sent, net::ClientRequest& request) const {
+  auto& headers = request.headers;
+  if (!sent.accept.empty()) headers.emplace_back("accept", sent.accept);
+  headers.emplace_back("user-agent", options.user_agent);
+  if (!sent.content_type.empty()) headers.emplace_back("content-type", sent.content_type);
+  if (!sent.if_none_match.empty()) headers.emplace_back("if-none-match", sent.if_none_match);
+  if (!credentials_->authorization.empty()) headers.emplace_back("authorization", credentials_->authorization);
+  const Impersonation& as = config.impersonate;
+  if (!as.user.empty()) headers.emplace_back("impersonate-user", as.user);
+  if (!as.uid.empty()) headers.emplace_back("impersonate-uid", as.uid);
+  for (const std::string& group : as.groups) headers.emplace_back("impersonate-group", group);
+  for (const auto& [key, value] : as.extra) headers.emplace_back("impersonate-extra-" + query_text(key), value);
+}
+
+Task<Result<Answer>> Core::send(std::shared_ptr<Core> core, Sent sent) {
+  const Use use(core);
+  Core& me = *core;
+  if (!me.loop.in_thread()) co_await resume_on(me.loop);
+  bool refused = false;
+  for (int attempt = 1;; ++attempt) {
+    if (me.closing) co_return Error{Reason::ServiceUnavailable, "the client was closed"};
+    Result<Unit> known = co_await me.refresh_credentials(false);
+    if (!known) co_return known.take_error();
+    co_await me.wait_for_turn();
+
+    net::ClientRequest request;
+    request.method = sent.method;
+    request.target = me.url.prefix + sent.target;
+    request.body = sent.body;
+    request.timeout = me.options.timeout;
+    me.add_headers(sent, request);
+    const std::shared_ptr<net::Client> transport = me.transport_;
+    Answer answer;
+    std::optional<Error> failure;
+    if (sent.streaming) {
+      Result<net::ClientStream> opened = co_await transport->open(std::move(request));
+      if (!opened) {
+        failure = opened.take_error();
+      } else {
+        answer.stream.emplace(std::move(*opened));
+        answer.response = answer.stream->head();
+        while (answer.response.status >= 300) {  // What went wrong is read here.
+          Result<std::string> piece = co_await answer.stream->read_some();
+          if (!piece || piece->empty() || answer.response.body.size() > (1 << 20)) break;
+          answer.response.body += *piece;
+        }
+      }
+    } else {
+      Result<net::ClientResponse> fetched = co_await transport->fetch(std::move(request), me.options.max_answer_bytes);
+      if (!fetched) {
+        failure = fetched.take_error();
+      } else {
+        answer.response = std::move(*fetched);
+      }
+    }
+
+    const bool last = attempt >= me.options.retry.max_attempts;
+    double delay_ms = std::min<double>(static_cast<double>(me.options.retry.max_delay.count()),
+                                       static_cast<double>(me.options.retry.first_delay.count()) *
+                                           static_cast<double>(int64_t{1} << std::min(attempt - 1, 20)));
+    if (failure) {
+      // A connection that was never made has carried nothing to the server.
+      const bool never_left = failure->message.starts_with("dial tcp");
+      const bool again = failure->reason == Reason::ServiceUnavailable && (never_left || sent.safe_twice);
+      if (last || !again || me.closing) co_return std::move(*failure);
+    } else {
+      const int status = answer.response.status;
+      if (status < 300 || status == 304) co_return answer;
+      if (status == 401 && !refused && (me.config.exec || !me.config.token_file.empty())) {
+        // The token may have run out: once more with a new one.
+        refused = true;
+        Result<Unit> renewed = co_await me.refresh_credentials(true);
+        if (!renewed) co_return renewed.take_error();
+        continue;
+      }
+      const std::optional<int64_t> wait = retry_after(answer.response);
+      if (last || !wait || (status != 429 && status < 500)) co_return error_of(answer.response);
+      delay_ms = std::max(delay_ms, static_cast<double>(*wait) * 1000);
+    }
+    answer.stream.reset();
+    co_await me.loop.sleep_for(net::Millis(static_cast<int64_t>(me.jitter(delay_ms))));
+  }
+}
+
+Task<Result<Object>> Core::send_for_object(std::shared_ptr<Core> core, Sent sent, bool list) {
+  const Use use(core);
+  Result<Answer> answer = co_await send(core, std::move(sent));
+  if (!answer) co_return answer.take_error();
+  const Encoding encoding = encoding_of(answer->response.header("content-type"));
+  co_return decode_answer(encoding, std::move(answer->response.body), list ? core->drops.list : core->drops.object);
+}
+
+std::string Core::accept(const Resource& resource, const Drops& without, Encoding encoding) const {
+  std::string text;
+  auto add = [&](std::string_view type) {
+    if (!text.empty()) text += ",";
+    text += type;
+    text += without.parameter;
+  };
+  const bool built_in = types::find_kind(resource.group, resource.version, resource.kind) != nullptr;
+  if (encoding == Encoding::Cbor) add("application/cbor");
+  if (built_in && (encoding == Encoding::Best || encoding == Encoding::Protobuf)) {
+    add("application/vnd.kubernetes.protobuf");
+  }
+  add("application/json");
+  return text;
+}
+
+std::string Core::path(const Resource& resource, std::string_view space, std::string_view name,
+                       std::string_view subresource) const {
+  std::string text = resource.group.empty() ? "/api/" : "/apis/" + resource.group + "/";
+  text += resource.version;
+  if (resource.namespaced && !space.empty()) text += "/namespaces/" + query_text(space);
+  text += "/" + resource.plural;
+  if (!name.empty()) text += "/" + query_text(name);
+  if (!subresource.empty()) text += "/" + std::string(subresource);
+  return text;
+}
+
+std::string query_text(std::string_view value) {
+  std::string text;
+  for (const char c : value) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+                       c == '_' || c == '.' || c == '~';
+    if (plain) {
+      text += c;
+    } else {
+      text += '%';
+      text += "0123456789ABCDEF"[static_cast<unsigned char>(c) >> 4];
+      text += "0123456789ABCDEF"[static_cast<unsigned char>(c) & 15];
+    }
+  }
+  return text;
+}
+
+void add_query(std::string& target, std::string_view name, std::string_view value) {
+  if (value.empty()) return;
+  target += target.find('?') == std::string::npos ? '?' : '&';
+  target += name;
+  target += '=';
+  target += query_text(value);
+}
+
+}  // namespace holdfast::client

@@ -1,0 +1,159 @@
+// The bytes of answers: objects and errors.
+#include <algorithm>
+#include <utility>
+
+#include "client/core.h"
+
+namespace holdfast::client {
+
+namespace {
+
+constexpr std::pair<std::string_view, Reason> kReasons[] = {
+    {"BadRequest", Reason::BadRequest},
+    {"Unauthorized", Reason::Unauthorized},
+    {"Forbidden", Reason::Forbidden},
+    {"NotFound", Reason::NotFound},
+    {"AlreadyExists", Reason::AlreadyExists},
+    {"Conflict", Reason::Conflict},
+    {"Gone", Reason::Gone},
+    {"Expired", Reason::Expired},
+    {"Invalid", Reason::Invalid},
+    {"ServerTimeout", Reason::ServerTimeout},
+    {"Timeout", Reason::Timeout},
+    {"TooManyRequests", Reason::TooManyRequests},
+    {"MethodNotAllowed", Reason::MethodNotAllowed},
+    {"NotAcceptable", Reason::NotAcceptable},
+    {"RequestEntityTooLarge", Reason::RequestEntityTooLarge},
+    {"UnsupportedMediaType", Reason::UnsupportedMediaType},
+    {"ServiceUnavailable", Reason::ServiceUnavailable},
+    {"InternalError", Reason::InternalError},
+};
+
+constexpr std::pair<int, Reason> kCodes[] = {
+    {400, Reason::BadRequest},
+    {401, Reason::Unauthorized},
+    {403, Reason::Forbidden},
+    {404, Reason::NotFound},
+    {405, Reason::MethodNotAllowed},
+    {406, Reason::NotAcceptable},
+    {409, Reason::Conflict},
+    {410, Reason::Gone},
+    {413, Reason::RequestEntityTooLarge},
+    {415, Reason::UnsupportedMediaType},
+    {422, Reason::Invalid},
+    {429, Reason::TooManyRequests},
+    {500, Reason::InternalError},
+    {503, Reason::ServiceUnavailable},
+    {504, Reason::Timeout},
+};
+
+Reason reason_of_code(int code) {
+  for (const auto& [known, reason] : kCodes) {
+    if (known == code) return reason;
+  }
+  return Reason::Unknown;
+}
+
+// The tree without the members at the paths; shares what stays. Made of room that the tree's arena has left over.
+Value without(Arena& arena, const Value& value, const codec::FieldPaths& paths, codec::FieldPaths::Node node) {
+  if (value.is_list()) {
+    bool changed = false;
+    std::vector<Value> items;
+    for (size_t i = 0; i < value.items().size(); ++i) {
+      const Value& item = value.items()[i];
+      const Value kept = without(arena, item, paths, node);
+      if (!changed && !kept.same(item)) {
+        changed = true;
+        items.assign(value.items().begin(), value.items().begin() + static_cast<ptrdiff_t>(i));
+        items.reserve(value.count());
+      }
+      if (changed) items.push_back(kept);
+    }
+    return changed ? Value::list(arena.copy(std::span<const Value>(items))) : value;
+  }
+  if (!value.is_map()) return value;
+  Value result = value;
+  for (const Member& member : value.members()) {
+    const codec::FieldPaths::Node below = paths.child(node, member.key);
+    if (below == codec::FieldPaths::kNone) continue;
+    if (paths.ends_at(below)) {
+      result = without_member(arena, result, member.key);
+      continue;
+    }
+    const Value kept = without(arena, member.value, paths, below);
+    if (!kept.same(member.value)) result = with_member(arena, result, member.key, kept);
+  }
+  return result;
+}
+
+}  // namespace
+
+Encoding encoding_of(std::string_view content_type) {
+  if (content_type.starts_with("application/vnd.kubernetes.protobuf")) return Encoding::Protobuf;
+  if (content_type.starts_with("application/cbor")) return Encoding::Cbor;
+  return Encoding::Json;
+}
+
+Result<Object> decode_answer(Encoding encoding, std::string bytes, const codec::FieldPaths& drop) {
+  codec::Document document(std::move(bytes));
+  Result<Value> root = Value();
+  if (encoding == Encoding::Protobuf) {
+    Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(document.source());
+    if (!envelope) return envelope.take_error();
+    const std::string_view api_version = envelope->type.api_version;
+    const size_t slash = api_version.find('/');
+    const std::string_view group = slash == std::string_view::npos ? "" : api_version.substr(0, slash);
+    const std::string_view version = slash == std::string_view::npos ? api_version : api_version.substr(slash + 1);
+    const types::Type* type = types::find_type_of(group, version, envelope->type.kind);
+    if (type == nullptr) {
+      return bad_request("the server answered in Protobuf with a kind unknown here: " + std::string(api_version) + " " +
+                         std::string(envelope->type.kind));
+    }
+    static const Gates kAll;
+    root = codec::decode_protobuf(document.arena(), *type, envelope->message, envelope->type, {.gates = &kAll});
+  } else if (encoding == Encoding::Cbor) {
+    root = codec::decode_cbor(document.arena(), document.source());
+  } else {
+    root = codec::decode_json(document.arena(), document.source());
+  }
+  if (!root) return root.take_error();
+  document.set_root(drop.empty() ? *root : without(document.arena(), *root, drop, codec::FieldPaths::kRoot));
+  return Object(std::move(document));
+}
+
+Error error_of_status(const Value& status, int code) {
+  Error error;
+  error.code = code != 0 ? code : static_cast<int32_t>(status.int_at_or(0, "code"));
+  error.reason = reason_of_code(error.code);
+  const std::string_view reason = status.text_at("reason");
+  for (const auto& [name, known] : kReasons) {
+    if (name == reason) error.reason = known;
+  }
+  error.message = status.text_at("message");
+  error.continue_token = status.text_at("metadata", "continue");
+  if (const Value* details = status.find("details"); details != nullptr && details->is_map()) {
+    error.details = ErrorDetails{std::string(details->text_at("name")), std::string(details->text_at("group")),
+                                 std::string(details->text_at("kind")), std::string(details->text_at("uid"))};
+    error.retry_after_seconds = static_cast<int32_t>(details->int_at_or(0, "retryAfterSeconds"));
+    for (const Value& cause : details->items_at("causes")) {
+      error.causes.push_back({std::string(cause.text_at("reason")), std::string(cause.text_at("message")),
+                              std::string(cause.text_at("field"))});
+    }
+  }
+  return error;
+}
+
+Error error_of(const net::ClientResponse& response) {
+  static const codec::FieldPaths kNothing;
+  Result<Object> body = decode_answer(encoding_of(response.header("content-type")), response.body, kNothing);
+  if (body && body->root().text_at("status") == "Failure") return error_of_status(body->root(), response.status);
+  Error error;
+  error.code = response.status;
+  error.reason = reason_of_code(response.status);
+  error.message = response.body.substr(0, 1000);
+  while (error.message.ends_with('\n')) error.message.pop_back();
+  if (error.message.empty()) error.message = "the server answered " + std::to_string(response.status);
+  return error;
+}
+
+}  // namespace holdfast::client

@@ -1,0 +1,13 @@
+// Private to the room.
+#pragma once
+
+#include <string>
+
+#include "base/error.h"
+
+namespace holdfast::client {
+
+// An error names the path.
+Result<std::string> read_file(const std::string& path);
+
+}  // namespace holdfast::client

@@ -1,0 +1,233 @@
+// Watches: events cut out of a stream of bytes.
+#include <algorithm>
+
+#include "client/core.h"
+
+namespace holdfast::client {
+
+struct Watch::State {
+  std::shared_ptr<Core> core;
+  Drops drops;
+  net::ClientStream stream;
+  Encoding encoding;
+  std::string buffer;
+  size_t from = 0;     // What lies before it was handed out.
+  size_t scanned = 0;  // Looked through for the end of an event, without one.
+  bool canceled = false;
+  uint64_t close_id = 0;
+
+  State(std::shared_ptr<Core> the_core, Drops the_drops, net::ClientStream the_stream, Encoding the_encoding)
+      : core(std::move(the_core)), drops(std::move(the_drops)), stream(std::move(the_stream)), encoding(the_encoding) {}
+
+  // The first whole frame in the buffer; empty: more bytes are needed.
+  Result<std::string_view> frame();
+};
+
+namespace {
+
+// Lengths of frames that make no sense are refused before memory is taken for them.
+constexpr size_t kMaxFrameBytes = 256 << 20;
+
+uint64_t read_varint(const char*& p, const char* end) {
+  uint64_t value = 0;
+  for (int shift = 0; p != end && shift < 64; shift += 7) {
+    const auto byte = static_cast<uint8_t>(*p++);
+    value |= static_cast<uint64_t>(byte & 0x7f) << shift;
+    if ((byte & 0x80) == 0) return value;
+  }
+  p = end;
+  return 0;
+}
+
+// Texts of fields 1 and 2 of a message that has nothing else: WatchEvent and RawExtension.
+void two_texts(std::string_view message, std::string_view& first, std::string_view& second) {
+  const char* p = message.data();
+  const char* const end = p + message.size();
+  while (p != end) {
+    const uint64_t tag = read_varint(p, end);
+    if ((tag & 7) != 2) return;
+    const uint64_t bytes = read_varint(p, end);
+    if (bytes > static_cast<uint64_t>(end - p)) return;
+    (tag >> 3 == 1 ? first : second) = {p, bytes};
+    p += bytes;
+  }
+}
+
+std::optional<WatchEvent::Type> type_of(std::string_view name) {
+  if (name == "ADDED") return WatchEvent::Type::Added;
+  if (name == "MODIFIED") return WatchEvent::Type::Modified;
+  if (name == "DELETED") return WatchEvent::Type::Deleted;
+  if (name == "BOOKMARK") return WatchEvent::Type::Bookmark;
+  return std::nullopt;
+}
+
+// {"type":"ADDED","object":{...}}: as every server writes it; anything else is read as a tree.
+bool plain_json_event(std::string_view line, std::string_view& type, std::string_view& object) {
+  constexpr std::string_view kStart = R"({"type":")", kMiddle = R"(","object":)";
+  if (!line.starts_with(kStart)) return false;
+  const size_t end = line.find('"', kStart.size());
+  if (end == std::string_view::npos || line.substr(end, kMiddle.size()) != kMiddle) return false;
+  type = line.substr(kStart.size(), end - kStart.size());
+  while (line.ends_with('\n') || line.ends_with('\r') || line.ends_with(' ')) line.remove_suffix(1);
+  if (!line.ends_with('}')) return false;
+  object = line.substr(end + kMiddle.size(), line.size() - end - kMiddle.size() - 1);
+  return true;
+}
+
+}  // namespace
+
+Result<std::string_view> Watch::State::frame() {
+  const std::string_view rest = std::string_view(buffer).substr(from);
+  if (encoding == Encoding::Protobuf) {
+    if (rest.size() < 4) return std::string_view();
+    size_t bytes = 0;
+    for (int i = 0; i < 4; ++i) bytes = bytes << 8 | static_cast<uint8_t>(rest[static_cast<size_t>(i)]);
+    if (bytes > kMaxFrameBytes) return bad_request("a watch frame of " + std::to_string(bytes) + " bytes");
+    if (rest.size() - 4 < bytes) return std::string_view();
+    from += 4 + bytes;
+    return rest.substr(4, bytes);
+  }
+  if (encoding == Encoding::Cbor) {
+    Result<size_t> bytes = codec::first_cbor_item(rest);
+    if (!bytes) return bytes.take_error();
+    from += *bytes;
+    return rest.substr(0, *bytes);
+  }
+  const size_t end = rest.find('\n', scanned);
+  if (end == std::string_view::npos) {
+    scanned = rest.size();
+    return std::string_view();
+  }
+  scanned = 0;
+  from += end + 1;
+  return rest.substr(0, end + 1);
+}
+
+Watch::Watch(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+Task<Result<std::optional<Watch::Raw>>> Watch::next_raw() {
+  const std::shared_ptr<State> state = state_;
+  State& me = *state;
+  const Core::Use use(me.core);
+  if (!me.core->loop.in_thread()) co_await resume_on(me.core->loop);
+  while (true) {
+    Result<std::string_view> frame = me.frame();
+    if (!frame) co_return frame.take_error();
+    if (frame->empty()) {
+      if (me.canceled || me.core->closing) co_return Error{Reason::ServiceUnavailable, "context canceled"};
+      me.buffer.erase(0, std::exchange(me.from, 0));
+      Result<std::string> piece = co_await me.stream.read_some();
+      if (!piece) co_return piece.take_error();
+      if (piece->empty()) co_return std::optional<Raw>();
+      if (me.buffer.empty()) {
+        me.buffer = std::move(*piece);
+      } else {
+        me.buffer += *piece;
+      }
+      continue;
+    }
+    Raw raw;
+    raw.encoding = me.encoding;
+    std::string_view type;
+    codec::Document kept;  // Where the event had to be read as a tree.
+    if (me.encoding == Encoding::Protobuf) {
+      std::string_view extension, ignored;
+      two_texts(*frame, type, extension);
+      two_texts(extension, raw.object, ignored);
+    } else if (me.encoding == Encoding::Cbor) {
+      Arena arena;
+      Result<Value> event = codec::decode_cbor(arena, *frame);
+      if (!event) co_return event.take_error();
+      type = event->text_at("type");
+      raw.object = *frame;  // With its head: whoever decodes it looks below "object".
+    } else {
+      const std::string_view trimmed = frame->substr(0, frame->find_last_not_of(" \r\n") + 1);
+      if (trimmed.empty()) continue;
+      if (!plain_json_event(trimmed, type, raw.object)) co_return bad_request("a malformed watch event");
+    }
+    if (type == "ERROR") {
+      static const codec::FieldPaths kNothing;
+      Result<Object> status = decode_answer(raw.encoding, std::string(raw.object), kNothing);
+      if (!status) co_return status.take_error();
+      const Value* body = raw.encoding == Encoding::Cbor ? status->root().find("object") : &status->root();
+      co_return error_of_status(body == nullptr ? Value() : *body, 0);
+    }
+    const std::optional<WatchEvent::Type> known = type_of(type);
+    if (!known) continue;  // Something newer than us.
+    raw.type = *known;
+    co_return std::optional<Raw>(raw);
+  }
+}
+
+namespace {
+
+Task<Result<std::optional<WatchEvent>>> next_event(Watch watch, const Drops& drops, std::shared_ptr<void> keep) {
+  (void)keep;
+  Result<std::optional<Watch::Raw>> raw = co_await watch.next_raw();
+  if (!raw) co_return raw.take_error();
+  if (!*raw) co_return std::optional<WatchEvent>();
+  WatchEvent event;
+  event.type = (*raw)->type;
+  const bool whole = (*raw)->encoding == Encoding::Cbor;
+  Result<Object> object =
+      decode_answer((*raw)->encoding, std::string((*raw)->object), whole ? drops.event : drops.object);
+  if (!object) co_return object.take_error();
+  if (whole) {
+    // The object out of its event, in memory of its own.
+    codec::Document document;
+    const Value* inner = object->root().find("object");
+    document.set_root(inner == nullptr ? Value() : deep_copy(document.arena(), *inner));
+    *object = Object(std::move(document));
+  }
+  event.object = std::move(*object);
+  event.initial_events_end =
+      event.object.root().text_at("metadata", "annotations", "k8s.io/initial-events-end") == "true";
+  co_return std::optional<WatchEvent>(std::move(event));
+}
+
+}  // namespace
+
+Call<Result<std::optional<WatchEvent>>> Watch::next() {
+  return {state_->core->loop, next_event(*this, state_->drops, state_)};
+}
+
+void Watch::cancel() {
+  state_->core->loop.post([state = state_] {
+    state->canceled = true;
+    state->stream.cancel();
+  });
+}
+
+Task<Result<Watch>> open_watch(std::shared_ptr<Core> core, Resource resource, std::string space, WatchOptions options,
+                               Drops drops, Encoding encoding) {
+  const Core::Use use(core);
+  Sent sent;
+  sent.streaming = true;
+  sent.target = core->path(resource, space);
+  add_query(sent.target, "watch", "true");
+  if (options.bookmarks) add_query(sent.target, "allowWatchBookmarks", "true");
+  if (options.send_initial_events) {
+    add_query(sent.target, "sendInitialEvents", "true");
+    add_query(sent.target, "resourceVersionMatch", "NotOlderThan");
+  }
+  add_query(sent.target, "labelSelector", options.label_selector);
+  add_query(sent.target, "fieldSelector", options.field_selector);
+  add_query(sent.target, "resourceVersion", options.resource_version);
+  if (options.timeout_seconds > 0) add_query(sent.target, "timeoutSeconds", std::to_string(options.timeout_seconds));
+  sent.accept = core->accept(resource, drops, encoding);
+  Result<Answer> answer = co_await Core::send(core, std::move(sent));
+  if (!answer) co_return answer.take_error();
+  const Encoding got = encoding_of(answer->response.header("content-type"));
+  auto state = std::make_shared<Watch::State>(core, std::move(drops), std::move(*answer->stream), got);
+  state->close_id = core->on_close([weak = std::weak_ptr<Watch::State>(state)] {
+    if (const std::shared_ptr<Watch::State> alive = weak.lock()) alive->stream.cancel();
+  });
+  // The stream belongs to the loop: its last user may be on any thread.
+  std::shared_ptr<Watch::State> on_loop(state.get(), [state, core](Watch::State*) mutable {
+    core->forget_close(state->close_id);
+    core->loop.post([state = std::move(state)]() mutable { state.reset(); });
+  });
+  co_return Watch(std::move(on_loop));
+}
+
+}  // namespace holdfast::client

@@ -1,0 +1,33 @@
+#!/usr/bin/env python3
+"""The C++ client (live_test.cc) against Holdfast and, where it is built, against the real kube-apiserver:
+
+  live_test.py HOLDFAST LIVE_TEST [PEER]
+
+PEER is a folder with kube-apiserver and etcd.
+"""
+import os
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "clients"))
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from server import Server  # noqa: E402
+from peer import Peer  # noqa: E402
+
+
+def run(program, kubeconfig, **more):
+    environment = dict(os.environ, KUBECONFIG=str(kubeconfig), **more)
+    return subprocess.run([program], env=environment, check=False).returncode
+
+
+if __name__ == "__main__":
+    holdfast, program = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+    with Server(holdfast) as server:
+        failed = run(program, server.kubeconfig, HOLDFAST_SERVER="1")
+    if len(sys.argv) > 3:
+        with Peer(sys.argv[3]) as peer:
+            failed |= run(program, peer.kubeconfig)
+    else:
+        print("skipped against the real kube-apiserver: it is not built here")
+    sys.exit(failed)
