@@ -1,4 +1,5 @@
-# libholdfast: base up to ownership as one static library, installed with its public headers and a CMake package.
+# libholdfast: base up to ownership as one static library, and libholdfast_client: the client on top of it, installed with
+# their public headers and a CMake package.
 #
 # Headers are installed as <holdfast/MODULE/HEADER.h>: the public header of each module and the headers that it includes.
 # Their includes are rewritten to that form, so that only the folder above goes on a user's include path.
@@ -14,7 +15,14 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 target_link_libraries(libholdfast PUBLIC PkgConfig::ZSTD Threads::Threads)
 
-set(public_headers value/value.h types/types.h codec/codec.h schema/schema.h ownership/ownership.h)
+add_library(libholdfast_client STATIC $<TARGET_OBJECTS:holdfast_net> $<TARGET_OBJECTS:holdfast_client>)
+set_target_properties(libholdfast_client PROPERTIES OUTPUT_NAME holdfast_client EXPORT_NAME client)
+find_package(OpenSSL REQUIRED)
+pkg_check_modules(NGHTTP2 REQUIRED IMPORTED_TARGET libnghttp2)
+pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET libisal)
+target_link_libraries(libholdfast_client PUBLIC libholdfast OpenSSL::SSL OpenSSL::Crypto PkgConfig::NGHTTP2 PkgConfig::ISAL)
+
+set(public_headers client/client.h value/value.h types/types.h codec/codec.h schema/schema.h ownership/ownership.h)
 set(unread ${public_headers})
 while(unread)
   list(POP_FRONT unread header)
@@ -38,7 +46,7 @@ endforeach()
 
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Holdfast)
-install(TARGETS libholdfast EXPORT HoldfastTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
+install(TARGETS libholdfast libholdfast_client EXPORT HoldfastTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
 install(EXPORT HoldfastTargets NAMESPACE Holdfast:: DESTINATION ${package_dir} COMPONENT library)
 configure_package_config_file(cmake/HoldfastConfig.cmake.in ${CMAKE_BINARY_DIR}/HoldfastConfig.cmake INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/HoldfastConfigVersion.cmake COMPATIBILITY SameMinorVersion)

@@ -11,3 +11,5 @@ cmake --install "$1" --prefix "$work/prefix" --component library >/dev/null
 cmake -S "$here/consumer" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_CXX_COMPILER="$2" >/dev/null
 cmake --build "$work/build" >/dev/null
 diff "$here/consumer/output" <("$work/build/consumer")
+cmake -S "$here/../examples" -B "$work/examples" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_CXX_COMPILER="$2" >/dev/null
+cmake --build "$work/examples" >/dev/null

@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 
+#include "base/base64.h"
 #include "codec/codec.h"
 #include "ownership/ownership.h"
 #include "schema/schema.h"
@@ -166,6 +167,8 @@ Fields Fields::of(const Value& map) {
   for (const Member& member : map.members()) fields.members_.emplace_back(member.key, Node::of(member.value));
   return fields;
 }
+
+Node bytes(std::string_view raw) { return base64_encode(raw); }
 
 bool has_markers(const Value& config) {
   if (config.is_map()) {

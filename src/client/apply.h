@@ -113,6 +113,58 @@ class Fields {
   std::vector<std::pair<std::string, Node>> members_;
 };
 
+// Bytes as JSON carries them.
+Node bytes(std::string_view raw);
+
+// The base of generated structs.
+template <class Self>
+class Struct {
+ public:
+  Struct() = default;
+  explicit Struct(Fields fields) : fields_(std::move(fields)) {}
+
+  const Fields& fields() const { return fields_; }
+  Value to_value(Arena& arena) const { return fields_.to_value(arena); }
+
+ protected:
+  Self& self() { return static_cast<Self&>(*this); }
+  Self& set(std::string_view name, Node value) {
+    fields_.set(name, std::move(value));
+    return self();
+  }
+  Self& unset(std::string_view name) {
+    fields_.unset(name);
+    return self();
+  }
+  Self& append(std::string_view list, Node item) {
+    fields_.append(list, std::move(item));
+    return self();
+  }
+  template <class T>
+  Self& append_all(std::string_view list, std::initializer_list<T> items) {
+    for (const T& item : items) fields_.append(list, item);
+    return self();
+  }
+  Self& put_item(std::string_view list, Fields item, std::initializer_list<std::string_view> keys) {
+    fields_.put_item(list, std::move(item), keys);
+    return self();
+  }
+  Self& unset_item(std::string_view list, std::initializer_list<Key> keys) {
+    fields_.unset_item(list, keys);
+    return self();
+  }
+  Self& put_entry(std::string_view map, std::string_view key, Node value) {
+    fields_.put_entry(map, key, std::move(value));
+    return self();
+  }
+  Self& unset_entry(std::string_view map, std::string_view key) {
+    fields_.unset_entry(map, key);
+    return self();
+  }
+
+  Fields fields_;
+};
+
 // Whether a configuration has a marker anywhere.
 bool has_markers(const Value& config);
 
@@ -126,5 +178,63 @@ struct KindSource {
 // read by a client that drops them does not say who owns what.
 Result<std::optional<Fields>> extract(const KindSource& kind, const Object& object, std::string_view manager,
                                       std::string_view subresource);
+
+// The base of generated kinds: what all objects have.
+template <class Self>
+class Kind : public Struct<Self> {
+ public:
+  explicit Kind(Fields fields) : Struct<Self>(std::move(fields)) {}
+  Kind(std::string_view api_version, std::string_view kind, std::string_view name, std::string_view space) {
+    this->fields_.set("apiVersion", api_version);
+    this->fields_.set("kind", kind);
+    metadata().set("name", name);
+    if (!space.empty()) metadata().set("namespace", space);
+  }
+
+  Self& with_labels(std::string_view key, std::string_view value) {
+    metadata().put_entry("labels", key, value);
+    return this->self();
+  }
+  Self& unset_labels_key(std::string_view key) {
+    metadata().unset_entry("labels", key);
+    return this->self();
+  }
+  Self& with_annotations(std::string_view key, std::string_view value) {
+    metadata().put_entry("annotations", key, value);
+    return this->self();
+  }
+  Self& unset_annotations_key(std::string_view key) {
+    metadata().unset_entry("annotations", key);
+    return this->self();
+  }
+  Self& with_finalizers(std::initializer_list<std::string_view> finalizers) {
+    for (const std::string_view finalizer : finalizers) metadata().append("finalizers", finalizer);
+    return this->self();
+  }
+  // Makes the object go when its owner goes.
+  Self& with_controller(const Object& owner) {
+    Fields reference;
+    reference.set("apiVersion", owner.root().text_at("apiVersion"));
+    reference.set("kind", owner.root().text_at("kind"));
+    reference.set("name", owner.name());
+    reference.set("uid", owner.uid());
+    reference.set("controller", true);
+    reference.set("blockOwnerDeletion", true);
+    metadata().put_item("ownerReferences", std::move(reference), {"uid"});
+    return this->self();
+  }
+
+  // What `manager` applied to the object, through `subresource` if given. See apply::extract.
+  static Result<std::optional<Self>> extract(const Object& object, std::string_view manager,
+                                             std::string_view subresource = {}) {
+    Result<std::optional<Fields>> fields = apply::extract(Self::source(), object, manager, subresource);
+    if (!fields) return fields.take_error();
+    if (!*fields) return std::optional<Self>();
+    return std::optional<Self>(Self(std::move(**fields)));
+  }
+
+ private:
+  Fields& metadata() { return this->fields_.child("metadata"); }
+};
 
 }  // namespace holdfast::client::apply

@@ -231,15 +231,15 @@ Task<Result<std::string>> text_of(std::shared_ptr<Core> core, std::string path, 
 
 }  // namespace
 
-// A server that understands markers says so among its features.
+// A server that understands markers says so in its OpenAPI documents, beside the media types of applies.
 Task<Result<bool>> ask_about_markers(std::shared_ptr<Core> core) {
   const Core::Use use(core);
   if (!core->loop.in_thread()) co_await resume_on(core->loop);
   if (core->knows_markers) co_return *core->knows_markers;
-  Result<std::string> document = co_await text_of(core, "/openapi/v3/api/v1", "application/json");
+  // Any document of a group that has something to apply; this one is small.
+  Result<std::string> document = co_await text_of(core, "/openapi/v3/apis/coordination.k8s.io/v1", "application/json");
   if (!document) co_return document.take_error();
-  core->knows_markers = document->find("x-holdfast-unset-marker") != std::string::npos ||
-                        document->find("x-kubernetes-unset-marker") != std::string::npos;
+  core->knows_markers = document->find("x-kubernetes-unset-marker") != std::string::npos;
   co_return *core->knows_markers;
 }
 

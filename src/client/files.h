@@ -1,4 +1,4 @@
-// Private to the room.
+// Private to the module.
 #pragma once
 
 #include <string>

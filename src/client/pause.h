@@ -1,4 +1,4 @@
-// A sleep that can be cut short. Private to the room; on the loop's thread.
+// A sleep that can be cut short. Private to the module; on the loop's thread.
 #pragma once
 
 #include <coroutine>

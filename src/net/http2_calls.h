@@ -1,4 +1,4 @@
-// The calls of one HTTP/2 connection to a server, by nghttp2. Private to the room.
+// The calls of one HTTP/2 connection to a server, by nghttp2. Private to the module.
 #pragma once
 
 #include <nghttp2/nghttp2.h>

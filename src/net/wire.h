@@ -1,4 +1,4 @@
-// One outgoing connection: plain bytes in and out, TLS in between when asked for. Private to the room.
+// One outgoing connection: plain bytes in and out, TLS in between when asked for. Private to the module.
 #pragma once
 
 #include <sys/socket.h>

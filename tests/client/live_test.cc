@@ -384,7 +384,10 @@ TEST(Live, MarkersGoOnlyToServersThatUnderstandThem) {
                   R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"x":{"k8s_io__value":"unset"}}})"),
               {.force = true})
           .wait();
-  if (is_holdfast()) {
+  Result<bool> understood = client.understands_unset().wait();
+  ASSERT_TRUE(understood) << understood.error().message;
+  EXPECT_FALSE(*understood && !is_holdfast());
+  if (*understood) {
     ASSERT_TRUE(unset) << unset.error().message;
     EXPECT_EQ(unset->root().get("data", "x"), nullptr);
   } else {
