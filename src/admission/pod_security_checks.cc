@@ -45,7 +45,7 @@ struct Pod {
 
   bool since(int32_t version) const { return minor < 0 || minor >= version; }
   bool windows() const { return since(25) && spec.text_at("os", "name") == "windows"; }
-  // Root in a user namespace is nobody outside.
+  // Root in a user namespace is unprivileged outside.
   bool in_user_namespace() const {
     const Value* host_users = spec.find("hostUsers");
     return since(35) && host_users != nullptr && host_users->is_bool() && !host_users->as_bool();

@@ -102,7 +102,7 @@ void mount_token(Attributes& attributes, Draft::Node pod) {
   if (needs_volume && !has_volume) spec.append("volumes", token_volume(arena, name));
 }
 
-// --- Refusals ---
+// --- Errors ---
 
 // Secrets that a container refers to, each with how Kubernetes names the place.
 template <class Visit>

@@ -72,8 +72,8 @@ struct Event {
     std::string resource, ns, name, uid, api_group, api_version, resource_version, subresource;
   };
   std::optional<ObjectRef> object;
-  int code = 0;                                 // Of the answer; 0: none yet.
-  std::string response_status;                  // JSON of a Status that was the answer, or empty.
+  int code = 0;                                 // Of the response; 0: none yet.
+  std::string response_status;                  // JSON of a Status that was the response, or empty.
   std::string request_object, response_object;  // JSON.
   UnixTime received;
   std::vector<std::pair<std::string, std::string>> annotations;

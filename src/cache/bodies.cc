@@ -24,7 +24,7 @@ void* allocate_bytes(size_t bytes) {
 
 // --- Labels ---------------------------------------------------------------------------------------------------------
 
-// Sorted by key; behind it: the ends of all texts, key and value in turn, then the texts.
+// Sorted by key; behind it: the ends of all strings, key and value in turn, then the strings.
 struct LabelSet {
   std::atomic<uint32_t> users;
   uint32_t count;

@@ -1,6 +1,6 @@
 // Makes entries, and keeps their bodies: plain while they are hot, else packed against a dictionary of the resource.
 //
-// Hot entries stand in a queue with a budget of bytes. The oldest leaves it unless it was used since it came; what
+// Hot entries are in a queue with a budget of bytes. The oldest leaves it unless it was used since it came; what
 // leaves is packed. The dictionary is trained from samples spread over the resource and replaced, bodies and all, when
 // another one would do clearly better.
 //

@@ -199,7 +199,7 @@ TEST(CacheTest, WhenTheFeedIsBehindAConsistentReadGoesToTheStore) {
   f.executor.run();
   f.put("a/y", object("2"));
   std::optional<Result<Snapshot>> answer;
-  // The feed would try again after 100 ms; nobody ticks until the wait is over.
+  // The feed would try again after 100 ms; no one ticks until the wait is over.
   spawn(put_into(f.cache->consistent(f.executor), &answer), [](std::exception_ptr) {});
   f.executor.run();
   EXPECT_FALSE(answer);

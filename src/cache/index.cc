@@ -130,7 +130,7 @@ bool fields_match(const Selector& selector, const Entry& entry) {
                      [&entry](const FieldRequirement& r) { return holds(r, entry); });
 }
 
-// Which label sets a selector's requirements hold for. Many entries share a set: it is looked at once, as long as it is
+// Which label sets a selector's requirements hold for. Many entries share a set: it is examined once, as long as it is
 // remembered.
 class LabelFilter {
  public:
@@ -190,7 +190,7 @@ ListPage Snapshot::list(const ListRequest& request) const {
     if (filter.matches(at.labels()) && fields_match(selector, entry)) page.entries.push_back(EntryRef::share(entry));
   }
   if (page.more) {
-    // Behind the last one looked at: no key lies between it and this.
+    // Behind the last one examined: no key lies between it and this.
     page.next = std::string(last->key()) + '\0';
     page.remaining = rank_of_end() - index_->by_key.rank({{}, page.next});
   }

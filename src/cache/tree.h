@@ -4,7 +4,7 @@
 //   inner:  [ child, its first entry, count below ] ...     up to 32
 //   leaf:   [ entry ] ... [ its labels ] ...                  up to 64
 //
-// Labels stand in the leaf, too, so that a selector passes over entries without touching them: they lie anywhere in
+// Labels are in the leaf, too, so that a selector skips entries without touching them: they lie anywhere in
 // memory, and waiting for them would be most of the work.
 //
 // Threading: a Tree is immutable and may be read and copied by anyone; one thread edits.
@@ -54,7 +54,7 @@ class Tree {
   // Entries from a position on.
   class Cursor {
    public:
-    // Whether entries are fetched into the processor's cache ahead of their turn: not where most are passed over.
+    // Whether entries are fetched into the processor's cache ahead of their turn: not where most are skipped.
     enum class Ahead : uint8_t { Fetch, Leave };
     Cursor(const Tree& tree, Position from, Ahead ahead = Ahead::Fetch);  // The tree outlives it.
     explicit operator bool() const { return depth_ > 0; }

@@ -202,7 +202,7 @@ bool Watcher::Next::await_ready() {
   } else {
     out.clear();
   }
-  // What is queued is looked at where it can be waited for too, under one lock.
+  // What is queued is examined where it can be waited for too, under one lock.
   return state.initial_left && state.take(max, out);
 }
 bool Watcher::Next::await_suspend(std::coroutine_handle<> follower) { return state.wait(executor, follower, max, out); }

@@ -2,7 +2,7 @@
 //
 // Reading: the self-described tag may be there or not; byte strings are texts (not checked for UTF-8), text strings
 // must be UTF-8; a byte string under tag 21, 22 or 23 reads as its base64url, base64 or hex text; a time tag reads as
-// RFC 3339 text; other tags are passed over. Indefinite lengths are fine. Refused, in the wording of Kubernetes'
+// RFC 3339 text; other tags are skipped. Indefinite lengths are fine. Refused, in the wording of Kubernetes'
 // decoder: NaN, infinities, big numbers, integers beyond int64, simple values other than false, true and null, keys
 // given twice, more than 10000 levels, bytes after the item.
 //

@@ -30,7 +30,7 @@ struct JsonError {
 };
 
 struct JsonOptions {
-  // Filled, when given, with the texts that field validation reports for keys given twice, in document order, each
+  // Filled, when given, with the strings that field validation reports for keys given twice, in document order, each
   // once, at most 100: duplicate field "spec.template.x[2].y"
   std::vector<std::string>* duplicates = nullptr;
   // Filled, when given, when the result is an error.
@@ -51,7 +51,7 @@ Result<Value> decode_json(Arena& arena, std::string_view source, const JsonOptio
 // not there. For errors that quote what was sent.
 std::string_view json_text_at(std::string_view source, const std::vector<std::string>& path);
 
-// Appends. Raw leaves are compacted as Go does it: spaces between tokens go, everything else stays.
+// Appends. Raw leaves are compacted as Go does: spaces between tokens go, everything else stays.
 void encode_json(const Value& value, std::string& out);
 std::string encode_json(const Value& value);
 // With two spaces of indentation, no newline at the end.

@@ -18,7 +18,7 @@ void check(bool holds) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string source(reinterpret_cast<const char*>(data), size);
-  // Members that are left out are passed over without a close look: whatever they hold, that must come to an end.
+  // Members that are left out are skipped without a close look: whatever they hold, that must come to an end.
   std::string shaped;
   static_cast<void>(json_to_json(source, {.drop = &managed_fields_paths(), .metadata_only = true}, shaped));
   std::vector<std::string> repeated;

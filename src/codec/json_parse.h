@@ -1,5 +1,5 @@
 // The JSON grammar, once: a single pass over the bytes that tells a handler what it sees. The tree builder, the
-// transcoders and the walkers for error texts are handlers. Private to the module.
+// transcoders and the walkers for error strings are handlers. Private to the module.
 //
 // A handler has
 //   JsonTake key(JsonText)      what to do with the member's value
@@ -31,7 +31,7 @@ struct JsonText {
 
 enum class JsonTake : uint8_t {
   Value,  // Tell about it.
-  Skip,   // Leave it out. Only its brackets and quotes are looked at.
+  Skip,   // Leave it out. Only its brackets and quotes are examined.
   Raw,    // Check it and hand over its text.
 };
 

@@ -28,7 +28,7 @@ inline unsigned json_specials(__m128i bytes) {
   return static_cast<unsigned>(_mm_movemask_epi8(special));
 }
 
-// The text with its quotes, escaped as encoding/json does it.
+// The text with its quotes, escaped as encoding/json does.
 inline void write_json_text(std::string_view text, Sink& sink) {
   // Room for the common case; 16 bytes of slack let whole vectors be stored.
   char* to = sink.room(text.size() + 2 + 16);
@@ -45,7 +45,7 @@ inline void write_json_text(std::string_view text, Sink& sink) {
       return;
     }
   }
-  // Most texts are short: their ends are looked at and copied as two overlapping words.
+  // Most strings are short: their ends are examined and copied as two overlapping words.
   unsigned stops = 0;
   if (left >= 8) {
     uint64_t first, last;

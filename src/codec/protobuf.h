@@ -50,7 +50,7 @@ struct ProtobufOptions {
   const Gates* gates = nullptr;  // Fields of ours whose gate is off are unknown fields. Null: all are off.
 };
 
-// One message of that type. Texts are views into `message`, which must outlive the tree. `meta` becomes the root's
+// One message of that type. Strings are views into `message`, which must outlive the tree. `meta` becomes the root's
 // kind and apiVersion.
 Result<Value> decode_protobuf(Arena& arena, const types::Type& type, std::string_view message,
                               const TypeMeta& meta = {}, const ProtobufOptions& options = {});

@@ -164,7 +164,7 @@ bool ProtobufReaderBase::read_time(const Type& type, std::string_view message, U
   if (!small_message(message, parts)) return false;
   time.seconds = static_cast<int64_t>(parts.varints[1]);
   if (type.shape == Kind::MicroTime) {
-    // Nanoseconds that are not a fraction of a second move the seconds, as Go's time.Unix does it.
+    // Nanoseconds that are not a fraction of a second move the seconds, as Go's time.Unix does.
     int32_t micros = static_cast<int32_t>(parts.varints[2]) / 1000;
     int64_t carry = micros / 1'000'000;
     micros %= 1'000'000;

@@ -2,7 +2,7 @@
 // writers, so they cannot disagree. Private to the module.
 //
 // Protobuf has fields in the order of their numbers, JSON in the order of declaration, and embedded structs are
-// messages here and flat there. So each message is looked at twice: once to note where its fields lie (a slot each),
+// messages here and flat there. So each message is examined twice: once to note where its fields lie (a slot each),
 // once, in declaration order, to tell about them.
 //
 // A writer has

@@ -13,7 +13,7 @@ namespace holdfast::codec::wire {
 enum Type : uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kGroup = 3, kEndGroup = 4, kFixed32 = 5 };
 
 inline constexpr int kMaxVarint = 10;  // Bytes.
-// Groups inside groups that are passed over; nothing of ours has groups at all.
+// Groups inside groups that are skipped; nothing of ours has groups at all.
 inline constexpr int kMaxGroupDepth = 64;
 
 const char* read_varint_slow(const char* p, const char* end, uint64_t& value);

@@ -262,7 +262,7 @@ Result<Quantity> Quantity::parse(std::string_view text) {
 
   std::string digits(parts.whole);
   digits += parts.fraction;
-  // Which texts are kept follows from where upstream's int64 path ends: eighteen digits, or for binary suffixes
+  // Which strings are kept follows from where upstream's int64 path ends: eighteen digits, or for binary suffixes
   // fifteen less the digits that the suffix itself brings.
   const auto length = static_cast<int64_t>(digits.size());
   const int64_t exact_scale = (binary ? 0 : int64_t{scale.exponent}) - static_cast<int64_t>(parts.fraction.size());

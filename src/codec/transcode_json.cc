@@ -136,7 +136,7 @@ class JsonHandler {
 
   Shaper shaper_;
   Sink& sink_;
-  bool first_ = true;  // Nothing stands in the innermost container yet.
+  bool first_ = true;  // Nothing is in the innermost container yet.
   bool after_colon_ = false;
 };
 

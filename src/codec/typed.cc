@@ -23,7 +23,7 @@ using types::Field;
 using types::Type;
 using Kind = types::Shape;
 
-// What stands in a tree for a pointer to something that prints as null, where a missing pointer would be left out.
+// What is in a tree for a pointer to something that prints as null, where a missing pointer would be left out.
 Value printed_null() { return Value::raw("null"); }
 bool is_printed_null(const Value& value) { return value.is_raw() && value.raw_json() == "null"; }
 
@@ -136,7 +136,7 @@ std::string Typer::number_text(const Value& value) const {
   return std::isfinite(value.as_double()) ? float_text(value.as_double(), FloatText::Json) : "";
 }
 
-// The member of a tree's map; the one at `hint` is looked at first.
+// The member of a tree's map; the one at `hint` is examined first.
 const Value* member_of(const Value* map, std::string_view key, size_t hint) {
   if (map == nullptr || !map->is_map()) return nullptr;
   const std::span<const Member> members = map->members();
@@ -496,7 +496,7 @@ bool Typer::quantity(const Value& in, Value& out) {
   } else if (in.is_number()) {
     text = number_text(in);
   } else {
-    text = encode_json(in);  // Go hands the value's own text to the parser, which refuses it.
+    text = encode_json(in);  // Go hands the value's own text to the parser, which rejects it.
   }
   Result<Quantity> parsed = Quantity::parse(text);
   if (!parsed) return fatal(parsed.error().message);

@@ -24,9 +24,9 @@ struct TypedOptions {
   const Gates* gates = nullptr;  // Fields of ours whose gate is off are unknown. Null: all are off.
   // The JSON text that the tree was decoded from; empty when it came from elsewhere. Errors quote numbers from it,
   // quantities given as numbers take their spelling from it, RawExtensions their bytes. (Decode it with
-  // JsonOptions::keep_huge_numbers, so that a number beyond the doubles is refused here, with its field's name.)
+  // JsonOptions::keep_huge_numbers, so that a number beyond the doubles is rejected here, with its field's name.)
   std::string_view json_source = {};
-  // A tree of this type from which the one to be read was made: what is the very same in both is not looked at again.
+  // A tree of this type from which the one to be read was made: what is the very same in both is not examined again.
   const Value* made_from = nullptr;
 };
 

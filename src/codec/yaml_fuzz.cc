@@ -14,7 +14,7 @@ void check(bool holds) {
   if (!holds) std::abort();
 }
 
-// A raw NEL in a text is folded into a space on the way out, as Kubernetes does it.
+// A raw NEL in a text is folded into a space on the way out, as Kubernetes does.
 bool has_next_line(const Value& value) { return encode_json(value).find("\xc2\x85") != std::string::npos; }
 
 }  // namespace

@@ -410,7 +410,7 @@ bool Parser::step_flow_key(Open& open) {
       return true;
     }
     if (token.type != Type::FlowMapEnd) {
-      // A key without a value: what follows it is not looked at as one.
+      // A key without a value: what follows it is not examined as one.
       open.state = State::FlowMapValue;
       open.first = true;
       return node(Context::Flow);

@@ -196,7 +196,7 @@ Result<Value> Decoder::decode(const YamlNode& root) {
 }
 
 // A value that JSON cannot hold is only an error when it is still there in the end: a key given again replaces it. It
-// is carried as a Raw leaf with the message; keys are looked at before numbers.
+// is carried as a Raw leaf with the message; keys are examined before numbers.
 std::string_view Decoder::first_defect() const {
   std::string_view number;
   std::vector<Value> left = {root_};
@@ -317,7 +317,7 @@ bool Decoder::scalar(const YamlNode& node, Key& key) {
   }
   if (node.tag == "tag:yaml.org,2002:binary") {
     std::string decoded(base64_decoded_size(node.text.size()), '\0');
-    // Go's decoder passes over line breaks.
+    // Go's decoder skips line breaks.
     std::string packed;
     for (const char c : node.text) {
       if (c != '\n' && c != '\r') packed += c;
@@ -467,7 +467,7 @@ std::string Decoder::go_syntax(const Key& key) {
   }
 }
 
-// %#v of what a key or a value holds, cut off where nobody reads on.
+// %#v of what a key or a value holds, cut off where no one reads on.
 std::string Decoder::go_syntax(const Value& value, size_t budget) {
   switch (value.kind()) {
     case Value::Kind::Null:
@@ -501,7 +501,7 @@ std::string Decoder::go_syntax(const Value& value, size_t budget) {
 
 // --- JSON is most of what comes as YAML: every apply of a client is ---
 
-// Beyond ASCII there are line breaks, a byte order mark, and characters and bytes that YAML refuses.
+// Beyond ASCII there are line breaks, a byte order mark, and characters and bytes that YAML rejects.
 bool has_plain_runes(std::string_view text) {
   for (size_t at = 0; at < text.size();) {
     if (static_cast<signed char>(text[at]) >= 0) {
@@ -520,7 +520,7 @@ bool has_plain_runes(std::string_view text) {
 
 // Whether YAML takes all of these characters, and takes them as JSON does.
 bool has_plain_text(std::string_view source) {
-  // DEL is refused; tabs do not indent.
+  // DEL is rejected; tabs do not indent.
   unsigned odd = 0;
   unsigned bits = 0;
   for (const char c : source) {
@@ -634,7 +634,7 @@ Result<std::vector<std::string_view>> split_documents(std::string_view source) {
     }
     return documents;
   }
-  // Whether anything but space and comments stands in it.
+  // Whether anything but space and comments is in it.
   const auto has_content = [&](std::string_view text) {
     while (!text.empty()) {
       const size_t line_end = std::min(text.find('\n'), text.size() - 1);

@@ -13,7 +13,7 @@ namespace {
 
 using Type = YamlToken::Type;
 
-constexpr size_t kReadAhead = 512;  // go-yaml reads its input in pieces of this size, and refuses a piece at a time.
+constexpr size_t kReadAhead = 512;  // go-yaml reads its input in pieces of this size, and rejects a piece at a time.
 constexpr size_t kLookAhead = 8;    // Zeros behind the text.
 constexpr size_t kLongestKey = 1024;
 
@@ -49,7 +49,7 @@ std::string_view refusal(std::string_view text, size_t at, size_t& length) {
   return {};
 }
 
-// Characters of a plain scalar that need no second look, wherever they stand in it.
+// Characters of a plain scalar that need no second look, wherever they are in it.
 constexpr auto kPlainRun = [] {
   std::array<bool, 256> safe{};
   for (int c = 0x21; c < 0x7f; ++c) safe[static_cast<size_t>(c)] = true;

@@ -143,7 +143,7 @@ class YamlScanner {
     if (*p_ != '#') return;
     while (!is_breakz()) skip();
   }
-  // False when the next characters were refused by the reader.
+  // False when the next characters were rejected by the reader.
   bool readable() { return limit_ == nullptr || p_ + 4 <= limit_ || refuse_input(); }
   bool refuse_input();
 
@@ -154,7 +154,7 @@ class YamlScanner {
 
   Arena& arena_;
   const char* p_ = nullptr;      // Ends in zeros, so that a look ahead needs no bounds.
-  const char* limit_ = nullptr;  // Where the part of the input begins that the reader refuses; null: nowhere.
+  const char* limit_ = nullptr;  // Where the part of the input begins that the reader rejects; null: nowhere.
   std::string reader_problem_;
   YamlMark mark_;
   std::vector<YamlToken> tokens_;

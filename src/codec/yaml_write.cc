@@ -18,7 +18,7 @@ constexpr int kIndent = 2;
 
 // --- what go-yaml reads in the object's JSON text, before it writes anything ---
 
-// JSON leaves these raw, and YAML refuses them.
+// JSON leaves these raw, and YAML rejects them.
 bool is_refused(uint32_t rune) {
   return rune == 0x7f || (rune >= 0x80 && rune < 0xa0 && rune != 0x85) || rune == 0xfffe || rune == 0xffff;
 }

@@ -82,7 +82,7 @@ class Definition {
   int64_t generation() const { return generation_; }
   bool serves() const { return serves_; }            // NamesAccepted or Established.
   bool established() const { return established_; }  // In discovery.
-  bool terminating() const { return terminating_; }  // Creating is refused.
+  bool terminating() const { return terminating_; }  // Creating is rejected.
   std::span<const Version> versions() const { return versions_; }
   const Version* find(std::string_view version) const;
   const Version& storage_version() const;
@@ -105,7 +105,7 @@ class Definition {
 // The checks of an object against its version, in Kubernetes' order: metadata, schema, scale paths, embedded metadata,
 // list uniqueness. `old` is null for a create; errors at nodes that did not change are forgiven (ratcheting).
 Result<Unit> validate_object(const Version& version, const Value& object, const Value* old);
-// The same for a write through /status: only status is looked at.
+// The same for a write through /status: only status is examined.
 Result<Unit> validate_object_status(const Version& version, const Value& object, const Value& old);
 
 // The autoscaling/v1 Scale of a custom resource. Error (no reason, 500) when spec.replicas is absent.

@@ -78,7 +78,7 @@ Value accept_names(Arena& arena, const Value& definition, const TakenNames& take
   const Value& accepted = accepted_names == nullptr ? empty : *accepted_names;
   MapBuilder names(arena);
   std::string reason, message;
-  // The last conflict found is the one that is told.
+  // The last conflict found is the one that is reported.
   auto text = [&](std::string_view key, const std::vector<std::string>& held, std::string_view why) {
     const std::string_view name = wanted.text_at(key), before = accepted.text_at(key);
     if (name == before || !contains(held, name)) {

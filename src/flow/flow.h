@@ -3,7 +3,7 @@
 //
 //   Schemas        immutable, made of the two kinds' objects; finds the flow of a request.
 //   Dispatcher     gives out seats. A level that has none left lets its flows wait in turn, one request of each; what
-//                  waits too long, or behind too many of its own flow, is refused.
+//                  waits too long, or behind too many of its own flow, is rejected.
 //
 // Threading: Schemas is immutable. A Dispatcher may be used from any thread; it locks for a few instructions.
 #pragma once
@@ -34,7 +34,7 @@ struct Level {
   int64_t shares = 0;       // nominalConcurrencyShares.
   int64_t lendable = 0;     // lendablePercent.
   int64_t borrowing = -1;   // borrowingLimitPercent; -1: unlimited.
-  bool queues = false;      // limitResponse Queue; otherwise what finds no seat is refused.
+  bool queues = false;      // limitResponse Queue; otherwise what finds no seat is rejected.
   int64_t queue_count = 0;  // Queues of the level, queues that one flow may use, requests in each: together they bound
   int64_t hand_size = 0;    // how many may wait, of one flow and of all.
   int64_t queue_length = 0;
@@ -51,7 +51,7 @@ struct Flow {
 
 class Schemas {
  public:
-  // FlowSchemas whose level does not exist are passed over.
+  // FlowSchemas whose level does not exist are skipped.
   static std::shared_ptr<const Schemas> build(const std::vector<Value>& flow_schemas,
                                               const std::vector<Value>& configurations);
 
@@ -115,7 +115,7 @@ class Dispatcher {
     Gauge* running_ = nullptr;
   };
 
-  // `after` calls something later, on the executor's thread: how the wait ends when no seat becomes free. Refused: why
+  // `after` calls something later, on the executor's thread: how the wait ends when no seat becomes free. Rejected: why
   // ("queue-full", "concurrency-limit", "time-out").
   using RunAfter = std::function<void(std::chrono::milliseconds, std::function<void()>)>;
   struct Entry {

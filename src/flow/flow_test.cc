@@ -50,7 +50,7 @@ struct Trees {
   }
 };
 
-// Runs what is posted when it is told to.
+// Runs what is posted when told to.
 struct Queue final : Executor {
   std::deque<std::function<void()>> work;
   void post(std::function<void()> one) override { work.push_back(std::move(one)); }

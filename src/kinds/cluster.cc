@@ -178,7 +178,7 @@ void validate_node_status(Context&, const Value& next, const Value& old, FieldEr
   }
 }
 
-// All of it is looked at once more, and wrong taints are said twice.
+// All of it is examined once more, and wrong taints are said twice.
 void validate_node_update(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
   validate_node(context, next, errors);
   validate_node_status(context, next, old, errors);

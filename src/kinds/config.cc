@@ -146,7 +146,7 @@ struct PemBlock {
   std::string der;
 };
 
-// The next block whose lines are base64; what is not a block is passed over.
+// The next block whose lines are base64; what is not a block is skipped.
 std::optional<PemBlock> next_block(std::string_view& text) {
   constexpr std::string_view kBegin = "-----BEGIN ", kEnd = "-----END ", kDashes = "-----";
   while (true) {
@@ -176,7 +176,7 @@ std::string bracketed(const std::vector<std::string_view>& types) {
   return "[" + out + "]";
 }
 
-// Go's tls.X509KeyPair, up to the certificate's first byte: whether the key belongs to it is not looked at.
+// Go's tls.X509KeyPair, up to the certificate's first byte: whether the key belongs to it is not examined.
 std::string why_no_key_pair(std::string_view certificates, std::string_view keys) {
   std::vector<std::string_view> skipped;
   std::optional<PemBlock> certificate;

@@ -49,7 +49,7 @@ std::string lower_case(std::string_view text) {
   return out;
 }
 
-// Each item, or the refusal of a list that is too long as a whole.
+// Each item, or the error of a list that is too long as a whole.
 template <class Check>
 void validate_list(Items items, int64_t most, const Path& at, FieldErrors& errors, Check check) {
   if (static_cast<int64_t>(items.size()) > most) return errors.too_many(at, static_cast<int64_t>(items.size()), most);

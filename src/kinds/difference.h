@@ -1,4 +1,4 @@
-// What changed between two trees, for people: some refusals show it. Private to the module.
+// What changed between two trees, for people: some errors show it. Private to the module.
 #pragma once
 
 #include <string>

@@ -139,7 +139,7 @@ std::vector<std::string> recordings() {
   return files;
 }
 
-// A created object as the kinds leave it, or the refusal.
+// A created object as the kinds leave it, or the error.
 Result<Value> create(Arena& arena, const types::Resource& resource, const Value& body, const Value& answer) {
   Result<Value> typed = codec::to_typed(arena, *resource.type, body);
   if (!typed) return typed.take_error();

@@ -33,7 +33,7 @@ enum class StatusMetadata : uint8_t {
   KeepAll,                // Everything but managedFields stays.
 };
 
-// How often a kind's own validation looks at the metadata that was looked at before it: as that of a create does, and
+// How often a kind's own validation looks at the metadata that was examined before it: as that of a create does, and
 // compared with the old one. Each time gives one more cause.
 struct MetadataChecks {
   uint8_t whole = 0;
@@ -46,7 +46,7 @@ struct Hooks {
   Generation generation = Generation::None;
   StatusMetadata status_metadata = StatusMetadata::Honoured;
   MetadataChecks update_checks, status_checks;
-  // Event: the kind's validation looks after the metadata, or nobody does until everything else is right.
+  // Event: the kind's validation looks after the metadata, or no one does until everything else is right.
   bool checks_metadata_last = false;
 
   void (*defaults)(Arena& arena, const types::Resource& resource, Draft::Node object) = nullptr;

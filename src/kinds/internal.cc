@@ -83,7 +83,7 @@ std::string_view go_name(Arena& arena, std::string_view json) {
   return arena.copy(name);
 }
 
-// Structs whose fields stand in another order inside, or are not all there.
+// Structs whose fields are in another order inside, or are not all there.
 constexpr std::string_view kPodSpec[] = {"volumes",
                                          "initContainers",
                                          "containers",

@@ -1,4 +1,4 @@
-// Values as the structs inside kube-apiserver print them. Some refusals quote those. Private to the module.
+// Values as the structs inside kube-apiserver print them. Some errors quote those. Private to the module.
 #pragma once
 
 #include "kinds/field_errors.h"

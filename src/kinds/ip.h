@@ -35,7 +35,7 @@ struct IpNetwork {
   bool contains(const IpAddress& address) const;
 };
 
-// Texts that Kubernetes once took and takes no more (leading zeros, IPv4 inside IPv6) are refused with their reason.
+// Texts that Kubernetes once took and takes no more (leading zeros, IPv4 inside IPv6) are rejected with their reason.
 void validate_ip(std::string_view text, const Path& at, FieldErrors& errors);
 void validate_cidr(std::string_view text, const Path& at, FieldErrors& errors);
 // Several addresses or networks must be a pair of an IPv4 and an IPv6 one. `shown` is how the list looks in an error.

@@ -129,7 +129,7 @@ Value convert(Arena& arena, const types::Resource& from, const types::Resource& 
 
 // The autoscaling/v1 Scale of a Deployment, ReplicaSet, StatefulSet or ReplicationController.
 Value scale_of(Arena& arena, const types::Resource& resource, const Value& object);
-// Validates a Scale that somebody writes (422 on Scale.autoscaling).
+// Validates a Scale that someone writes (422 on Scale.autoscaling).
 Result<Unit> validate_scale(const Value& scale);
 // Puts spec.replicas of a Scale (absent: 0) into the object.
 void apply_scale(Draft::Node object, const Value& scale);

@@ -220,7 +220,7 @@ void validate_source(const Value& volume, std::string_view key, bool is_pod, con
   }
 }
 
-// In the order in which Kubernetes looks: of several sources all but the first are refused.
+// In the order in which Kubernetes looks: of several sources all but the first are rejected.
 constexpr std::string_view kOrder[] = {"hostPath",
                                        "gitRepo",
                                        "gcePersistentDisk",

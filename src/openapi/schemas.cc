@@ -42,7 +42,7 @@ struct Writer {
     return map.build();
   }
 
-  // A reference with members beside it: v3 wraps it, v2 writes them side by side.
+  // A reference with members next to it: v3 wraps it, v2 writes them side by side.
   void add_reference(MapBuilder& schema, std::string_view name, bool alone) {
     const Value target = reference(name);
     if (!v3() || alone) {

@@ -265,7 +265,7 @@ class Builder {
   std::unordered_set<std::string_view> texts_;
 };
 
-// The path of the member being looked at, written only when something is found.
+// The path of the member being examined, written only when something is found.
 struct Trail {
   const Trail* parent = nullptr;
   std::string_view name = {};
@@ -290,7 +290,7 @@ struct Pruner {
   }
 
   Value map(const Type& type, const Value& value, bool resource, const Trail& at) {
-    // A scalar's schema says nothing of members; validation refuses the value later.
+    // A scalar's schema says nothing of members; validation rejects the value later.
     if (type.shape == Shape::Any || type.shape == Shape::IntOrString) {
       if (type.preserve_unknown) return value;
     }

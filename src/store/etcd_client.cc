@@ -181,7 +181,7 @@ struct Client::Timer final : Client::Operation {
 void Client::after(std::chrono::milliseconds time, std::function<void(bool)> done) {
   auto timer = std::make_shared<Timer>();
   if (!enter(timer)) return done(false);
-  // The alarm keeps its callback for good; the set of operations keeps the timer until it has run.
+  // The alarm keeps its callback permanently; the set of operations keeps the timer until it has run.
   timer->alarm.Set(std::chrono::system_clock::now() + time,
                    [self = shared_from_this(), weak = std::weak_ptr(timer), done = std::move(done)](bool fired) {
                      std::shared_ptr<Timer> alive = weak.lock();
@@ -217,7 +217,7 @@ void Client::learn_versions(Callback<pb::StatusResponse> done) {
       --round->left;
       if (status.ok()) {
         round->exact = round->exact && etcd_progress_is_exact(response->version());
-        // A member that does not answer is judged when it does; until then the others speak for it.
+        // A member that does not answer is checked when it does; until then the others decide.
         self->progress_exact_ = round->exact;
         if (!std::exchange(round->answered, true)) first = std::move(round->done);
       } else if (round->left == 0 && !round->answered) {

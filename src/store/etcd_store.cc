@@ -34,7 +34,7 @@ KeyValue take(pb::KeyValue& from, bool keys_only) {
   return item;
 }
 
-// Leases for TTLs, shared by many keys as kube-apiserver does it: a lease lives a little longer than asked for and is
+// Leases for TTLs, shared by many keys as kube-apiserver does: a lease lives a little longer than asked for and is
 // used for as long as it has at least the TTL left.
 class Leases : public std::enable_shared_from_this<Leases> {
  public:
@@ -380,7 +380,7 @@ class EtcdStore final : public Store {
 StoreResult<std::unique_ptr<Store>> open(const EtcdOptions& options) {
   StoreResult<std::shared_ptr<Client>> client = Client::make(options);
   if (!client) return client.take_error();
-  // Waits: this is the one moment when nobody can be served before etcd answers.
+  // Waits: this is the one moment when no one can be served before etcd answers.
   auto answered = std::make_shared<std::promise<StoreResult<Unit>>>();
   (*client)->learn_versions([answered](StoreResult<pb::StatusResponse> response) {
     if (response) return answered->set_value(Unit{});

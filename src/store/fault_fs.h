@@ -1,6 +1,6 @@
 // A disk for tests: forgets what was not synced when the power goes, tears what was half written, fills up, fails.
 //
-// Everything is written to a real folder at once; beside it this keeps, for each file, how much of it was synced, and
+// Everything is written to a real folder at once; next to it this keeps, for each file, how much of it was synced, and
 // for each folder what was created, renamed and deleted since the folder was synced. lose_power() then makes the folder
 // look as it might after a power loss: of each file the synced part and a random, perhaps garbled, piece of the rest;
 // of the unsynced changes to the folder a random number of the first ones.

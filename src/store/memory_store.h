@@ -30,7 +30,7 @@ class MemoryStore : public Store {
   void set_failure(std::optional<StoreError> failure);
   // From now on as an old etcd: progress is neither exact nor told.
   void tell_no_progress();
-  // Every open watcher ends with this error, as when a connection is lost for good.
+  // Every open watcher ends with this error, as when a connection is lost permanently.
   void break_watchers(StoreError error);
 
  private:

@@ -28,7 +28,7 @@ class Restarting {
   virtual ~Restarting() = default;
   virtual void restart() = 0;
 
-  // Calls fn(store) while the store stays; the answer may come later.
+  // Calls fn(store) while the store stays; the response may come later.
   template <class F>
   auto with(F fn) {
     std::shared_lock lock(mutex_);
@@ -152,7 +152,7 @@ class Promises : public ::testing::Test {
   }
 
  private:
-  // The answer of a store that may still be coming back: errors are tried again, for a while.
+  // The response of a store that may still be coming back: errors are tried again, for a while.
   template <class T, class Start>
   static StoreResult<T> insist(Start start) {
     const auto end = steady_clock::now() + kPatience;

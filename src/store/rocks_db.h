@@ -59,7 +59,7 @@ StoreResult<std::unique_ptr<rocksdb::DB>> open_for_reading(const std::string& di
 // A new one, for whoever fills it.
 StoreResult<std::unique_ptr<rocksdb::DB>> create_database(const std::string& directory);
 
-// The process that holds the database's lock, perhaps this one; 0 if nobody, or if that cannot be told.
+// The process that holds the database's lock, perhaps this one; 0 if no one, or if that cannot be told.
 pid_t lock_holder(const std::string& directory);
 
 // The names of a database's log files, oldest first.

@@ -125,7 +125,7 @@ class RocksSink final : public Sink {
 
  private:
   StoreResult<Unit> write() {
-    rocksdb::WriteOptions unlogged;  // finish() flushes; until then nobody relies on it.
+    rocksdb::WriteOptions unlogged;  // finish() flushes; until then no one relies on it.
     unlogged.disableWAL = true;
     rocksdb::Status status = db_->Write(unlogged, &batch_);
     batch_.Clear();

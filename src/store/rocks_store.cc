@@ -36,7 +36,7 @@ constexpr size_t kExpiryStep = 1024;
 constexpr size_t kHistoryEvents = 512;
 constexpr uint64_t kHistoryBytes = 1 << 20;
 constexpr size_t kHistoryEntries = 8192;
-// Below this, writes are refused before the disk does it in the middle of one.
+// Below this, writes are rejected before the disk does it in the middle of one.
 constexpr uint64_t kReservedDiskBytes = 16 << 20;
 constexpr uint64_t kDiskCheckBytes = 4 << 20;
 // Well above the time that a busy machine takes to make one of many writes.
@@ -89,7 +89,7 @@ class RocksStore final : public Store {
     queue_wake_.notify_all();
     committer_.join();
     feed_->close();
-    // ~WorkerPool runs the reads that were posted; then nobody uses the database.
+    // ~WorkerPool runs the reads that were posted; then no one uses the database.
   }
 
   void get(std::string key, Callback<Got> done) override {
@@ -170,7 +170,7 @@ class RocksStore final : public Store {
     return failure_;
   }
 
-  // Nothing if the answer is not in the tier asked for.
+  // Nothing if the response is not in the tier asked for.
   std::optional<StoreResult<Got>> try_get(const std::string& key, const rocksdb::ReadOptions& options) {
     while (true) {
       Revision at = feed_->current();

@@ -349,7 +349,7 @@ class Load {
       uint64_t found = it == now.end() ? 0 : it->second;
       auto unknown = unknown_.find(key);
       bool maybe = unknown != unknown_.end();
-      // The last write of a key may have failed without an answer and still have happened.
+      // The last write of a key may have failed without a response and still have happened.
       EXPECT_TRUE(found == revision || (maybe && (found > revision || found == 0)))
           << key << " was acknowledged at " << revision << ", found at " << found;
       if (found < revision && found != 0) ADD_FAILURE() << key << " went back";
@@ -487,7 +487,7 @@ TEST(RocksFailures, a_failed_sync_is_not_an_acknowledgement) {
     before = waiting.create("/a", "1");
     faults->fail_syncs(1);
     StoreResult<WriteResult> result = waiting.write({update("/a", before, make_blob("2"))});
-    // The store opens itself again to learn what is there; then the answer is certain, either way.
+    // The store opens itself again to learn what is there; then the response is certain, either way.
     StoreResult<Got> got = waiting.get("/a");
     ASSERT_TRUE(got) << got.error().message;
     if (result) {

@@ -23,8 +23,8 @@ std::string etcd_program() {
 }  // namespace
 
 int free_port() {
-  // Below the ports that outgoing connections are given: while an etcd is down, somebody's connection (even our own to
-  // it, whose both ends are then the same) would else take its port for good.
+  // Below the ports that outgoing connections are given: while an etcd is down, someone's connection (even our own to
+  // it, whose both ends are then the same) would else take its port permanently.
   constexpr int kFirst = 12000, kLast = 32000;
   thread_local std::minstd_rand random(std::random_device{}());
   int port = 0;
@@ -104,7 +104,7 @@ EtcdOptions etcd_options(std::vector<std::string> endpoints) {
 }
 
 std::unique_ptr<Store> open_etcd_at(std::vector<std::string> endpoints) {
-  // A starting etcd refuses connections for a moment.
+  // A starting etcd rejects connections for a moment.
   StoreResult<std::unique_ptr<Store>> store = StoreError{};
   for (int i = 0; i < 100 && !store; ++i) {
     if (i > 0) ::usleep(100'000);

@@ -16,7 +16,7 @@ namespace holdfast::store::testing {
 
 inline constexpr auto kPatience = std::chrono::seconds(30);
 
-// Calls start(callback) and waits for the answer.
+// Calls start(callback) and waits for the response.
 template <class T, class Start>
 StoreResult<T> await(Start start) {
   auto promise = std::make_shared<std::promise<StoreResult<T>>>();

@@ -53,7 +53,7 @@ bool all_zero(std::string_view bytes) {
   return std::ranges::all_of(bytes, [](char c) { return c == 0; });
 }
 
-// Whether a record that begins a write lies anywhere at or after `from`. After damage nobody knows where records begin:
+// Whether a record that begins a write lies anywhere at or after `from`. After damage no one knows where records begin:
 // every byte is tried.
 bool another_write_follows(std::string_view contents, uint64_t from) {
   for (uint64_t at = from; at + kHeaderBytes <= contents.size(); ++at) {

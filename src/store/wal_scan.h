@@ -1,7 +1,7 @@
 // Decides what a damaged write-ahead log means. Private to store.
 //
 // RocksDB either tolerates damage at the end of a log (and then also drops acknowledged writes after a flipped bit) or
-// refuses every torn tail (and then does not start after a power loss). We tell the two apart: a group of writes is one
+// rejects every torn tail (and then does not start after a power loss). We tell the two apart: a group of writes is one
 // record, and the next record is only written once the one before was synced. So:
 //
 //   good good BAD                 the last record was perhaps never synced: torn, may be cut off

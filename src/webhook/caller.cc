@@ -19,7 +19,7 @@ constexpr size_t kMaxAnswerBytes = 64 << 20;
 struct Target {
   std::string scheme, host, path;  // host without brackets.
   uint16_t port = 443;
-  std::string authority;  // As it stands in the URL.
+  std::string authority;  // As it is in the URL.
 };
 
 // As Kubernetes' own client joins a path: one slash between names, none at the end, dots resolved. envtest writes two.

@@ -67,7 +67,7 @@ class Caller {
   Caller(net::Loops& loops, const Services& services);
   ~Caller();
 
-  // POSTs a review; the body of the answer. An error's message is what Go's client would say:
+  // POSTs a review; the body of the response. An error's message is what Go's client would say:
   //   Post "https://hook.default.svc:443/x?timeout=10s": dial tcp 10.0.0.9:443: connect: connection refused
   //   an error on the server ("unknown") has prevented the request from succeeding
   Task<Result<std::string>> post(net::EventLoop& loop, ClientConfig config, std::string body,
@@ -115,7 +115,7 @@ struct Hook {
   std::vector<Rule> rules;
   bool ignores_failure = false;
   bool matches_equivalent = true;
-  bool has_side_effects = false;  // It refuses dry runs.
+  bool has_side_effects = false;  // It rejects dry runs.
   bool reinvokes = false;         // reinvocationPolicy IfNeeded.
   std::chrono::seconds timeout{10};
   ReviewVersion review_version = ReviewVersion::None;  // The first of its versions that we know.
