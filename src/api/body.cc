@@ -78,8 +78,8 @@ Error not_handled(const Found& found, const Expected& expected, std::string_view
 
 constexpr std::string_view kPrefix = "couldn't get version/kind; json parse error: json: cannot unmarshal ";
 
-// What Go says of a kind or an apiVersion that is no text; empty when both are.
-std::string kind_that_is_no_text(const Value& tree) {
+// Go's error for a kind or apiVersion that is not a string; empty if both are.
+std::string non_string_kind_error(const Value& tree) {
   for (const std::string_view key : {std::string_view("apiVersion"), std::string_view("kind")}) {
     const Value* value = tree.find(key);
     if (value == nullptr || value->is_null() || value->is_string()) continue;
@@ -94,7 +94,8 @@ Result<Found> find_kind(const Value& tree, const Expected& expected, std::string
   if (!tree.is_map() && !tree.is_null()) {
     return unrecognized(expected, why_no_object(tree), bytes);
   }
-  if (const std::string wrong = kind_that_is_no_text(tree); !wrong.empty()) return unrecognized(expected, wrong, bytes);
+  if (const std::string wrong = non_string_kind_error(tree); !wrong.empty())
+    return unrecognized(expected, wrong, bytes);
   const std::string_view api_version = tree.text_at("apiVersion");
   Found found;
   const size_t slash = api_version.find('/');
@@ -270,7 +271,7 @@ std::string why_no_object(const Value& tree) {
 }
 
 std::string why_no_kind(const Value& tree) {
-  if (std::string wrong = kind_that_is_no_text(tree); !wrong.empty()) return wrong;
+  if (std::string wrong = non_string_kind_error(tree); !wrong.empty()) return wrong;
   const std::string_view api_version = tree.text_at("apiVersion");
   if (std::count(api_version.begin(), api_version.end(), '/') > 1) {
     return "unexpected GroupVersion string: " + std::string(api_version);
@@ -280,7 +281,7 @@ std::string why_no_kind(const Value& tree) {
 }
 
 std::string why_another_kind(const Value& tree, const Expected& expected) {
-  if (std::string wrong = kind_that_is_no_text(tree); !wrong.empty()) return wrong;
+  if (std::string wrong = non_string_kind_error(tree); !wrong.empty()) return wrong;
   const std::string_view api_version = tree.text_at("apiVersion");
   const size_t slash = api_version.find('/');
   if (std::count(api_version.begin(), api_version.end(), '/') > 1) {

@@ -23,24 +23,24 @@ constexpr size_t kRememberedBytes = 16 << 20;
 thread_local std::vector<WantedConversion>* noting = nullptr;
 
 // Metadata that conversion never sees: it differs from request to request and is put back as it was.
-constexpr std::string_view kApart[] = {"resourceVersion", "managedFields"};
+constexpr std::string_view kUnconverted[] = {"resourceVersion", "managedFields"};
 
-Value without_apart(Arena& arena, const Value& object) {
+Value without_unconverted_metadata(Arena& arena, const Value& object) {
   const Value* metadata = object.find("metadata");
   if (metadata == nullptr || !metadata->is_map()) return object;
   Value bare = *metadata;
-  for (const std::string_view key : kApart) {
+  for (const std::string_view key : kUnconverted) {
     if (bare.has(key)) bare = without_member(arena, bare, key);
   }
   return with_member(arena, object, "metadata", bare);
 }
 
-Value with_apart(Arena& arena, const Value& object, const Value& original) {
+Value with_unconverted_metadata(Arena& arena, const Value& object, const Value& original) {
   const Value* from = original.find("metadata");
   const Value* metadata = object.find("metadata");
   if (from == nullptr || metadata == nullptr) return object;
   Value full = *metadata;
-  for (const std::string_view key : kApart) {
+  for (const std::string_view key : kUnconverted) {
     if (const Value* value = from->find(key)) full = with_member(arena, full, key, *value);
   }
   return with_member(arena, object, "metadata", full);
@@ -128,7 +128,7 @@ Conversions::Conversions(std::shared_ptr<const crd::Definition> definition, webh
 Result<Value> Conversions::find(Arena& arena, const types::Resource& from, const types::Resource& to,
                                 const Value& object) {
   if (from.version == to.version) return object;
-  std::string text = codec::encode_json_sorted(without_apart(arena, object));
+  std::string text = codec::encode_json_sorted(without_unconverted_metadata(arena, object));
   std::string key = std::string(to.version) + "\n" + text;
   Text known;
   {
@@ -142,7 +142,7 @@ Result<Value> Conversions::find(Arena& arena, const types::Resource& from, const
   }
   Result<Value> converted = codec::decode_json(arena, arena.copy(*known));
   if (!converted) return converted;
-  return with_apart(arena, *converted, object);
+  return with_unconverted_metadata(arena, *converted, object);
 }
 
 void Conversions::remember(const std::string& key, Text text) {

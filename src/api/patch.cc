@@ -38,8 +38,8 @@ void find_unknown_members(const Value& patch, std::vector<std::string>& findings
   }
 }
 
-// What Go says of the first op, path or from that is no text; empty when there is none.
-std::string text_that_is_none(const Value& patch) {
+// Go's error for the first op, path or from that is not a string; empty if there is none.
+std::string non_string_member_error(const Value& patch) {
   for (const Value& operation : patch.items()) {
     if (!operation.is_map()) continue;
     for (const Member& member : operation.members()) {
@@ -155,7 +155,7 @@ Result<DecodedPatch> decode_patch(Call& call, request::PatchType type, std::stri
       return bad_request(prefix + "json: cannot unmarshal " + std::string(codec::json_kind(operation)) +
                          " into Go value of type " + (checks ? "handlers.jsonPatchOp" : "jsonpatch.Operation"));
     }
-    if (const std::string wrong = checks ? text_that_is_none(patch.value) : ""; !wrong.empty()) {
+    if (const std::string wrong = checks ? non_string_member_error(patch.value) : ""; !wrong.empty()) {
       return bad_request(prefix + wrong);
     }
     for (const std::string& finding : duplicates) patch.findings.push_back("json patch " + finding);

@@ -110,7 +110,7 @@ struct PageWork {
   }
 };
 
-Task<void> take_apart(std::shared_ptr<PageWork> work, Executor* resume) {
+Task<void> decode_page(std::shared_ptr<PageWork> work, Executor* resume) {
   const size_t count = work->page.items.size();
   work->entries.resize(count);
   // A few objects are done at once, here.
@@ -162,7 +162,7 @@ Task<Result<Listing, store::StoreError>> list_all(std::shared_ptr<CacheState> st
     work->before = before;
     // A list that fits one page stays plain as far as the budget goes.
     work->begin = first ? Bodies::Begin::Hot : Bodies::Begin::Cold;
-    co_await take_apart(work, executor);
+    co_await decode_page(work, executor);
     if (work->error) {
       co_return store::StoreError{store::ErrorKind::Corrupt, std::move(work->error->message)};
     }

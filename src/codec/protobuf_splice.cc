@@ -96,7 +96,7 @@ struct Changed {
   }
 };
 
-Result<Unit> take_apart(std::string_view message, const MetadataChange& request, Changed& object) {
+Result<Unit> decode_metadata(std::string_view message, const MetadataChange& request, Changed& object) {
   const char* p = message.data();
   const char* const end = p + message.size();
   std::optional<std::string_view> metadata;
@@ -217,7 +217,7 @@ class Dropper {
 
 Result<Unit> change_metadata(std::string_view message, const MetadataChange& request, std::string& out) {
   Changed object;
-  Result<Unit> done = take_apart(message, request, object);
+  Result<Unit> done = decode_metadata(message, request, object);
   if (!done) return done;
   out.reserve(out.size() + object.size());
   object.write(out);
@@ -228,7 +228,7 @@ Result<Unit> change_enveloped_metadata(std::string_view enveloped, const Metadat
   Result<ProtobufEnvelope> envelope = open_envelope(enveloped);
   if (!envelope) return envelope.take_error();
   Changed object;
-  Result<Unit> done = take_apart(envelope->message, request, object);
+  Result<Unit> done = decode_metadata(envelope->message, request, object);
   if (!done) return done;
   constexpr size_t kAround = 64;
   const TypeMeta type = request.metadata_only ? TypeMeta{"meta.k8s.io/v1", "PartialObjectMetadata"} : envelope->type;

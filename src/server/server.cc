@@ -42,7 +42,7 @@ std::string host_of(const std::string& listen) {
 }
 
 // Without TLS, tokens are readable on the way: it must not leave the machine.
-bool stays_on_this_machine(const std::string& listen) {
+bool is_local_address(const std::string& listen) {
   if (listen.starts_with("unix:")) return true;
   const std::string host = host_of(listen);
   in_addr address{};
@@ -570,7 +570,7 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
     return pipeline->serve(request, response);
   };
   if (!o.listen_cleartext.empty()) {
-    if (!stays_on_this_machine(o.listen_cleartext)) {
+    if (!is_local_address(o.listen_cleartext)) {
       return bad_request("--listen-cleartext " + o.listen_cleartext +
                          ": only a loopback address (127.0.0.1:8080, [::1]:8080) or unix:PATH is served without TLS");
     }
