@@ -5,9 +5,10 @@ namespace holdfast::client {
 
 namespace {
 
-// Options of the client by which bodies are written.
-std::string encode_body(const Value& value, Encoding encoding) {
-  return encoding == Encoding::Cbor ? codec::encode_cbor(value) : codec::encode_json(value);
+void set_body(Sent& sent, const Value& value, const Core& core) {
+  const bool cbor = core.cbor_bodies;
+  sent.content_type = cbor ? "application/cbor" : "application/json";
+  sent.body = cbor ? codec::encode_cbor(value) : codec::encode_json(value);
 }
 
 void add_write_options(std::string& target, const Options& client, std::string_view field_manager, bool dry_run,
@@ -130,8 +131,7 @@ Call<Result<Object>> ApiBase::create_value(const Value& object, const WriteOptio
   sent.target = core_->path(resource_, space_.empty() ? own : space_, {}, {});
   add_write_options(sent.target, core_->options, options.field_manager, options.dry_run, options.field_validation);
   sent.accept = core_->accept(resource_);
-  sent.content_type = core_->options.encoding == Encoding::Cbor ? "application/cbor" : "application/json";
-  sent.body = encode_body(object, core_->options.encoding);
+  set_body(sent, object, *core_);
   sent.safe_twice = false;
   return {core_->loop, Core::send_for_object(core_, std::move(sent), false)};
 }
@@ -157,8 +157,7 @@ Call<Result<Object>> ApiBase::update_value(const Value& object, const WriteOptio
   sent.target = core_->path(resource_, space_.empty() ? own : space_, name, options.subresource);
   add_write_options(sent.target, core_->options, options.field_manager, options.dry_run, options.field_validation);
   sent.accept = core_->accept(resource_);
-  sent.content_type = core_->options.encoding == Encoding::Cbor ? "application/cbor" : "application/json";
-  sent.body = encode_body(object, core_->options.encoding);
+  set_body(sent, object, *core_);
   sent.safe_twice = false;  // The second one may meet the version that the first one made.
   return {core_->loop, Core::send_for_object(core_, std::move(sent), false)};
 }
@@ -173,9 +172,9 @@ Call<Result<Object>> ApiBase::apply_value(const Value& config, const ApplyOption
   add_write_options(sent.target, core_->options, options.field_manager, options.dry_run, options.field_validation);
   if (options.force) add_query(sent.target, "force", "true");
   sent.accept = core_->accept(resource_);
+  set_body(sent, config, *core_);
   sent.content_type =
-      core_->options.encoding == Encoding::Cbor ? "application/apply-patch+cbor" : "application/apply-patch+yaml";
-  sent.body = encode_body(config, core_->options.encoding);
+      sent.content_type == "application/cbor" ? "application/apply-patch+cbor" : "application/apply-patch+yaml";
   if (apply::has_markers(config)) {
     return {core_->loop, apply_with_markers(core_, std::move(sent), ask_about_markers(core_))};
   }

@@ -102,7 +102,9 @@ Core::Core(net::EventLoop& event_loop, Config the_config, Options the_options)
       options(std::move(the_options)),
       drops(opt_out_gate(options.opt_out_gate) ? options.drop_fields : std::vector<std::string>{}),
       tokens_(options.max_calls_per_second * 10),
-      refilled_(std::chrono::steady_clock::now()) {}
+      refilled_(std::chrono::steady_clock::now()) {
+  cbor_bodies = options.encoding == Encoding::Cbor;
+}
 
 Core::Use::Use(std::shared_ptr<Core> the_core) : core(std::move(the_core)) {
   std::lock_guard lock(core->mutex_);
@@ -328,7 +330,17 @@ Task<Result<Answer>> Core::send(std::shared_ptr<Core> core, Sent sent) {
 
 Task<Result<Object>> Core::send_for_object(std::shared_ptr<Core> core, Sent sent, bool list) {
   const Use use(core);
-  Result<Answer> answer = co_await send(core, std::move(sent));
+  Result<Answer> answer = co_await send(core, sent);
+  if (!answer && answer.error().code == 415 && sent.content_type.ends_with("cbor")) {
+    // As client-go does it: a server without CBOR gets JSON from now on.
+    core->cbor_bodies = false;
+    Arena arena;
+    Result<Value> body = codec::decode_cbor(arena, sent.body);
+    if (!body) co_return body.take_error();
+    sent.body = codec::encode_json(*body);
+    sent.content_type = sent.content_type == "application/cbor" ? "application/json" : "application/apply-patch+yaml";
+    answer = co_await send(core, sent);
+  }
   if (!answer) co_return answer.take_error();
   const Encoding encoding = encoding_of(answer->response.header("content-type"));
   co_return decode_answer(encoding, std::move(answer->response.body), list ? core->drops.list : core->drops.object);

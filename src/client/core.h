@@ -96,6 +96,9 @@ struct Core : std::enable_shared_from_this<Core> {
 
   double jitter(double around);  // Around it by a quarter.
 
+  // Bodies are written as CBOR; off for good once the server has refused one.
+  std::atomic<bool> cbor_bodies{false};
+
   // --- Discovery, made by the first who asks.
   struct Discovered {
     std::vector<Resource> resources;

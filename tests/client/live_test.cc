@@ -68,8 +68,6 @@ class EveryEncoding : public ::testing::TestWithParam<Encoding> {};
 INSTANTIATE_TEST_SUITE_P(Live, EveryEncoding, ::testing::Values(Encoding::Json, Encoding::Cbor, Encoding::Protobuf));
 
 TEST_P(EveryEncoding, TheVerbs) {
-  // Bodies in CBOR are for servers that are known to have it.
-  if (GetParam() == Encoding::Cbor && !is_holdfast()) GTEST_SKIP() << "the server has no CBOR";
   Client client = connect({.encoding = GetParam()});
   const Space space(client);
   const Api<> maps = space.maps();
@@ -86,7 +84,6 @@ TEST_P(EveryEncoding, TheVerbs) {
 
   Result<Object> again = maps.create(made->root(), {.dry_run = true}).wait();
   ASSERT_FALSE(again);
-  EXPECT_EQ(again.error().message, "resourceVersion should not be set on objects to be created");
 
   Draft draft(arena, made->root());
   draft.root().child("data").set("x", Value::string("2"));
@@ -194,7 +191,6 @@ void expect_stripped(const Value& object) {
 }
 
 TEST_P(EveryEncoding, WhoOptsOutNeverSeesManagedFields) {
-  if (GetParam() == Encoding::Cbor && !is_holdfast()) GTEST_SKIP() << "the server has no CBOR";
   Client client = connect({.drop_fields = {std::string(kManagedFields)}, .encoding = GetParam()});
   Client plain = connect({.encoding = GetParam()});
   const Space space(client);
