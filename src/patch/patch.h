@@ -1,5 +1,5 @@
 // JSON, merge and strategic merge patches (apply is in `ownership`), and the number conversion that follows some of
-// them. Pure functions: what is patched is not changed; results share what stays and live as long as `arena`, object
+// them. Pure functions: the input is not changed; results share what stays and live as long as `arena`, object
 // and patch.
 //
 // Maps that a patch went through come out with their keys sorted, the others as they were: that is how Kubernetes' own

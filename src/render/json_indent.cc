@@ -6,7 +6,7 @@
 namespace holdfast::render {
 namespace {
 
-// Where the string that begins at `at` ends: behind its closing quote.
+// The end of the string that begins at `at`: after its closing quote.
 size_t string_end(std::string_view json, size_t at) {
   size_t from = at + 1;
   while (true) {

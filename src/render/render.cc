@@ -21,7 +21,7 @@ void append_cbor_answer(const types::Type* type, const Value& tree, std::string&
   append_cbor(type, tree, sink);
 }
 
-// What identifies an object stays whatever is asked to be dropped.
+// Fields that identify an object are never dropped.
 bool identifies(std::string_view path) {
   for (const std::string_view kept : {"apiVersion", "kind", "metadata", "metadata.name", "metadata.namespace",
                                       "metadata.uid", "metadata.resourceVersion", "items"}) {
@@ -57,7 +57,7 @@ Value without_paths(Arena& arena, const Value& value, const codec::FieldPaths& p
   return map.build();
 }
 
-// Whether the canonical body is already in the version that was asked for.
+// Whether the canonical body is already in the requested version.
 bool is_stored_version(const View& view) { return view.served->resource == view.served->stored; }
 
 const types::Type& partial_metadata_type() {
@@ -81,7 +81,7 @@ bool transcodes_to_json(const View& view) {
   return view.accepted.meta_version == "v1" && !(resource.group == "apps" && resource.kind == "DaemonSet");
 }
 
-// Such an object's JSON, compact, without a newline. Owners go in as text: nobody reads them again to check them.
+// Such an object's JSON, compact, without a newline. Owners are inserted as text, without parsing them again.
 Result<Unit> transcode_to_json(const View& view, std::string_view body, bool as_item,
                                const codec::JsonAdditions& additions, std::string& out) {
   codec::Shape shape;
@@ -98,7 +98,7 @@ Result<Unit> transcode_to_json(const View& view, std::string_view body, bool as_
 Result<Unit> append_json(const View& view, const ObjectSource& source, bool as_item, std::string& out) {
   if (transcodes_to_json(view)) {
     if (source.managed.empty()) return transcode_to_json(view, source.body, as_item, {}, out);
-    // What is dropped may lie inside of the owners.
+    // A dropped path may be inside the owners.
     if (!view.drop.empty()) {
       return transcode_to_json(view, resource::join_managed(source.body, source.managed), as_item, {}, out);
     }
@@ -384,7 +384,7 @@ constexpr char kItems = '\x12';  // Field 2 of every list.
 
 }  // namespace
 
-// The size of the item's message, as far as entries tell without being read. Nothing: the item must be made to know.
+// The size of the item's message, as far as entries tell without being decoded. Nothing: the item must be rendered to know.
 std::optional<size_t> ListRenderer::message_bytes(const cache::Entry& entry) const {
   if (envelope_bytes_ == 0 || entry.joined_bytes() == 0 || view_.accepted.ownership == request::Ownership::V2) {
     return std::nullopt;

@@ -27,7 +27,7 @@ namespace holdfast::render {
 
 enum class IncludeObject : uint8_t { Metadata, None, Object };  // In the rows of a Table.
 
-// What a client gets to see of objects of one resource. Made once a request.
+// How objects of one resource are shown to a client. Created once per request.
 struct View {
   const resource::Served* served = nullptr;
   request::Accepted accepted;
@@ -39,7 +39,7 @@ struct View {
   std::optional<Error> refusal = std::nullopt;
 
   bool omits_ownership() const { return accepted.ownership == request::Ownership::Omitted; }
-  // Names everything that an event's bytes depend on besides the event.
+  // Identifies everything that an event's bytes depend on besides the event.
   std::string form_key(bool first_table) const;
 };
 View make_view(const resource::Served& served, const request::Accepted& accepted, IncludeObject include, UnixTime now,

@@ -55,7 +55,7 @@ std::string frame(request::Format format, EventName name, std::string_view objec
       out.append("{\"type\":\"").append(type).append("\",\"object\":").append(object).append("}\n");
       break;
     case request::Format::Protobuf: {
-      // WatchEvent {1 type, 2 RawExtension {1 raw}} behind four bytes of length, without an envelope of its own.
+      // WatchEvent {1 type, 2 RawExtension {1 raw}} after four bytes of length, without its own envelope.
       const size_t raw_bytes = 1 + varint_size(object.size()) + object.size();
       const size_t event_bytes = 1 + varint_size(type.size()) + type.size() + 1 + varint_size(raw_bytes) + raw_bytes;
       out.reserve(event_bytes + 4);

@@ -5,7 +5,7 @@
 namespace holdfast::render {
 namespace {
 
-// A Scale has columns of its own, whatever it is the scale of.
+// A Scale has its own columns, whatever resource it belongs to.
 bool is_scale(const Value& object) {
   return object.text_at("kind") == "Scale" && object.text_at("apiVersion") == "autoscaling/v1";
 }

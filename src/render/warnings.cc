@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kMaxRunes = 4096;
 constexpr size_t kCutRunes = 256;
 
-// Quoted for the header; nothing when it has control characters or is no UTF-8.
+// Quoted for the header; nothing if it has control characters or is not UTF-8.
 std::optional<std::string> header_of(std::string_view text) {
   std::string out = "299 - \"";
   for (size_t at = 0; at < text.size();) {

@@ -15,12 +15,12 @@ namespace holdfast::request {
 enum class Format : uint8_t { Json, Yaml, Protobuf, Cbor };  // In the server's order of preference.
 std::string_view media_type(Format format);
 
-// The shape of the answer, apart from its encoding.
+// The shape of the response, independent of its encoding.
 enum class Form : uint8_t { Object, Table, PartialMetadata, PartialMetadataList };
 
 // How managedFields appear in an answer.
 enum class Ownership : uint8_t {
-  AsIs,  // Each entry as FieldsV1; what a client gets that asked for nothing.
+  AsIs,  // Each entry as FieldsV1; the default.
   Omitted,
   V1,
   V2,
@@ -32,7 +32,7 @@ struct Accepted {
   Form form = Form::Object;
   std::string meta_version = "v1";  // Of Table and PartialObjectMetadata: v1 or v1beta1.
   Ownership ownership = Ownership::AsIs;
-  // Which spelling asked for it first, for the metric; empty: nobody asked.
+  // Which spelling requested it first, for the metric; empty: none.
   std::string_view opt_out_kind;
   // Dotted paths to leave out beside managedFields (gate DropAnyField).
   std::vector<std::string> drop_paths;

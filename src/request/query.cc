@@ -126,7 +126,7 @@ Result<Unit> validate(const ListOptions& options) {
   const std::string& match = options.resource_version_match;
   const std::string field = "resourceVersionMatch";
   if (options.watch) {
-    // A watch from nowhere in particular asks for initial events by itself (SetListOptionsDefaults).
+    // A watch without a resourceVersion implies initial events (SetListOptionsDefaults).
     const bool from_now = options.resource_version.empty() || options.resource_version == "0";
     if (from_now && !options.send_initial_events && match.empty() && !options.continue_token.empty()) {
       causes.push_back(field_forbidden(field, "resourceVersionMatch is forbidden when continue is provided"));

@@ -27,7 +27,7 @@ struct SelectableFields {
   std::span<const std::pair<std::string_view, std::string_view>> aliases = {};
   bool only_aliases = false;  // The names themselves are not known under this version.
 };
-// "metadata.name=a,spec.nodeName!=b" taken apart: 400 for what cannot be read.
+// "metadata.name=a,spec.nodeName!=b" parsed: 400 if it is invalid.
 struct FieldTerm {
   std::string_view field;  // Of the text.
   bool equal;

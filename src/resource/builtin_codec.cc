@@ -114,7 +114,7 @@ class BuiltinCodec final : public ObjectCodec {
     return out;
   }
 
-  // What lies in the store: Protobuf as kube-apiserver writes it by default, or JSON; this version or another.
+  // As stored: Protobuf as kube-apiserver writes it by default, or JSON; this version or another.
   Result<Value> decode_stored(Arena& arena, std::string_view stored) const {
     if (stored.starts_with("k8s:enc:")) return internal_error("the value is encrypted at rest, which is not supported");
     if (!codec::is_protobuf(stored)) {

@@ -27,7 +27,7 @@ codec::ManagedFieldsMessage message_of(const ManagedEntry& entry) {
   return message;
 }
 
-// One entry as JSON, behind a bracket or a comma.
+// One entry as JSON, after a bracket or a comma.
 void append_entry_json(const ManagedEntry& entry, char before, codec::Sink& out) {
   out.put(before);
   before = '{';

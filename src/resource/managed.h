@@ -16,14 +16,14 @@ namespace holdfast::resource {
 // The list as JSON shows it. Texts are those of the entries; an entry's fields become a Raw leaf (FieldsV1) or base64
 // text (FieldsV2). Null when there are no entries: the member is then left out.
 Value managed_fields_value(Arena& arena, std::span<const ownership::ManagedEntry> entries);
-// An object as it lies in the store: without a resourceVersion, its managedFields inside.
+// The object as stored: without a resourceVersion, its managedFields inside.
 Value stored_form(Arena& arena, const Value& object, std::span<const ownership::ManagedEntry> entries);
 
-// The entries of such a list, whatever form its fields have (a tree, Raw, base64). What is no list, or an item that is
-// no map, is passed over. Texts lie in the list or in `arena`.
+// The entries of such a list, whatever form its fields have (a tree, Raw, base64). What is not a list, or an item that is
+// not a map, is skipped. Strings are in the list or in `arena`.
 std::vector<ownership::ManagedEntry> managed_entries(Arena& arena, const Value* list);
 
-// The same entries with their fields in the binary form, where they are sets; texts lie in `arena`.
+// The same entries with their fields in the binary form, where they are sets; strings are in `arena`.
 std::vector<ownership::ManagedEntry> as_fields_v2(Arena& arena, std::span<const ownership::ManagedEntry> entries);
 
 // The same list as compact JSON text.

@@ -16,7 +16,7 @@
 
 namespace holdfast::resource {
 
-// One version in which a kind is served, with whoever makes the merge type of its objects when it is needed.
+// One served version of a kind, with what builds the merge type of its objects on first use.
 struct KindVersion {
   const types::Resource* resource = nullptr;
   ownership::MergeTypes* merge_types = nullptr;  // Null: the catalog's.

@@ -1,4 +1,4 @@
-// How one resource's objects lie in the cache and in the store, and how they become trees and back.
+// How the objects of a resource are encoded in the cache and in the store, and converted to trees and back.
 //
 // The canonical body of a built-in kind is its Protobuf envelope, of a custom resource its JSON; both with
 // resourceVersion and without managedFields.
@@ -24,11 +24,11 @@ class ObjectCodec : public cache::Codec {
   virtual Result<Value> tree(Arena& arena, std::string_view body) const = 0;
   // A tree in the stored version as a canonical body; managedFields in it are left out.
   virtual Result<std::string> body_of(Arena& arena, const Value& tree) const = 0;
-  // The values of field_names() in a tree. Texts lie in it or in `arena`.
+  // The values of field_names() in a tree. Strings are in it or in `arena`.
   virtual std::vector<std::string_view> fields_of(Arena& arena, const Value& tree) const = 0;
 };
 
-// The version of a built-in kind that lies in the store.
+// The stored version of a built-in kind.
 const types::Resource& stored_version(const types::Resource& resource);
 
 std::shared_ptr<const ObjectCodec> make_builtin_codec(const types::Resource& stored, const Gates& gates);

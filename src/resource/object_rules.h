@@ -27,7 +27,7 @@ class ObjectRules {
   virtual Result<Value> convert(Arena& arena, const types::Resource& from, const types::Resource& to,
                                 const Value& object) const = 0;
   virtual bool asks_to_convert() const { return false; }
-  // The version of an object that was stored: `usual`, unless the versions of a kind lie side by side.
+  // The version of a stored object: `usual`, unless the kind is stored in several versions.
   virtual const types::Resource& version_of(const Value&, const types::Resource& usual) const { return usual; }
 
   // In the stored version.
@@ -39,7 +39,7 @@ class ObjectRules {
                                        const Value& old) const = 0;
   virtual std::vector<std::string> warnings(kinds::Context& context, kinds::Endpoint endpoint, const Value& object,
                                             const Value* old) const = 0;
-  // Whether two objects say the same, however they say it.
+  // Whether two objects are equivalent, whatever their representation.
   virtual bool same(const Value& a, const Value& b) const = 0;
 
   // Text for a Warning header on every request; empty: none.

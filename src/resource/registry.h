@@ -26,7 +26,7 @@ class Storage;
 // One resource in one served version.
 struct Served {
   const types::Resource* resource = nullptr;
-  // The same kind in the version that lies in the store; `resource` itself for nearly all.
+  // The same kind in its stored version; `resource` itself for nearly all.
   const types::Resource* stored = nullptr;
   const kinds::Rules* rules = nullptr;
   std::shared_ptr<const ObjectRules> object_rules = {};
@@ -69,7 +69,7 @@ class Registry {
     // Of a custom resource, by the name of its definition; null: there is none.
     Storage* storage_of(std::string_view definition) const;
 
-    // Every one; gathered when it is first asked for.
+    // All of them; collected on first use.
     const std::vector<Served>& all() const;
     // In the order discovery wants: built-in ones as in the catalog, then custom ones that are established.
     const std::vector<const types::Resource*>& resources() const;
@@ -101,7 +101,7 @@ class Registry {
  private:
   static uint64_t next_id();
 
-  const uint64_t id_;  // Tells registries apart in the threads' memories (tests make several).
+  const uint64_t id_;  // Distinguishes registries in thread-local caches (tests create several).
   std::atomic<uint64_t> version_{0};
   mutable std::mutex mutex_;
   SnapshotRef current_ = std::make_shared<Snapshot>(std::make_shared<const Snapshot::Builtin>(),

@@ -16,7 +16,7 @@ request::SelectableFields selectable_fields(const types::Resource& resource);
 // Positions in its names that deserve an index.
 std::span<const uint16_t> indexed_fields(const types::Resource& resource);
 
-// The values in an object of the stored version, in the order of the names. Texts lie in the object or in `arena`.
+// The values in an object of the stored version, in the order of the names. Strings are in the object or in `arena`.
 std::vector<std::string_view> selectable_values(Arena& arena, const types::Resource& stored, const Value& object);
 
 }  // namespace holdfast::resource

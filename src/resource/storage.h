@@ -1,4 +1,4 @@
-// Where the objects of one resource lie: its keys in the store, and its watch cache. All served versions of a kind
+// The storage of one resource: its keys in the store, and its watch cache. All served versions of a kind
 // share one.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace holdfast::resource {
 
 class Storage {
  public:
-  // `at_rest`: how values lie in this store, where that is not Kubernetes' form (the embedded one).
+  // `at_rest`: the encoding of values in this store, if that is not Kubernetes' (the embedded one).
   Storage(store::Store& store, std::shared_ptr<const ObjectCodec> codec, std::shared_ptr<const cache::Codec> at_rest,
           ownership::Pool& pool, cache::Executors executors, cache::Options options, const Clock& clock)
       : store_(store),

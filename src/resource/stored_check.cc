@@ -21,7 +21,7 @@ struct StoredKind {
 // By prefix: "/registry/pods/".
 using Kinds = std::map<std::string, StoredKind, std::less<>>;
 
-// The kind under whose prefix a key lies. No prefix of one is the beginning of another's.
+// The kind that a key belongs to, by its prefix. No prefix is the beginning of another.
 const StoredKind* kind_of(const Kinds& kinds, std::string_view key, std::string_view& below) {
   auto behind = kinds.upper_bound(key);
   if (behind == kinds.begin()) return nullptr;
@@ -109,7 +109,7 @@ StoredCheck make_stored_check(const std::string& registry_prefix) {
       const size_t plural = key.find('/', slash + 1);
       if (plural != std::string_view::npos) return wrong_custom(group, key.substr(plural + 1), value);
     }
-    // What other API servers keep for themselves (masterleases, ranges): an object all the same.
+    // Internal objects of other API servers (masterleases, ranges).
     if (!codec::is_protobuf(value)) return "it is nothing that this server knows";
     Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(value);
     if (!envelope) return envelope.error().message;

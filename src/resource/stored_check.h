@@ -1,4 +1,4 @@
-// Whether what lies in a store can be served: for `holdfast store check`.
+// Checks whether stored values can be served: for `holdfast store check`.
 #pragma once
 
 #include <functional>

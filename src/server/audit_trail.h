@@ -1,4 +1,4 @@
-// One request on its way through the pipeline, as the audit log tells it.
+// One request in the pipeline, as recorded in the audit log.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,7 @@ class AuditTrail {
   AuditTrail(const AuditTrail&) = delete;
   AuditTrail& operator=(const AuditTrail&) = delete;
 
-  // The request came, from whom `user` says. `lasting`: a watch or the like, whose beginning is an event of its own.
+  // The request was received from `user`. `lasting`: a watch or the like, whose start is a separate event.
   void receive(const net::Request& request, std::string_view audit_id, const auth::Attributes& attributes,
                auth::UserRef user, bool lasting);
   // Nobody recognised who it came from: one event, and the last.
@@ -34,7 +34,7 @@ class AuditTrail {
   void decide(const auth::Decision& decision);
   // The pipeline itself answered with this error.
   void refuse(const Error& error);
-  // Where the API leaves its notes; null: nobody wants them.
+  // Where the API records its notes; null: not recorded.
   api::Recording* recording() { return wanted_.level == audit::Level::None ? nullptr : &recording_; }
   void complete(const net::Response& response);
 

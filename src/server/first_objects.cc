@@ -88,7 +88,7 @@ class Maker {
     Writes& writes = *call.writes;
     const Result<net::ClientResponse> answer = co_await net::call_handler(loop, handler_, std::move(*call.request));
     writes.made = answer && answer->status < 300;
-    // 409: somebody else's.
+    // 409: created by someone else.
     if (writes.made || (answer && answer->status == 409)) co_return;
     log::warning("an object of an empty server could not be made",
                  {{"path", writes.path}, {"answer", answer ? answer->body : answer.error().message}});
@@ -123,7 +123,7 @@ Task<void> make_first_objects(api::Api& api, store::Store& store, net::Loops& lo
     }
   }
   Maker maker(api, store, loops);
-  // Namespaces first: everything else may lie in one.
+  // Namespaces first: everything else may be in one.
   co_await maker.make(std::move(namespaces));
   co_await maker.make(std::move(others));
 }

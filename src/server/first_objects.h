@@ -9,7 +9,7 @@
 
 namespace holdfast::server {
 
-// Makes what is not there, on all loops; what is there stays as it is. The caches must be ready. Resumes on the first
+// Creates missing objects, on all loops; existing ones are unchanged. The caches must be ready. Resumes on the first
 // loop. What cannot be made is logged: a server without it is of more use than none.
 Task<void> make_first_objects(api::Api& api, store::Store& store, net::Loops& loops, bootstrap::Options options,
                               UnixTime now);

@@ -13,7 +13,7 @@ namespace holdfast::server {
 
 class Health {
  public:
-  // Says what is wrong, nothing when all is well. Called on any thread; must not wait.
+  // Returns the problem, or nothing if healthy. Called on any thread; must not block.
   using Probe = std::function<std::optional<std::string>()>;
 
   struct Probes {
@@ -27,7 +27,7 @@ class Health {
     int status;
     std::string body;
   };
-  // `path` is /healthz, /livez or /readyz, or one of them and a check's name; nothing when there is no such check.
+  // `path` is /healthz, /livez or /readyz, or one of them and a check's name; nothing if there is no such check.
   std::optional<Answer> answer(std::string_view path, const request::Query& query) const;
   std::vector<std::string> paths() const;  // All that answer() knows.
   std::string metrics() const;             // Each check as a gauge, in the text format of Prometheus.

@@ -1,7 +1,7 @@
 // The Lease by which an API server is known beside others: kube-system/apiserver-<hash of the host's name>, as
 // kube-apiserver keeps it (gate APIServerIdentity).
 //
-// Made a moment after the start, because nobody waits for it, and renewed while the server runs.
+// Created shortly after the start, because nothing depends on it, and renewed while the server runs.
 #pragma once
 
 #include <chrono>

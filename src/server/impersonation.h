@@ -1,7 +1,7 @@
-// Acting as somebody else: the headers Impersonate-User, -Group, -Uid and -Extra-*, and whether the caller may.
+// Impersonation: the headers Impersonate-User, -Group, -Uid and -Extra-*, and whether the caller is allowed to use them.
 //
 // As kube-apiserver v1.36: the constrained modes are tried first (each needs `impersonate:<mode>` on the identity and
-// `impersonate-on:<mode>:<verb>` on what is asked for), then the older right to impersonate everywhere.
+// `impersonate-on:<mode>:<verb>` on the requested resource), then the older permission to impersonate everywhere.
 #pragma once
 
 #include <optional>
@@ -14,10 +14,10 @@ namespace holdfast::server {
 
 struct Impersonated {
   auth::UserRef user;
-  std::string constraint;  // "impersonate:user-info"; empty for the older right. The audit log tells it.
+  std::string constraint;  // "impersonate:user-info"; empty for the older permission. Recorded in the audit log.
 };
 
-// Nothing: the request impersonates nobody. `attributes` are those of the request, with the caller as user. 400 for
+// Nothing: the request does not impersonate. `attributes` are those of the request, with the caller as user. 400 for
 // headers without a user, 403 in the words of the first mode that could have applied.
 Result<std::optional<Impersonated>> impersonate(const net::Headers& headers, const auth::Attributes& attributes,
                                                 const auth::Authorizer& authorizer);

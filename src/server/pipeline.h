@@ -20,7 +20,7 @@ namespace holdfast::server {
 
 class Pipeline {
  public:
-  // Answers what lies below /api, /apis and /openapi.
+  // Handles everything below /api, /apis and /openapi.
   using ApiHandler = std::function<Task<void>(const request::RequestInfo&, net::Request&, net::Response&, auth::UserRef,
                                               api::Recording*)>;
 
@@ -35,18 +35,18 @@ class Pipeline {
     std::function<Task<void>(net::EventLoop&)> refresh_health;  // Before an answer of `health`.
     const auth::Authorizer* authorizer = nullptr;
     ApiHandler api;
-    api::FlowControl* flow = nullptr;  // Null: nobody waits for anybody.
+    api::FlowControl* flow = nullptr;  // Null disables priority and fairness.
     const Auditor* auditor = nullptr;  // Null: nothing is recorded.
     // Every path of a group or of a version that is served now: /apis/apps, /apis/apps/v1. For the index of paths.
     std::function<std::vector<std::string>()> api_paths;
-    // Read when somebody asks: keys may be replaced, and hardly anybody asks.
+    // Read on request: keys may be replaced, and requests are rare.
     std::function<Result<OpenId>()> openid;
     UnixTime started{};
     std::span<const std::pair<std::string, std::string>> flags = {};  // Outlives the pipeline.
   };
   explicit Pipeline(Parts parts);
 
-  // From now on; requests under way keep the one they began with.
+  // For new requests; those in progress keep the one they started with.
   void set_authenticator(std::shared_ptr<const auth::Authenticator> authenticator);
   std::shared_ptr<const auth::Authenticator> authenticator() const { return authenticator_.load(); }
 

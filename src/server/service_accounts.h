@@ -1,5 +1,5 @@
-// Bearer tokens of service accounts: signed by this server's key, of accounts that are still there, bound to things
-// that are still there.
+// Bearer tokens of service accounts: signed by this server's key, for accounts that still exist, bound to objects that
+// still exist.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace holdfast::server {
 
-// `api` is asked for when a token comes: the server authenticates before it exists, and then knows no account.
+// `api` is called for each token: before the API exists, no account is known.
 auth::TokenCheck service_account_tokens(std::shared_ptr<const tokens::Verifier> verifier,
                                         std::function<const api::Api*()> api, const Clock& clock);
 

@@ -14,13 +14,13 @@ namespace holdfast::server {
 
 class StoreProbe {
  public:
-  // `key`: what is read; it need not be there. The store outlives the probe's last refresh().
+  // `key`: the key to read; it need not exist. The store outlives the probe's last refresh().
   StoreProbe(store::Store& store, std::string key) : store_(store), key_(std::move(key)) {}
 
   // Asks the store, at most twice a second however many ask; waits for the answer no longer than kube-apiserver does.
   // On the loop's thread.
   Task<void> refresh(net::EventLoop& loop);
-  // What was wrong when it was asked last; nothing when all was well.
+  // The problem found by the last probe; nothing if there was none.
   std::optional<std::string> wrong() const;
 
  private:

@@ -6,7 +6,7 @@ std::string_view holdfast_version() { return HOLDFAST_VERSION; }
 std::string_view kubernetes_version() { return "v1.36.3"; }
 
 std::string_view version_json() {
-  // Clients parse gitVersion as a semantic version; what comes behind the plus does not order.
+  // Clients parse gitVersion as a semantic version; the part after the plus does not affect ordering.
   static const std::string kText =
       "{\n  \"major\": \"1\",\n  \"minor\": \"36\",\n  \"emulationMajor\": \"1\",\n  \"emulationMinor\": \"36\",\n"
       "  \"minCompatibilityMajor\": \"1\",\n  \"minCompatibilityMinor\": \"35\",\n  \"gitVersion\": \"" +
