@@ -384,7 +384,8 @@ constexpr char kItems = '\x12';  // Field 2 of every list.
 
 }  // namespace
 
-// The size of the item's message, as far as entries tell without being decoded. Nothing: the item must be rendered to know.
+// The size of the item's message, as far as entries tell without being decoded. Nothing: the item must be rendered to
+// know.
 std::optional<size_t> ListRenderer::message_bytes(const cache::Entry& entry) const {
   if (envelope_bytes_ == 0 || entry.joined_bytes() == 0 || view_.accepted.ownership == request::Ownership::V2) {
     return std::nullopt;

@@ -1,5 +1,5 @@
-// The continue token of a paged list: where to continue, and at which revision. Its form is Kubernetes' own, so that a client
-// may take one from either server to the other on the same store.
+// The continue token of a paged list: where to continue, and at which revision. Its form is Kubernetes' own, so that a
+// client may take one from either server to the other on the same store.
 #pragma once
 
 #include <cstdint>

@@ -204,8 +204,8 @@ std::vector<AcceptClause> parse_accept(std::string_view header) {
     }
     clauses.push_back(std::move(clause));
   }
-  // Go's sort is an insertion sort up to twelve elements, and because the comparison is not an order, the algorithm matters.
-  // Longer headers, which no client sends, are truncated.
+  // Go's sort is an insertion sort up to twelve elements, and because the comparison is not an order, the algorithm
+  // matters. Longer headers, which no client sends, are truncated.
   for (size_t i = 1; i < clauses.size(); ++i) {
     for (size_t j = i; j > 0 && tried_before(clauses[j], clauses[j - 1]); --j) std::swap(clauses[j], clauses[j - 1]);
   }

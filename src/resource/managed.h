@@ -19,8 +19,8 @@ Value managed_fields_value(Arena& arena, std::span<const ownership::ManagedEntry
 // The object as stored: without a resourceVersion, its managedFields inside.
 Value stored_form(Arena& arena, const Value& object, std::span<const ownership::ManagedEntry> entries);
 
-// The entries of such a list, whatever form its fields have (a tree, Raw, base64). What is not a list, or an item that is
-// not a map, is skipped. Strings are in the list or in `arena`.
+// The entries of such a list, whatever form its fields have (a tree, Raw, base64). What is not a list, or an item that
+// is not a map, is skipped. Strings are in the list or in `arena`.
 std::vector<ownership::ManagedEntry> managed_entries(Arena& arena, const Value* list);
 
 // The same entries with their fields in the binary form, where they are sets; strings are in `arena`.

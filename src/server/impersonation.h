@@ -1,4 +1,4 @@
-// Impersonation: the headers Impersonate-User, -Group, -Uid and -Extra-*, and whether the caller is allowed to use them.
+// Impersonation: the headers Impersonate-User, -Group, -Uid and -Extra-*, and permission to use them.
 //
 // As kube-apiserver v1.36: the constrained modes are tried first (each needs `impersonate:<mode>` on the identity and
 // `impersonate-on:<mode>:<verb>` on the requested resource), then the older permission to impersonate everywhere.
