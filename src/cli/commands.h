@@ -20,6 +20,7 @@ Command add_kubeconfig(CLI::App& app);
 Command add_store(CLI::App& app);
 Command add_envtest_assets(CLI::App& app);
 Command add_applygen(CLI::App& app);
+Command add_cel(CLI::App& app);
 
 // The program under the name kube-apiserver: takes its flags, and runs no controllers unless told to, as it does not.
 int run_kube_apiserver(const std::vector<std::string>& arguments);

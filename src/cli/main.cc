@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
       "namespaces");
 
   std::vector<std::pair<CLI::App*, cli::Command>> commands;
-  for (auto add : {cli::add_serve, cli::add_kubeconfig, cli::add_store, cli::add_envtest_assets, cli::add_applygen}) {
+  for (auto add : {cli::add_serve, cli::add_kubeconfig, cli::add_store, cli::add_envtest_assets, cli::add_applygen, cli::add_cel}) {
     cli::Command run = add(app);
     commands.emplace_back(app.get_subcommands({}).back(), std::move(run));
   }

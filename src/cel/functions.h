@@ -1,0 +1,158 @@
+// Which functions exist, how they are typed, and what they do. Private to the module.
+#pragma once
+
+#include <deque>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "cel/types.h"
+#include "cel/values.h"
+
+namespace re2 {
+class RE2;
+}
+
+namespace holdfast::cel {
+
+// One evaluation.
+struct Context {
+  Arena& arena;
+  uint64_t limit;
+  uint64_t cost = 0;
+  bool exceeded = false;
+
+  // False once the limit is exceeded; evaluation ends then.
+  bool charge(uint64_t amount) {
+    cost += amount;
+    if (cost > limit) exceeded = true;
+    return !exceeded;
+  }
+};
+
+using Implementation = Val (*)(Context&, std::span<const Val>);
+
+// How cel-go binds a function: one and two arguments are all evaluated before an error among them ends the call, more
+// only up to the first error. Costs show it.
+enum class Binding : uint8_t { None, Unary, Binary, Function };
+
+// What an operand must be able to do before a function without signatures of its own looks at it.
+enum class Trait : uint8_t { None, Add, Divide, Modulo, Multiply, Negate, Subtract, Compare, Size, Match, List, Index };
+
+// What a call costs at run time. See run_time_cost.
+enum class CostRule : uint8_t {
+  One,
+  Check,
+  Selector,
+  Traversal,
+  TenthOfFirst,
+  FifthOfFirst,
+  FifthOfResult,
+  Regex,
+  CidrContainsIp,
+  CidrContainsIpText,
+  CidrContainsCidr,
+  CidrContainsCidrText,
+  Validate,
+  SecondSize,
+  TenthOfSmaller,
+  TenthOfSum,
+  MatchProduct,
+  ContainsProduct,
+  ListOutput,
+  ListFlatten,
+  SelfCompareFirst,
+  SelfCompareSecond,
+  SetProduct,
+  SetDoubleProduct,
+};
+
+struct Overload {
+  std::string_view id;
+  bool member = false;
+  std::vector<TypeRef> args;
+  TypeRef result = nullptr;
+  Binding binding = Binding::None;
+  Implementation run = nullptr;
+  bool non_strict = false;
+  std::vector<TypeRef> parameters = {};  // Type parameters, each once.
+};
+
+struct Function {
+  std::string_view name;
+  std::vector<Overload> overloads;
+  // One implementation for all signatures, behind a trait of the first operand.
+  Implementation singleton = nullptr;
+  Binding singleton_binding = Binding::None;
+  Trait trait = Trait::None;
+  bool unguarded = false;  // Implementations look at the types of their arguments themselves.
+};
+
+// The base environment of Kubernetes 1.36; `mutation` adds what mutating policies have.
+const Function* find_function(std::string_view name, bool mutation);
+
+bool has_trait(const Val& v, Trait trait);
+// Whether a value fits a type of a signature (IsAssignableRuntimeType).
+bool fits(Arena& arena, const Type* type, const Val& v);
+
+CostRule cost_rule(std::string_view function, std::string_view overload);
+uint64_t run_time_cost(Arena& arena, CostRule rule, std::span<const Val> args, const Val& result);
+
+// Go's words for a pattern that does not compile; empty: it does.
+std::string regex_error(std::string_view pattern);
+// A compiled pattern from a small cache of this thread; null: it does not compile.
+const re2::RE2* compiled_regex(std::string_view pattern);
+
+// Implementations that the evaluator calls with a pattern compiled ahead of time.
+Val find_all(Context& context, std::string_view text, const re2::RE2& pattern, int64_t limit);
+Val find_first(Context& context, std::string_view text, const re2::RE2& pattern);
+bool matches(std::string_view text, const re2::RE2& pattern);
+
+int format_regex_size(const Val& format);
+
+Val convert_to_duration(Arena& arena, const Val& v);
+Val convert_to_timestamp(Arena& arena, const Val& v);
+
+// "%s is %d": the texts of format(); also checks literals at compile time.
+std::string format_text(Arena& arena, std::string_view format, const Val& args, std::string& problem);
+
+struct LibraryBuilder;
+void add_standard_functions(LibraryBuilder& library);
+void add_time_functions(LibraryBuilder& library);
+void add_string_functions(LibraryBuilder& library);
+void add_list_functions(LibraryBuilder& library);
+void add_optional_functions(LibraryBuilder& library);
+void add_kubernetes_functions(LibraryBuilder& library);
+void add_network_functions(LibraryBuilder& library);
+void add_authorizer_functions(LibraryBuilder& library);
+
+// Collects functions. Signatures are written as texts: "list<T>, int -> T".
+struct LibraryBuilder {
+  std::deque<Function> functions;
+  std::unordered_map<std::string_view, Function*> by_name;
+  Arena arena{4096};
+
+  Function& function(std::string_view name);
+  void global(std::string_view name, std::string_view id, std::string_view signature, Implementation run,
+              bool varargs = false) {
+    add(name, id, false, signature, run, varargs);
+  }
+  void member(std::string_view name, std::string_view id, std::string_view signature, Implementation run,
+              bool varargs = false) {
+    add(name, id, true, signature, run, varargs);
+  }
+  void singleton(std::string_view name, Binding binding, Trait trait, Implementation run) {
+    Function& f = function(name);
+    f.singleton = run;
+    f.singleton_binding = binding;
+    f.trait = trait;
+  }
+
+ private:
+  void add(std::string_view name, std::string_view id, bool member, std::string_view signature, Implementation run,
+           bool varargs);
+};
+
+}  // namespace holdfast::cel
