@@ -3,17 +3,10 @@
 import base64, json, os, sys, tempfile, time
 
 from hook_server import HookServer
-from serve import Server
+from serve import Server, check, finish
 
 SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 GROUP = "agg.example.com"
-failures = []
-
-
-def check(condition, what, shown=None):
-    if not condition:
-        failures.append(what)
-        print("FAIL", what, "" if shown is None else json.dumps(shown)[:2000])
 
 
 def api_service(hooks, version, service, port):
@@ -211,8 +204,7 @@ def main():
             time.sleep(0.1)
         check(code == 404, "gone with its APIService", code)
         hooks.stop()
-    print("aggregation:", "FAILED" if failures else "passed")
-    return 1 if failures else 0
+    finish()
 
 
-sys.exit(main())
+main()

@@ -3,18 +3,11 @@
 import base64, json, sys, tempfile
 
 from hook_server import HookServer
-from serve import Server
+from serve import Server, check, finish
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 GROUP = "conv.example.com"
 V1, V2 = f"/apis/{GROUP}/v1/namespaces/default/hosts", f"/apis/{GROUP}/v2/namespaces/default/hosts"
-failures = []
-
-
-def check(condition, what, shown=None):
-    if not condition:
-        failures.append(what)
-        print("FAIL", what, "" if shown is None else json.dumps(shown)[:2000])
 
 
 def definition(hooks, storage="v1"):
@@ -179,8 +172,7 @@ def main():
         for told in (round_trips, many_in_one_call, applies, watches, broken_webhooks, another_storage_version):
             told(server, hooks)
         hooks.stop()
-    print("conversion:", "FAILED" if failures else "passed")
-    return 1 if failures else 0
+    finish()
 
 
-sys.exit(main())
+main()

@@ -3,18 +3,11 @@
 import copy, json, sys
 
 import large_crds
-from serve import Server
+from serve import Server, check, finish
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 ROOT = "/apis/large.example.com/v1/namespaces/default/"
 APPLY = "application/apply-patch+yaml"
-failures = []
-
-
-def check(condition, what, shown=None):
-    if not condition:
-        failures.append(what)
-        print("FAIL", what, "" if shown is None else json.dumps(shown)[:3000])
 
 
 def thing(kind, name, spec):
@@ -104,8 +97,7 @@ def main():
     with Server(sys.argv[1]) as server:
         for told in (definitions_are_accepted, a_database, two_appliers_of_keyed_lists, a_gateway_and_a_new_schema):
             told(server)
-    print("large CRDs:", "FAILED" if failures else "passed")
-    return 1 if failures else 0
+    finish()
 
 
-sys.exit(main())
+main()

@@ -8,10 +8,11 @@ import server  # noqa: E402
 failures = []
 
 
-def check(condition, what):
+def check(condition, what, shown=None):
+    """Reports a failure, with a value to show, and goes on."""
     if not condition:
         failures.append(what)
-        print("FAIL", what)
+        print("FAIL", what, "" if shown is None else json.dumps(shown)[:3000])
 
 
 def run_parts(server, parts):
