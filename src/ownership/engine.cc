@@ -13,25 +13,6 @@ void drop_empty(Managed& managed) {
   std::erase_if(managed, [](const ManagerEntry& entry) { return entry.fields.empty(); });
 }
 
-// The members of `set` at or below the paths of `roots`.
-FieldSet at_or_below(Arena& arena, FieldSet set, FieldSet roots) {
-  SetBuilder out(arena);
-  size_t j = 0;
-  const std::span<const SetEntry> wanted = roots.entries();
-  for (const SetEntry& entry : set.entries()) {
-    int c = 1;
-    while (j < wanted.size() && (c = compare(wanted[j].element, entry.element)) < 0) ++j;
-    if (j == wanted.size()) break;
-    if (c != 0) continue;
-    if (wanted[j].member) {
-      out.add(entry.element, entry.member, entry.children());
-    } else {
-      out.add(entry.element, false, at_or_below(arena, entry.children(), wanted[j].children()));
-    }
-  }
-  return out.close(0);
-}
-
 }  // namespace
 
 Result<std::optional<Value>> Engine::convert(const Value& object, const VersionView& from, const VersionView& to) {
@@ -164,6 +145,14 @@ Result<Value> Engine::prune(const Value& merged, const Managed& managed, const M
   const FieldSet last_named = with_named_fields(arena_, *last_view->type, last.fields);
   Value pruned = remove(arena_, *last_view->type, base, last_named);
 
+  // The paths of a value of some version. An empty list has none of its own, so one that the applier kept only to unset
+  // items in it would stay for ever; among those it held, lists that are empty count.
+  auto paths_in = [&](const VersionView& view, const Value& value) {
+    const FieldSet paths = with_named_fields(arena_, *view.type, to_set(arena_, *view.type, value));
+    if (view.api_version != last_view->api_version) return paths;
+    return union_of(arena_, paths, empty_lists(arena_, *view.type, value, last_named));
+  };
+
   // b. What anybody owns comes back, version by version, the last set's own version first: its fields may be needed
   // for conversion.
   std::vector<const VersionView*> order = {last_view};
@@ -175,6 +164,13 @@ Result<Value> Engine::prune(const Value& merged, const Managed& managed, const M
   }
   Value whole = base;
   const VersionView* at = last_view;
+  // Where somebody owns that something is absent.
+  struct Vacancy {
+    const VersionView* view;
+    Value whole;
+    FieldSet paths;
+  };
+  std::vector<Vacancy> vacancies;
   for (const VersionView* view : order) {
     FieldSet owned;
     bool any = false;
@@ -193,10 +189,13 @@ Result<Value> Engine::prune(const Value& merged, const Managed& managed, const M
     whole = **whole_there;
     at = view;
     const MergeType& type = *view->type;
-    const FieldSet all = with_named_fields(arena_, type, to_set(arena_, type, whole));
-    const FieldSet kept = with_named_fields(arena_, type, to_set(arena_, type, **pruned_there));
+    const FieldSet all = paths_in(*view, whole);
+    const FieldSet kept = paths_in(*view, **pruned_there);
     const FieldSet held = union_of(arena_, kept, with_named_fields(arena_, type, owned));
     pruned = remove(arena_, type, whole, difference(arena_, all, held));
+    if (const FieldSet vacant = difference(arena_, owned, all); !vacant.empty()) {
+      vacancies.push_back({view, whole, vacant});
+    }
   }
 
   // c. Only what the applier owned may be gone.
@@ -212,9 +211,22 @@ Result<Value> Engine::prune(const Value& merged, const Managed& managed, const M
   Value result = base;
   if (*back) {
     const MergeType& type = *last_view->type;
-    const FieldSet all = with_named_fields(arena_, type, to_set(arena_, type, base));
-    const FieldSet kept = with_named_fields(arena_, type, to_set(arena_, type, **back));
+    const FieldSet all = paths_in(*last_view, base);
+    const FieldSet kept = paths_in(*last_view, **back);
     result = remove(arena_, type, base, intersection(arena_, difference(arena_, all, kept), last_named));
+  }
+  // Kubernetes leaves null where a container lost its last member. One that is held by what is unset in it stays, empty:
+  // its owner asked for a field to be absent, not for the writes of others to fail.
+  for (const Vacancy& vacancy : vacancies) {
+    if (result.same(base)) break;
+    Result<std::optional<Value>> there = convert(result, *last_view, *vacancy.view);
+    if (!there) return failed(there.take_error(), "pruned", vacancy.view->api_version);
+    if (!*there) continue;
+    const Value kept = keep_emptied(arena_, *vacancy.view->type, vacancy.whole, **there, vacancy.paths);
+    if (kept.same(**there)) continue;
+    Result<std::optional<Value>> here = convert(kept, *vacancy.view, *last_view);
+    if (!here) return failed(here.take_error(), "pruned", last_view->api_version);
+    if (*here) result = **here;
   }
   Result<std::optional<Value>> own_version = convert(result, *last_view, version_);
   if (!own_version) {
@@ -249,7 +261,10 @@ Result<Engine::Applied> Engine::apply(const Value& live, const Value& config, co
   if (!options.unset.empty()) merged = remove(arena_, *version_.type, merged, options.unset, Emptied::Stays);
 
   // 3. The applier's new set takes the place of its last.
-  const FieldSet named = union_of(arena_, to_set(arena_, *version_.type, config), options.unset);
+  FieldSet named = to_set(arena_, *version_.type, config);
+  if (!options.unset.empty()) {
+    named = difference(arena_, union_of(arena_, named, options.unset), options.vacated);
+  }
   const FieldSet own = filtered(arena_, version_, named);
   ManagerEntry last;
   last.api_version = version_.api_version;
@@ -271,12 +286,14 @@ Result<Engine::Applied> Engine::apply(const Value& live, const Value& config, co
   Applied out;
   out.object = *pruned;
   // Defaults come before the comparison where something is unset, so that unsetting what has a default is no removal,
-  // and doing it twice is no change.
-  Value seen = out.object;
+  // and doing it twice is no change. Whoever unset a field owns all that came back in its place.
   if (!options.unset.empty()) {
-    seen = with_declared_defaults(arena_, *version_.type, out.object, options.unset);
-    if (options.defaults != nullptr && *options.defaults) seen = (*options.defaults)(arena_, seen);
-    out.object = seen;
+    Value defaulted = with_values_when_absent(arena_, *version_.type, out.object, options.unset);
+    if (options.defaults != nullptr && *options.defaults) defaulted = (*options.defaults)(arena_, defaulted);
+    const FieldSet came_back = compare(arena_, *version_.type, out.object, defaulted).added;
+    const FieldSet owned = filtered(arena_, version_, at_or_below(arena_, came_back, options.unset));
+    (*reconciled)[self].fields = union_of(arena_, own, owned);
+    out.object = defaulted;
   }
 
   // 5. Against every other entry.
@@ -285,7 +302,7 @@ Result<Engine::Applied> Engine::apply(const Value& live, const Value& config, co
     ManagerEntry& entry = (*reconciled)[i];
     Result<InVersion*> version = in_version(live, entry.api_version);
     if (!version) return version.take_error();
-    Result<const Comparison*> change = compared(**version, live, seen);
+    Result<const Comparison*> change = compared(**version, live, out.object);
     if (!change) return change.take_error();
     if (*change == nullptr) {
       entry.fields = {};
@@ -293,11 +310,11 @@ Result<Engine::Applied> Engine::apply(const Value& live, const Value& config, co
     }
     const FieldSet touched = union_of(arena_, (*change)->modified, (*change)->added);
     FieldSet conflict = intersection(arena_, entry.fields, touched);
-    // Removing is nobody's conflict, except where it was asked for by name.
+    // Removing is nobody's conflict, except where it was asked for by name: with whoever owns what goes.
     if (!options.unset.empty()) {
       Result<FieldSet> unset = removed_by_unset(**version, live, options.unset, (*change)->removed);
       if (!unset) return unset.take_error();
-      conflict = union_of(arena_, conflict, intersection(arena_, entry.fields, *unset));
+      conflict = union_of(arena_, conflict, at_or_below(arena_, entry.fields, *unset));
     }
     if (!conflict.empty()) {
       out.conflicts.push_back({entry, conflict});

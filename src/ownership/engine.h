@@ -62,7 +62,8 @@ class Engine {
   };
   struct ApplyOptions {
     bool force = false;
-    FieldSet unset;  // Paths that the configuration unsets.
+    FieldSet unset;    // Paths that the configuration unsets,
+    FieldSet vacated;  // and the containers that are empty in it because of that: take_markers().
     // What the type's declared defaults make of an object; only asked when something is unset.
     const std::function<Value(Arena&, const Value&)>* defaults = nullptr;
   };

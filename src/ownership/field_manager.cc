@@ -302,7 +302,8 @@ struct FieldManager::State final : Versions {
   Result<ApplyResult> apply(Arena& arena, const ApplyRequest& request) const;
   Result<Value> apply_unowned(Arena& arena, const Value& object, const Value& config) const;
   Result<Value> extract(Arena& arena, const Value& object, const Managed& managed, std::string_view manager,
-                        std::string_view subresource) const;
+                        std::string_view subresource, Markers markers) const;
+  FieldSet unset_with_default(Arena& arena, const Value& object, FieldSet owned) const;
 
   const FieldManagerOptions options;
   std::vector<VersionView> views;
@@ -350,9 +351,9 @@ Result<Value> FieldManager::apply_unowned(Arena& arena, const Value& object, con
 }
 
 Result<Value> FieldManager::extract(Arena& arena, const Value& object, const Managed& managed, std::string_view manager,
-                                    std::string_view subresource) const {
+                                    std::string_view subresource, Markers markers) const {
   Result<Value> out = unknown_error(std::string(kTooDeep));
-  run({&object}, [&] { out = state_->extract(arena, object, managed, manager, subresource); });
+  run({&object}, [&] { out = state_->extract(arena, object, managed, manager, subresource, markers); });
   return out;
 }
 
@@ -404,7 +405,8 @@ Result<ApplyResult> FieldManager::State::apply(Arena& arena, const ApplyRequest&
     if (!unset) return unset.take_error();
     config = unset->config;
     how.unset = unset->paths;
-    how.defaults = &s.options.declared_defaults;
+    how.vacated = unset->vacated;
+    how.defaults = request.declared_defaults ? &request.declared_defaults : &s.options.declared_defaults;
   }
 
   const std::string_view config_version = config.text_at("apiVersion");
@@ -460,7 +462,8 @@ Result<ApplyResult> FieldManager::State::apply(Arena& arena, const ApplyRequest&
   }
 
   // A configuration may say managedFields: null.
-  ApplyResult out{without_managed_fields(arena, applied->object), applied->changed, std::move(applied->managed)};
+  ApplyResult out{without_managed_fields(arena, applied->object), applied->changed, std::move(applied->managed),
+                  !how.unset.empty()};
   if (request.live == nullptr) out.changed = true;
   if (!out.changed) out.object = without_managed_fields(arena, *request.live);
   if (request.manager == kKubectl) {
@@ -491,8 +494,27 @@ Result<Value> FieldManager::State::apply_unowned(Arena& arena, const Value& obje
   return remove(arena, type, merged, unset, Emptied::Stays);
 }
 
+// A struct, map or list with a default that came back after it was unset is owned itself and with everything in it; one
+// that was set is owned by its content alone. (Client-side apply's ownership, once migrated, looks the same; there the
+// value is no default.)
+FieldSet FieldManager::State::unset_with_default(Arena& arena, const Value& object, FieldSet owned) const {
+  if (!options.declared_defaults) return {};
+  const FieldSet whole = declared_containers(arena, *own->type, owned);
+  if (whole.empty()) return {};
+  const Value defaulted = options.declared_defaults(arena, remove(arena, *own->type, object, whole, Emptied::Stays));
+  const Comparison change = compare(arena, *own->type, object, defaulted);
+  const FieldSet differs = union_of(arena, union_of(arena, change.added, change.modified), change.removed);
+  FieldSet out;
+  whole.for_each([&](Path path) {
+    const FieldSet one = single(arena, path);
+    if (at_or_below(arena, differs, one).empty()) out = union_of(arena, out, one);
+  });
+  return out;
+}
+
 Result<Value> FieldManager::State::extract(Arena& arena, const Value& object, const Managed& managed,
-                                           std::string_view manager, std::string_view subresource) const {
+                                           std::string_view manager, std::string_view subresource,
+                                           Markers markers) const {
   const State& s = *this;
   const auto entry = std::find_if(managed.begin(), managed.end(), [&](const ManagerEntry& e) {
     return e.operation == Operation::Apply && e.manager == manager && e.subresource == subresource;
@@ -502,7 +524,13 @@ Result<Value> FieldManager::State::extract(Arena& arena, const Value& object, co
   if (std::string why = validate(*s.own->type, whole, Duplicates::Refused); !why.empty()) {
     return bad_request("error converting obj to typed: " + why);
   }
-  const Value found = ownership::extract(arena, *s.own->type, whole, leaves(arena, entry->fields));
+  const FieldSet vacant = vacancies(arena, *s.own->type, whole, entry->fields);
+  const FieldSet present = vacant.empty() ? entry->fields : recursive_difference(arena, entry->fields, vacant);
+  Value found = ownership::extract(arena, *s.own->type, whole, leaves(arena, present));
+  if (markers == Markers::Included) {
+    const FieldSet defaulted = s.unset_with_default(arena, whole, present);
+    found = with_markers(arena, *s.own->type, found, union_of(arena, vacant, defaulted));
+  }
   MapBuilder out(arena);
   out.add("apiVersion", Value::string(s.options.api_version));
   out.add("kind", Value::string(s.options.kind));

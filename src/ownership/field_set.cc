@@ -482,6 +482,24 @@ FieldSet recursive_difference(Arena& arena, FieldSet a, FieldSet b) {
   return out.set();
 }
 
+FieldSet at_or_below(Arena& arena, FieldSet set, FieldSet roots) {
+  SetBuilder out(arena);
+  size_t j = 0;
+  const std::span<const SetEntry> wanted = roots.entries();
+  for (const SetEntry& entry : set.entries()) {
+    int c = 1;
+    while (j < wanted.size() && (c = compare(wanted[j].element, entry.element)) < 0) ++j;
+    if (j == wanted.size()) break;
+    if (c != 0) continue;
+    if (wanted[j].member) {
+      out.add(entry.element, entry.member, entry.children());
+    } else {
+      out.add(entry.element, false, at_or_below(arena, entry.children(), wanted[j].children()));
+    }
+  }
+  return out.close(0);
+}
+
 FieldSet leaves(Arena& arena, FieldSet set) {
   if (set.empty()) return set;
   Output out(arena, set.entries().size());

@@ -169,6 +169,8 @@ FieldSet intersection(Arena& arena, FieldSet a, FieldSet b);
 FieldSet difference(Arena& arena, FieldSet a, FieldSet b);
 // Without b's paths and everything below them: {a.b} - {a} = {}.
 FieldSet recursive_difference(Arena& arena, FieldSet a, FieldSet b);
+// The members of `set` at or below the paths of `roots`.
+FieldSet at_or_below(Arena& arena, FieldSet set, FieldSet roots);
 // Only the members that have nothing below them.
 FieldSet leaves(Arena& arena, FieldSet set);
 // Deep: entries, texts, keys and values all lie in `arena` afterwards.

@@ -32,6 +32,8 @@ const Untyped& untyped() {
 const Value kEmptyText = Value::string("");
 const Value kZero = Value::integer(0);
 const Value kFalse = Value::boolean(false);
+const Value kNull = Value::null();
+const Value kEmptyStruct = Value::empty_map();
 
 // What OpenAPI says of a built-in field that Go always writes: its default is the zero value.
 const Value* implied_default(const types::Field& field) {
@@ -59,12 +61,27 @@ const Value* visible_default(const types::Field& field) {
   return zero && field.omit_empty && !field.pointer ? nullptr : value;
 }
 
+// What Go writes for a field of a built-in type that holds nothing; null where it writes nothing.
+const Value* written_zero(const types::Field& field) {
+  if (field.omit_zero || field.type == nullptr) return nullptr;
+  // Go's omitempty does not apply to structs.
+  if (field.type->shape == types::Shape::Struct && !field.pointer) return &kEmptyStruct;
+  if (field.omit_empty) return nullptr;
+  if (field.pointer || field.type->shape == types::Shape::List || field.type->shape == types::Shape::Map) return &kNull;
+  return implied_default(field);
+}
+
 }  // namespace
 
 bool MergeType::is_deduced_map() const {
   if (!fields.empty() || element == nullptr) return false;
   return element == &untyped().deduced ||
          (element_in_place && (element->offers & kScalar) != 0 && element->scalar == ScalarKind::Untyped);
+}
+
+bool MergeType::has_declared_key_default(size_t position) const {
+  const Value* value = key_defaults[position];
+  return value != nullptr && value != &kEmptyText && value != &kZero && value != &kFalse;
 }
 
 struct MergeTypes::State {
@@ -194,7 +211,9 @@ struct MergeTypes::State {
       if (!member->exists(nullptr)) continue;
       const int override = member->overrides_map_kind ? static_cast<int>(member->map_kind) : kNoOverride;
       const MergeType* field_type = member->type == nullptr ? &untyped().deduced : reference(*member->type, override);
-      fields.push_back({member->name, field_type, default_of(type, *member), visible_default(*member)});
+      const Value* when_absent = visible_default(*member);
+      if (when_absent == nullptr && !type.openapi_name.empty()) when_absent = written_zero(*member);
+      fields.push_back({member->name, field_type, default_of(type, *member), when_absent});
     }
     if (type.element != nullptr) {
       out.element = reference(*type.element);

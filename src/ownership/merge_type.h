@@ -27,8 +27,9 @@ struct MergeField {
   std::string_view name;
   const MergeType* type;
   const Value* default_value;  // For a key of a list that is left out.
-  // What the schema makes of the field when it is absent, if that is a scalar; null where there is no such default.
-  const Value* declared_default;
+  // What an absent field reads back as: a declared scalar default, or what Go writes for the zero value (null for a list,
+  // {} for a struct). Null where it stays absent, and where only the schema of a custom resource can tell.
+  const Value* value_when_absent;
 };
 
 struct MergeType {
@@ -53,6 +54,10 @@ struct MergeType {
 
   std::span<const MergeField> fields = {};
   std::span<const uint16_t> slots = {};  // Open addressing by field_hash: position in `fields` + 1, 0 is free.
+
+  // Whether the key at this position of `keys` has a default of its own, rather than the zero value that OpenAPI
+  // implies for what Go always writes.
+  bool has_declared_key_default(size_t position) const;
 
   const MergeField* find(std::string_view name) const {
     if (slots.empty()) return nullptr;

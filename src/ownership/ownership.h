@@ -88,12 +88,19 @@ struct ApplyRequest {
   std::string_view manager;               // Required by the API; empty is taken as "unknown".
   bool force = false;
   UnixTime now;
+  // Takes the place of FieldManagerOptions::declared_defaults where they depend on more than the object: the default of
+  // a Scale's replicas is that of the object which it scales.
+  std::function<Value(Arena&, const Value&)> declared_defaults = {};
 };
 struct ApplyResult {
   Value object;          // Not defaulted (but where something was unset: with declared defaults). May hold nulls.
   bool changed = false;  // False: `object` is the live one, times are as they were.
   Managed managed;       // Sorted.
+  bool unset = false;    // The configuration had unset markers.
 };
+
+// Whether fields that a manager owns unset are part of what is extracted.
+enum class Markers : uint8_t { Included, LeftOut };
 
 class FieldManager {
  public:
@@ -114,9 +121,10 @@ class FieldManager {
   Result<Value> apply_unowned(Arena& arena, const Value& object, const Value& config) const;
 
   // What `manager` last applied through `subresource` (empty: main), read back from an object: its leaves, keys
-  // included, with apiVersion and kind. Null when that manager has no such entry.
+  // included, with apiVersion and kind, and a marker for each field that it owns but that is not there, so that
+  // extracting, changing and applying releases nothing. Null when that manager has no such entry.
   Result<Value> extract(Arena& arena, const Value& object, const Managed& managed, std::string_view manager,
-                        std::string_view subresource = {}) const;
+                        std::string_view subresource = {}, Markers markers = Markers::Included) const;
 
   const FieldManagerOptions& options() const;
 
@@ -124,6 +132,15 @@ class FieldManager {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+// --- Unset markers ----------------------------------------------------------------------------------------------
+
+// {k8s_io__value: unset} in a configuration takes the place of a value (docs/unsetting-fields.md).
+inline constexpr std::string_view kUnsetKey = "k8s_io__value";
+inline constexpr std::string_view kUnsetValue = "unset";
+// Whether a map anywhere in the value has the marker's key. Reads, makes nothing: all that an apply without markers
+// pays.
+bool has_marker(const Value& value);
 
 // --- The scale subresource --------------------------------------------------------------------------------------
 

@@ -39,13 +39,22 @@ Value merge(Arena& arena, const MergeType& type, const Value& live, const Value&
 enum class Emptied : uint8_t { Null, Stays };
 // Without the items and members of `set`.
 Value remove(Arena& arena, const MergeType& type, const Value& value, FieldSet set, Emptied emptied = Emptied::Null);
-// The declared scalar defaults of the fields in `set` that are absent, where what they belong to is there.
-Value with_declared_defaults(Arena& arena, const MergeType& type, const Value& value, FieldSet set);
+// `after`, which is `before` without some of its members and items, with {} and [] instead of the null that remains of
+// an emptied container if `vacant` has something below it.
+Value keep_emptied(Arena& arena, const MergeType& type, const Value& before, const Value& after, FieldSet vacant);
+// The fields in `set` that are absent as they read back (MergeField::value_when_absent), where their parent is there.
+Value with_values_when_absent(Arena& arena, const MergeType& type, const Value& value, FieldSet set);
 // Only what is in `set`, which should hold leaves alone.
 Value extract(Arena& arena, const MergeType& type, const Value& value, FieldSet set);
 
 // The set with every declared struct field that has members below it as a member too.
 FieldSet with_named_fields(Arena& arena, const MergeType& type, FieldSet set);
+
+// The members that are empty lists in the value.
+FieldSet empty_lists(Arena& arena, const MergeType& type, const Value& value, FieldSet set);
+
+// The members, topmost ones alone, that are declared fields and have members below them.
+FieldSet declared_containers(Arena& arena, const MergeType& type, FieldSet set);
 
 // The set as the type sees it now: paths below something atomic become the path of that.
 FieldSet reconcile(Arena& arena, const MergeType& type, FieldSet set);

@@ -11,13 +11,14 @@ namespace {
 
 class MarkerWalk {
  public:
-  explicit MarkerWalk(Arena& arena) : arena_(arena), builder_(arena) {}
+  explicit MarkerWalk(Arena& arena) : arena_(arena), paths_(arena), vacated_(arena) {}
 
-  // What is left of a value, and the markers below it. `unset`: the value itself is a marker.
+  // What is left of a value, and the markers below it.
   struct Taken {
-    std::optional<Value> value;  // Nothing: it held nothing but markers.
+    std::optional<Value> value;  // Nothing: the value itself is a marker.
     FieldSet paths;
-    bool unset = false;
+    FieldSet vacated;
+    bool unset() const { return !value; }
   };
 
   Result<Taken> node(const MergeType& type, const Value& v) {
@@ -41,7 +42,7 @@ class MarkerWalk {
   }
 
  private:
-  static Taken plain(const Value& v) { return {v, {}, false}; }
+  static Taken plain(const Value& v) { return {v, {}, {}}; }
 
   std::string to_text() const {
     std::string out;
@@ -80,8 +81,12 @@ class MarkerWalk {
   Result<Taken> marker(const Value& v) {
     if (path_.empty()) return refuse("an object cannot be unset as a whole");
     const std::string at = to_text();
+    // As any other value is refused there.
+    if (at == ".metadata.managedFields") return bad_request("metadata.managedFields must be nil");
     for (const std::string_view fixed :
-         {".apiVersion", ".kind", ".metadata", ".metadata.name", ".metadata.namespace"}) {
+         {".apiVersion", ".kind", ".metadata", ".metadata.name", ".metadata.namespace", ".metadata.uid",
+          ".metadata.resourceVersion", ".metadata.generation", ".metadata.creationTimestamp",
+          ".metadata.deletionTimestamp", ".metadata.deletionGracePeriodSeconds", ".metadata.selfLink"}) {
       if (at == fixed) return refuse("this field cannot be unset");
     }
     if (std::optional<Error> error = bad_value(v)) return *error;
@@ -90,11 +95,11 @@ class MarkerWalk {
         return refuse("nothing may stand beside " + std::string(kUnsetKey) + ", but " + go_quote(m.key) + " does");
       }
     }
-    return Taken{std::nullopt, {}, true};
+    return Taken{std::nullopt, {}, {}};
   }
 
   Result<Taken> members(const MergeType& type, const Value& v) {
-    const size_t level = builder_.open();
+    const size_t level = paths_.open(), vacated_level = vacated_.open();
     MapBuilder left(arena_);
     bool taken = false;
     for (const Member& m : v.members()) {
@@ -109,79 +114,215 @@ class MarkerWalk {
       Result<Taken> below = node(*child, m.value);
       if (!below) return below;
       path_.pop_back();
-      builder_.add(PathElement::field(m.key), below->unset, below->paths);
-      taken |= below->unset || !below->paths.empty();
-      if (below->value) left.add(m.key, *below->value);
+      paths_.add(PathElement::field(m.key), below->unset(), below->paths);
+      taken |= below->unset() || !below->paths.empty();
+      if (!below->value) continue;
+      const bool vacated = declared && !below->paths.empty() && below->value->count() == 0;
+      vacated_.add(PathElement::field(m.key), vacated, below->vacated);
+      left.add(m.key, *below->value);
     }
-    const FieldSet paths = builder_.close(level);
-    if (!taken) return plain(v);
-    Taken out{std::nullopt, paths, false};
-    if (left.count() != 0) out.value = left.build();
-    return out;
+    const FieldSet paths = paths_.close(level), vacated = vacated_.close(vacated_level);
+    return taken ? Taken{left.build(), paths, vacated} : plain(v);
   }
 
   Result<Taken> items(const MergeType& type, const Value& v) {
-    const size_t level = builder_.open();
+    if (type.keys.empty()) return elements(v);
+    const size_t level = paths_.open(), vacated_level = vacated_.open();
     ListBuilder left(arena_);
+    std::vector<size_t> marked;
     bool taken = false;
     for (size_t i = 0; i < v.count(); ++i) {
       const Value& item = v.items()[i];
-      if (type.keys.empty()) {
-        if (item.is_map() && item.has(kUnsetKey)) {
-          path_.push_back("[" + std::to_string(i) + "]");
-          return refuse("an element of a set cannot be unset; leave it out, or unset the whole set");
-        }
+      if (!item.is_map()) {
+        // Does not belong in the list: validation says so.
         left.add(item);
         continue;
       }
+      const bool is_marker = item.has(kUnsetKey);
+      path_.push_back("[" + std::to_string(i) + "]");
+      if (std::optional<Error> error = bad_keys(type, item, is_marker)) return *error;
       PathElement element = PathElement::index(static_cast<int64_t>(i));
-      const bool marked = item.is_map() && item.has(kUnsetKey);
-      if (item.is_map()) {
-        for (const std::string_view key : type.keys) {
-          const Value* value = item.find(key);
-          if (value != nullptr && has_marker(*value)) {
-            path_.push_back("[" + std::to_string(i) + "]." + std::string(key));
-            return refuse("a key of a list cannot be unset");
-          }
-        }
-      }
-      const bool named = item_element(arena_, type, item, element);
-      path_.push_back(to_string(element));
-      if (marked) {
-        if (!named) return refuse("an item is unset by its keys, and none of them is there");
-        if (std::optional<Error> error = bad_value(item)) return *error;
-        for (const Member& m : item.members()) {
-          const bool is_key = std::find(type.keys.begin(), type.keys.end(), m.key) != type.keys.end();
-          if (m.key != kUnsetKey && !is_key) {
-            return refuse("only the keys of the list may stand beside " + std::string(kUnsetKey) + ", but " +
-                          go_quote(m.key) + " does");
-          }
-        }
-        builder_.add(element, true, {});
-        taken = true;
+      if (item_element(arena_, type, item, element)) path_.back() = to_string(element);
+      if (is_marker) {
+        if (std::optional<Error> error = bad_item_marker(type, item)) return *error;
+        paths_.add(element, true, {});
+        marked.push_back(i);
       } else {
         Result<Taken> below = node(*type.item, item);
         if (!below) return below;
-        builder_.add(element, false, below->paths);
+        paths_.add(element, false, below->paths);
+        vacated_.add(element, false, below->vacated);
         taken |= !below->paths.empty();
-        // Its keys stay, so there is something left.
-        left.add(below->value ? *below->value : item);
+        left.add(*below->value);
       }
       path_.pop_back();
     }
-    const FieldSet paths = builder_.close(level);
-    if (!taken) return plain(v);
-    Taken out{std::nullopt, paths, false};
-    if (left.count() != 0) out.value = left.build();
-    return out;
+    if (!marked.empty()) {
+      if (std::optional<Error> error = named_twice(type, v, marked)) return *error;
+    }
+    const FieldSet paths = paths_.close(level), vacated = vacated_.close(vacated_level);
+    return taken || !marked.empty() ? Taken{left.build(), paths, vacated} : plain(v);
+  }
+
+  // Of a set.
+  Result<Taken> elements(const Value& v) {
+    for (size_t i = 0; i < v.count(); ++i) {
+      const Value& item = v.items()[i];
+      if (!item.is_map() || !item.has(kUnsetKey)) continue;
+      path_.push_back("[" + std::to_string(i) + "]");
+      return refuse("an element of a set cannot be unset; leave it out, or unset the whole set");
+    }
+    return plain(v);
+  }
+
+  // Keys name the item: they cannot be markers, and a marker item must have all of them.
+  std::optional<Error> bad_keys(const MergeType& type, const Value& item, bool is_marker) {
+    for (size_t k = 0; k < type.keys.size(); ++k) {
+      const std::string_view key = type.keys[k];
+      const Value* value = item.find(key);
+      if (value != nullptr && has_marker(*value)) {
+        path_.push_back("." + std::string(key));
+        return refuse("a key of a list cannot be unset");
+      }
+      if (!is_marker) continue;
+      if (value == nullptr) {
+        if (type.has_declared_key_default(k)) continue;
+        return refuse("an item is unset by its keys, but " + go_quote(key) + " is missing and has no default");
+      }
+      if (value->is_null()) return refuse("the key " + go_quote(key) + " cannot be null");
+      const MergeField* field = type.item->find(key);
+      if (field == nullptr) continue;
+      if (const std::string why = validate(*field->type, *value, Duplicates::Refused); !why.empty()) {
+        return refuse("the key " + go_quote(key) + " does not fit: " + why);
+      }
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Error> bad_item_marker(const MergeType& type, const Value& item) const {
+    if (std::optional<Error> error = bad_value(item)) return error;
+    for (const Member& m : item.members()) {
+      const bool is_key = std::find(type.keys.begin(), type.keys.end(), m.key) != type.keys.end();
+      if (m.key != kUnsetKey && !is_key) {
+        return refuse("only the keys of the list may stand beside " + std::string(kUnsetKey) + ", but " +
+                      go_quote(m.key) + " does");
+      }
+    }
+    return std::nullopt;
+  }
+
+  // Set and unset, or unset twice. (Set twice is found by validation.)
+  std::optional<Error> named_twice(const MergeType& type, const Value& list, const std::vector<size_t>& marked) {
+    const ItemIndex index(arena_, type, list.items());
+    for (const size_t i : marked) {
+      if (index.copies(index.find(index.element(i), i)) == 1) continue;
+      path_.push_back(to_string(index.element(i)));
+      return refuse("the configuration names this item twice");
+    }
+    return std::nullopt;
   }
 
   Arena& arena_;
-  SetBuilder builder_;
+  SetBuilder paths_, vacated_;
   std::vector<std::string> path_;
 };
 
+FieldSet vacant_members(Arena& arena, const MergeType& type, const Value* value, FieldSet set);
+
+// Of an item that may be absent.
+void add_vacant_item(Arena& arena, const MergeType& type, const Value* item, const SetEntry& entry, SetBuilder& out) {
+  if (item == nullptr) {
+    out.add(entry.element, entry.member, {});
+  } else if (entry.child_count != 0) {
+    out.add(entry.element, false, vacant_members(arena, *type.item, item, entry.children()));
+  }
+}
+
+void add_vacant_field(Arena& arena, const MergeType& type, const Value* map, const SetEntry& entry, SetBuilder& out) {
+  const std::string_view name = entry.element.name();
+  bool declared = false;
+  const MergeType* child = type.member(name, declared);
+  if (child == nullptr) return;
+  const Value* value = map == nullptr ? nullptr : map->find(name);
+  if (value != nullptr && value->is_null() && declared) {
+    // Absent, as Go writes it.
+    const Value* absent = type.find(name)->value_when_absent;
+    if (absent != nullptr && absent->is_null()) value = nullptr;
+  }
+  if (value == nullptr && entry.member) {
+    out.add(entry.element, true, {});
+  } else if (entry.child_count != 0) {
+    out.add(entry.element, false, vacant_members(arena, *child, value, entry.children()));
+  }
+}
+
+FieldSet vacant_members(Arena& arena, const MergeType& type, const Value* value, FieldSet set) {
+  SetBuilder out(arena);
+  const bool maps = (type.offers & MergeType::kMap) != 0 && !type.atomic_map;
+  const bool lists = (type.offers & MergeType::kList) != 0 && !type.atomic_list && !type.keys.empty();
+  const Value* map = value != nullptr && value->is_map() ? value : nullptr;
+  std::optional<ItemIndex> items;
+  if (lists && value != nullptr && value->is_list()) items.emplace(arena, type, value->items());
+  for (const SetEntry& entry : set.entries()) {
+    if (maps && entry.element.is_field()) {
+      add_vacant_field(arena, type, map, entry, out);
+    } else if (lists && entry.element.kind() == PathElement::Kind::Key) {
+      const size_t at = items ? items->find(entry.element, 0) : 0;
+      const bool there = items && at != items->count();
+      add_vacant_item(arena, type, there ? &value->items()[at] : nullptr, entry, out);
+    }
+  }
+  return out.close(0);
+}
+
+Value marker(Arena& arena, std::span<const Member> keys = {}) {
+  MapBuilder out(arena);
+  for (const Member& key : keys) out.add(key.key, key.value);
+  out.add(kUnsetKey, Value::string(kUnsetValue));
+  return out.build();
+}
+
+Value with_marked_items(Arena& arena, const MergeType& type, const Value& config, FieldSet paths) {
+  ListBuilder out(arena);
+  const std::span<const Value> items = config.is_list() ? config.items() : std::span<const Value>();
+  const ItemIndex index(arena, type, items);
+  for (size_t i = 0; i < items.size(); ++i) {
+    const SetEntry* entry = paths.find(index.element(i));
+    out.add(entry == nullptr ? items[i] : with_markers(arena, *type.item, items[i], entry->children()));
+  }
+  for (const SetEntry& entry : paths.entries()) {
+    if (index.find(entry.element, 0) != index.count()) continue;
+    const std::span<const Member> keys = entry.element.key();
+    if (entry.member) {
+      out.add(marker(arena, keys));
+    } else {
+      out.add(with_markers(arena, *type.item, Value::map(arena, keys), entry.children()));
+    }
+  }
+  return out.build();
+}
+
 }  // namespace
+
+FieldSet vacancies(Arena& arena, const MergeType& type, const Value& value, FieldSet set) {
+  return vacant_members(arena, type, &value, set);
+}
+
+Value with_markers(Arena& arena, const MergeType& type, const Value& config, FieldSet paths) {
+  if (paths.empty()) return config;
+  if (!paths.entries().front().element.is_field()) return with_marked_items(arena, type, config, paths);
+  Value out = config.is_map() ? config : Value::empty_map();
+  for (const SetEntry& entry : paths.entries()) {
+    const std::string_view name = entry.element.name();
+    bool declared = false;
+    const Value* old = out.find(name);
+    const Value value = entry.member ? marker(arena)
+                                     : with_markers(arena, *type.member(name, declared), old == nullptr ? Value() : *old,
+                                                    entry.children());
+    out = with_member(arena, out, name, value);
+  }
+  return out;
+}
 
 bool has_marker(const Value& value) {
   if (value.is_map()) {
@@ -201,7 +342,7 @@ bool has_marker(const Value& value) {
 Result<Unset> take_markers(Arena& arena, const MergeType& type, const Value& config) {
   Result<MarkerWalk::Taken> taken = MarkerWalk(arena).node(type, config);
   if (!taken) return taken.take_error();
-  return Unset{taken->value ? *taken->value : Value::empty_map(), taken->paths};
+  return Unset{*taken->value, taken->paths, taken->vacated};
 }
 
 }  // namespace holdfast::ownership

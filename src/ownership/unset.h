@@ -7,26 +7,24 @@
 // Private to the room; the gate is the caller's.
 #pragma once
 
-#include "base/arena.h"
-#include "base/error.h"
-#include "ownership/field_set.h"
-#include "ownership/merge_type.h"
-#include "value/value.h"
+#include "ownership/ownership.h"
 
 namespace holdfast::ownership {
 
-inline constexpr std::string_view kUnsetKey = "k8s_io__value";
-inline constexpr std::string_view kUnsetValue = "unset";
-
-// Whether a map anywhere in the value has the marker's key. Reads, makes nothing: all that an apply without markers
-// pays.
-bool has_marker(const Value& value);
-
 struct Unset {
-  Value config;    // Without markers, and without containers that held nothing but markers.
+  Value config;    // Without markers. A container that held nothing else is empty.
   FieldSet paths;  // What is unset. Items of keyed lists with defaulted keys completed.
+  // Declared fields whose container held nothing but markers. The configuration does not own them as it would own {}:
+  // it does say something below them.
+  FieldSet vacated;
 };
-// BadRequest naming the path where a marker stands in a wrong place or says something else.
+// BadRequest naming the path where a marker is misplaced or malformed, or names an item that the configuration names
+// elsewhere too.
 Result<Unset> take_markers(Arena& arena, const MergeType& type, const Value& config);
+
+// The members of `set`, topmost ones alone, that the value does not have and that a marker can stand for.
+FieldSet vacancies(Arena& arena, const MergeType& type, const Value& value, FieldSet set);
+// The reverse of take_markers: a configuration with markers at these paths.
+Value with_markers(Arena& arena, const MergeType& type, const Value& config, FieldSet paths);
 
 }  // namespace holdfast::ownership

@@ -130,6 +130,46 @@ FieldSet with_named_fields(Arena& arena, const MergeType& type, FieldSet set) {
   return edit.set();
 }
 
+FieldSet empty_lists(Arena& arena, const MergeType& type, const Value& value, FieldSet set) {
+  SetBuilder out(arena);
+  if (set.empty()) return {};
+  if (value.is_list() && (type.offers & MergeType::kList) != 0 && !type.keys.empty()) {
+    for (const Value& item : value.items()) {
+      PathElement element = PathElement::index(0);
+      const SetEntry* entry = item_element(arena, type, item, element) ? set.find(element) : nullptr;
+      if (entry != nullptr) out.add(element, false, empty_lists(arena, *type.item, item, entry->children()));
+    }
+  } else if (value.is_map() && (type.offers & MergeType::kMap) != 0) {
+    for (const SetEntry& entry : set.entries()) {
+      const Value* child = entry.element.is_field() ? value.find(entry.element.name()) : nullptr;
+      bool declared = false;
+      const MergeType* child_type = child == nullptr ? nullptr : type.member(entry.element.name(), declared);
+      if (child_type == nullptr) continue;
+      const bool empty = entry.member && child->is_list() && child->count() == 0;
+      out.add(entry.element, empty, empty_lists(arena, *child_type, *child, entry.children()));
+    }
+  }
+  return out.close(0);
+}
+
+FieldSet declared_containers(Arena& arena, const MergeType& type, FieldSet set) {
+  SetBuilder out(arena);
+  for (const SetEntry& entry : set.entries()) {
+    if (entry.child_count == 0) continue;
+    bool declared = false;
+    const MergeType* child = nullptr;
+    if (entry.element.is_field() && (type.offers & MergeType::kMap) != 0) {
+      child = type.member(entry.element.name(), declared);
+    } else if (entry.element.kind() == PathElement::Kind::Key && (type.offers & MergeType::kList) != 0) {
+      child = type.item;
+    }
+    if (child == nullptr) continue;
+    const bool whole = declared && entry.member;
+    out.add(entry.element, whole, whole ? FieldSet() : declared_containers(arena, *child, entry.children()));
+  }
+  return out.close(0);
+}
+
 FieldSet reconcile(Arena& arena, const MergeType& type, FieldSet set) { return reconcile_level(arena, type, set); }
 
 Value unfold_raw(Arena& arena, const MergeType& type, const Value& value) {
