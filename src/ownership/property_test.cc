@@ -10,6 +10,7 @@
 #include "ownership/engine.h"
 #include "ownership/ownership.h"
 #include "ownership/typed.h"
+#include "ownership/unset.h"
 #include "schema/schema.h"
 
 namespace holdfast::ownership {
@@ -232,6 +233,87 @@ Value unordered(Arena& arena, const Value& v) {
 }
 
 constexpr uint32_t kCases = 400;
+
+bool holds_null(const Value& v) {
+  if (v.is_list()) return std::any_of(v.items().begin(), v.items().end(), holds_null);
+  if (!v.is_map()) return v.is_null();
+  return std::any_of(v.members().begin(), v.members().end(), [](const Member& m) { return holds_null(m.value); });
+}
+
+// The configuration with markers in random places.
+Value with_random_markers(World& w, const types::Type& type, const Value& v, bool root = true) {
+  const auto marked = [&](const Value& keys) {
+    return with_member(w.arena, keys, kUnsetKey, Value::string(kUnsetValue));
+  };
+  if (v.is_map() && type.map_kind == types::MapKind::Granular) {
+    MapBuilder out(w.arena);
+    for (const Member& m : v.members()) {
+      const types::Field* field = types::find_member(type, m.key);
+      const types::Type* child = field != nullptr ? field->type : type.element;
+      if (child == nullptr || m.key == "k" || (root && (m.key == "apiVersion" || m.key == "kind"))) {
+        out.add(m.key, m.value);
+      } else {
+        out.add(m.key, w.dice.chance(0.2) ? marked(Value::empty_map()) : with_random_markers(w, *child, m.value, false));
+      }
+    }
+    return out.build();
+  }
+  if (v.is_list() && type.list_kind == types::ListKind::Keyed) {
+    ListBuilder out(w.arena);
+    for (const Value& item : v.items()) {
+      const Value key = with_member(w.arena, Value::empty_map(), "k", *item.find("k"));
+      out.add(w.dice.chance(0.25) ? marked(key) : with_random_markers(w, *type.element, item, false));
+    }
+    return out.build();
+  }
+  return v;
+}
+
+// The same state if nobody but `who` owned anything that is unset.
+State without_vacancies_of_others(World& w, const State& s, std::string_view who) {
+  State out = s;
+  for (ManagerEntry& entry : out.managed) {
+    if (entry.manager == who) continue;
+    entry.fields = recursive_difference(w.arena, entry.fields, vacancies(w.arena, *w.type, *s.live, entry.fields));
+  }
+  std::erase_if(out.managed, [](const ManagerEntry& entry) { return entry.fields.empty(); });
+  return out;
+}
+
+// Kubernetes itself leaves null in a few places where an apply empties a container; a server refuses to store it. What
+// somebody unset adds no such place, whoever applies.
+TEST(Properties, AnApplyNeverFailsBecauseOfWhatAnotherUnset) {
+  int with_markers = 0, compared = 0;
+  for (uint32_t seed = 0; seed < 4 * kCases; ++seed) {
+    World w(seed);
+    State s;
+    for (int i = 0; i < 10; ++i) {
+      const std::string_view who = w.dice.of<std::string_view>({"alice", "bob", "carol"});
+      const Value plain = w.object(false);
+      State next = s;
+      if (s.live && w.dice.chance(0.15)) {
+        update(w, next, who, plain, i);
+        EXPECT_FALSE(holds_null(*next.live)) << "seed " << seed;
+      } else {
+        const Value config = w.dice.chance(0.5) ? with_random_markers(w, w.schema->root(), plain) : plain;
+        const bool marks = has_marker(config);
+        if (!apply(w, next, who, config, true, i)) FAIL() << "seed " << seed << " step " << i;
+        with_markers += marks;
+        if (s.live && holds_null(*next.live)) {
+          State alone = without_vacancies_of_others(w, s, who);
+          ASSERT_TRUE(apply(w, alone, who, config, true, i).has_value());
+          EXPECT_TRUE(holds_null(*alone.live))
+              << "seed " << seed << " step " << i << "\n" << who << " applies " << codec::encode_json(config) << "\nto "
+              << shown(s) << "\nwhich makes " << shown(next);
+          ++compared;
+        }
+      }
+      if (!holds_null(*next.live)) s = next;
+    }
+  }
+  EXPECT_GT(with_markers, 1000);
+  EXPECT_GT(compared, 10);
+}
 
 TEST(Properties, AThirdIdenticalApplyIsANoOp) {
   // Kubernetes needs a second one where an apply that drops its last item of a list leaves something behind.
