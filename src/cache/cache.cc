@@ -1,5 +1,6 @@
 #include "cache/cache.h"
 
+#include "base/task_group.h"
 #include "cache/state.h"
 
 namespace holdfast::cache {
@@ -20,8 +21,7 @@ void Cache::start() {
   }
   state_->poll_status();
   spawn(CacheState::feed(state_), [state = state_](std::exception_ptr failure) {
-    // The feed returns what it cannot do; an exception is a broken promise, or no memory left.
-    if (failure) std::rethrow_exception(failure);
+    if (failure) report_failed_task("cache of " + state->options.resource, failure);
     std::vector<std::function<void(bool)>> done;
     {
       std::lock_guard lock(state->mutex);
@@ -114,5 +114,7 @@ Counters Cache::counters() const {
   counters.dictionaries = state_->bodies.dictionaries_trained();
   return counters;
 }
+
+int64_t cache_count() { return CacheState::living.load(std::memory_order_relaxed); }
 
 }  // namespace holdfast::cache

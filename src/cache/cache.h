@@ -502,4 +502,7 @@ class Cache {
   std::shared_ptr<CacheState> state_;
 };
 
+// How many caches this process holds in memory, including closed ones that a reader or a watcher still uses.
+int64_t cache_count();
+
 }  // namespace holdfast::cache

@@ -3,6 +3,7 @@
 
 #include "base/api_error.h"
 #include "base/log.h"
+#include "base/task_group.h"
 #include "cache/state.h"
 
 namespace holdfast::cache {
@@ -22,9 +23,13 @@ CacheState::CacheState(store::Store& s, std::shared_ptr<const Codec> c, ownershi
   assert(options.prefix.ends_with('/'));
   // A full queue must still lie inside the history.
   assert(options.watcher_queue_events < options.max_history_events);
+  living.fetch_add(1, std::memory_order_relaxed);
 }
 
-CacheState::~CacheState() { bodies.release(); }
+CacheState::~CacheState() {
+  bodies.release();
+  living.fetch_sub(1, std::memory_order_relaxed);
+}
 
 bool CacheState::is_closing() const {
   std::lock_guard lock(mutex);
@@ -275,7 +280,23 @@ void CacheState::set_not_ready(Error why) {
 }
 
 Task<void> CacheState::feed(std::shared_ptr<CacheState> self) {
-  co_await resume_on(*self->executors.feed);
+  while (!self->is_closing()) {
+    co_await resume_on(*self->executors.feed);
+    std::exception_ptr failure;
+    try {
+      co_await list_and_follow(self);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    if (!failure) continue;
+    // What was half done when it was thrown may be wrong now: everything is read again.
+    report_failed_task("cache of " + self->options.resource, failure);
+    self->set_not_ready(internal_error("following the store failed with an exception"));
+    co_await sleep(self, self->options.max_retry_delay);
+  }
+}
+
+Task<void> CacheState::list_and_follow(std::shared_ptr<CacheState> self) {
   std::chrono::milliseconds delay = self->options.min_retry_delay;
   bool first = true;
   while (!self->is_closing()) {

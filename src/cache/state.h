@@ -25,6 +25,8 @@ struct CacheState : std::enable_shared_from_this<CacheState> {
              Options options, const Clock& clock);
   ~CacheState();
 
+  static inline std::atomic<int64_t> living{0};  // In this process; see cache_count().
+
   // Constant after construction.
   store::Store& store;
   const std::shared_ptr<const Codec> codec;
@@ -88,6 +90,7 @@ struct CacheState : std::enable_shared_from_this<CacheState> {
 
   // --- The feed ---
   static Task<void> feed(std::shared_ptr<CacheState> self);
+  static Task<void> list_and_follow(std::shared_ptr<CacheState> self);
   static Task<Result<Unit>> load(std::shared_ptr<CacheState> self);
   static Task<Result<Unit>> follow(std::shared_ptr<CacheState> self, bool& relist);
   static Task<void> sleep(std::shared_ptr<CacheState> self, std::chrono::milliseconds delay);
