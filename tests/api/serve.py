@@ -55,7 +55,7 @@ class Server(server.Server):
         return self
 
     def connect(self):
-        return http.client.HTTPSConnection(self.host, context=self.tls, timeout=20)
+        return http.client.HTTPSConnection(self.host, context=self.tls, timeout=60)
 
     def request(self, method, path, body=None, accept="application/json", content_type="application/json", headers=None):
         """-> (code, headers, bytes)"""

@@ -22,7 +22,7 @@ def free_port():
 
 
 def wait(what, check):
-    end = time.monotonic() + 20
+    end = time.monotonic() + 120
     while not check():
         if time.monotonic() > end:
             raise AssertionError(what)

@@ -156,9 +156,9 @@ class KubectlTest(unittest.TestCase):
         self.k("apply", "-f", "-", stdin=DEPLOYMENT)
         self.k("patch", "deploy", "web", "--subresource=status", "--type=merge", "-p",
                '{"status":{"conditions":[{"type":"Available","status":"True","reason":"R","message":"m"}]}}')
-        self.assertIn("condition met", self.k("wait", "deploy/web", "--for=condition=Available", "--timeout=10s"))
+        self.assertIn("condition met", self.k("wait", "deploy/web", "--for=condition=Available", "--timeout=60s"))
         self.k("delete", "deploy", "web", "--wait=false")
-        self.k("wait", "deploy/web", "--for=delete", "--timeout=10s")
+        self.k("wait", "deploy/web", "--for=delete", "--timeout=60s")
 
     def test_explain_reads_the_published_schema(self):
         self.needs_kubectl(27)
@@ -193,7 +193,7 @@ class KubectlTest(unittest.TestCase):
         self.assertIn("NotFound", self.kubectl.run("get", "namespace", name, fails=True))
 
     def test_a_new_namespace_has_its_service_account_and_the_authority(self):
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while "BEGIN CERTIFICATE" not in self.k("get", "cm", "-o", "yaml") or "default" not in self.k("get", "sa"):
             self.assertLess(time.monotonic(), deadline, "the namespace was not furnished")
             time.sleep(0.05)

@@ -40,7 +40,7 @@ class Etcd:
                 [self.binary, '--data-dir', os.path.join(self.folder, 'data'), '--listen-client-urls', self.url,
                  '--advertise-client-urls', self.url, '--listen-peer-urls', peer, '--initial-advertise-peer-urls', peer,
                  '--initial-cluster', 'default=' + peer], stdout=log, stderr=log)
-        end = time.time() + 30
+        end = time.time() + 120
         while True:
             try:
                 with urllib.request.urlopen(self.url + '/health', timeout=2) as answer:
@@ -63,7 +63,7 @@ class Etcd:
 
     def call(self, path, **members):
         request = urllib.request.Request(self.url + '/v3/' + path, json.dumps(members).encode())
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return json.load(answer)
 
     @staticmethod

@@ -51,7 +51,7 @@ class StoreCommands(unittest.TestCase):
         return path
 
     def store(self, *words, fails=False):
-        done = subprocess.run([BINARY, 'store', *words], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([BINARY, 'store', *words], capture_output=True, text=True, timeout=120)
         self.assertEqual(done.returncode, 1 if fails else 0, done.stdout + done.stderr)
         return done.stdout + done.stderr
 
@@ -144,12 +144,12 @@ class StoreCommands(unittest.TestCase):
         server, kubectl = self.serve('on-etcd', '--etcd-servers', etcd.url, '--controllers=none')
         self.assertIn('[+]etcd ok\n', kubectl.run('get', '--raw', '/readyz?verbose'))
         etcd.kill()
-        end = time.time() + 20
+        end = time.time() + 120
         while '[-]etcd failed: reason withheld' not in kubectl.run('get', '--raw', '/readyz', fails=None):
             self.assertLess(time.time(), end)
         kubectl.run('get', '--raw', '/livez', fails=True)
         etcd.start()
-        end = time.time() + 20
+        end = time.time() + 120
         while '[+]etcd ok' not in kubectl.run('get', '--raw', '/livez?verbose', fails=None):
             self.assertLess(time.time(), end)
         kubectl.run('create', 'configmap', 'again')
@@ -170,7 +170,7 @@ class StoreCommands(unittest.TestCase):
             with open(log) as text:
                 return text.read()
 
-        end = time.time() + 30
+        end = time.time() + 120
         while 'is encrypted (k8s:enc:)' not in said():
             self.assertLess(time.time(), end, said())
             self.assertIsNone(process.poll(), said())

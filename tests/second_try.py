@@ -1,0 +1,34 @@
+#!/usr/bin/env python3
+"""Decides after a ctest run that failed: second_try.py BUILD_DIR
+
+Tests named in second_try.txt, with the reason why they cannot be relied on, get one more try, and the summary says so. Every other
+failure stands."""
+import pathlib
+import re
+import subprocess
+import sys
+
+
+def main():
+    build = pathlib.Path(sys.argv[1])
+    listed = {}
+    for line in (pathlib.Path(__file__).parent / "second_try.txt").read_text().splitlines():
+        if line.strip() and not line.startswith("#"):
+            name, reason = line.split(maxsplit=1)
+            listed[name] = reason
+    log = build / "Testing" / "Temporary" / "LastTestsFailed.log"
+    failed = [line.split(":", 1)[1] for line in log.read_text().splitlines() if ":" in line] if log.exists() else []
+    final = [name for name in failed if name not in listed]
+    again = [name for name in failed if name in listed]
+    if not again or final:
+        print("failed:", ", ".join(failed) or "ctest itself")
+        return 1
+    pattern = "^(" + "|".join(re.escape(name) for name in again) + ")$"
+    code = subprocess.run(["ctest", "--test-dir", str(build), "--output-on-failure", "-R", pattern], check=False).returncode
+    for name in again:
+        print(f"tried a second time: {name} ({listed[name]})")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
