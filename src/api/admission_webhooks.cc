@@ -190,7 +190,13 @@ struct Asked {
   Outcome outcome;
 };
 Task<void> ask_one(Call& call, webhook::Caller& caller, const AdmissionRequest& request, Asked& asked) {
-  asked.outcome = co_await ask(call, caller, *asked.hook, request, asked.versioned, false);
+  try {
+    asked.outcome = co_await ask(call, caller, *asked.hook, request, asked.versioned, false);
+  } catch (...) {
+    // The webhook's failurePolicy decides, as for every other failure of its call.
+    report_failed_task("call of a validating webhook", std::current_exception());
+    asked.outcome.failure = webhook::call_failed(asked.hook->name, "an exception was thrown");
+  }
 }
 
 // What keeps a write from going on; nothing: it goes on.
@@ -423,15 +429,10 @@ Task<Result<Unit>> AdmissionWebhooks::validate(Call& call, const AdmissionReques
     asked.push_back(std::move(one));
   }
   if (asked.empty()) co_return Unit{};
-  size_t left = asked.size();
-  co_await from_callback<Unit>(call.executor(), [&](auto done) {
-    for (Asked& one : asked) {
-      spawn(ask_one(call, caller_, request, one), [&left, &one, done](std::exception_ptr thrown) mutable {
-        if (thrown) one.outcome.failure = webhook::call_failed(one.hook->name, "an exception was thrown");
-        if (--left == 0) done(Unit{});
-      });
-    }
-  });
+  std::vector<Task<void>> calls;
+  calls.reserve(asked.size());
+  for (Asked& one : asked) calls.push_back(ask_one(call, caller_, request, one));
+  co_await when_all(call.executor(), std::move(calls));
   for (size_t i = 0; i < asked.size(); ++i) {
     Asked& one = asked[i];
     if (one.outcome.failure && !one.outcome.refusal && one.hook->ignores_failure) {

@@ -199,12 +199,8 @@ void send_plain(Call& call, int code, std::string text) {
 
 // --- Following -------------------------------------------------------------------------------------------------------
 
-void Aggregation::start(net::EventLoop& loop) {
-  loop_ = &loop;
-  loop.post([this, &loop] {
-    ++running_;
-    spawn(follow(loop), [this](std::exception_ptr) { --running_; });
-  });
+void Aggregation::start() {
+  tasks_.post([this] { return follow(loop_); });
 }
 
 RemoteApisRef Aggregation::remotes() const {
@@ -252,19 +248,19 @@ Task<void> Aggregation::follow(net::EventLoop& loop) {
     const Value* target = tree ? tree->get("spec", "service") : nullptr;
     return target != nullptr && target->is_map();
   };
-  while (!closing_.load(std::memory_order_acquire)) {
+  while (!tasks_.closing()) {
     cache::WatchRequest request;
     request.start = cache::WatchRequest::Start::Initial;
     Result<cache::Watcher> watcher = co_await services.watch(request, loop);
     if (!watcher) {
-      co_await loop.sleep_for(std::chrono::milliseconds(20));
+      co_await tasks_.sleep(std::chrono::milliseconds(20));
       continue;
     }
     watcher_ = std::make_shared<cache::Watcher>(std::move(*watcher));
     const std::shared_ptr<cache::Watcher> mine = watcher_;
     std::vector<cache::Delivery> events;
     bool remote_changed = true;  // Some may have gone unseen.
-    while (!closing_.load(std::memory_order_acquire)) {
+    while (!tasks_.closing()) {
       co_await mine->next(loop, events);
       if (events.empty()) break;
       // Local ones, of which there may be thousands, are of no interest here.
@@ -288,24 +284,26 @@ Task<void> Aggregation::follow(net::EventLoop& loop) {
 }
 
 void Aggregation::tick() {
-  if (!any_.load(std::memory_order_acquire) || checking_ || closing_.load(std::memory_order_acquire)) return;
+  if (!any_.load(std::memory_order_acquire) || checking_ || tasks_.closing()) return;
   const auto now = std::chrono::steady_clock::now();
   if (!changed_ && now < next_check_) return;
   changed_ = false;
   checking_ = true;
-  ++running_;
-  spawn(check_all(*loop_), [this](std::exception_ptr) {
-    checking_ = false;
-    --running_;
-  });
+  tasks_.run(check(loop_));
+}
+
+Task<void> Aggregation::check(net::EventLoop& loop) {
+  const struct Done {
+    bool& checking;
+    ~Done() { checking = false; }
+  } done{checking_};
+  co_await check_all(loop);
 }
 
 Task<void> Aggregation::close(Executor& executor) {
-  closing_.store(true, std::memory_order_release);
-  if (!loop_->in_thread()) co_await resume_on(*loop_);
-  if (watcher_ != nullptr) watcher_->cancel();
-  while (running_ > 0) co_await loop_->sleep_for(std::chrono::milliseconds(1));
-  co_await resume_on(executor);
+  co_await tasks_.close(executor, [this] {
+    if (watcher_ != nullptr) watcher_->cancel();
+  });
 }
 
 webhook::Trust Aggregation::trust_of(const RemoteApi& remote) const {
@@ -319,7 +317,7 @@ Task<void> Aggregation::check_all(net::EventLoop& loop) {
   const RemoteApisRef all = remotes();
   bool unavailable = false;
   for (const RemoteApi& remote : *all) {
-    if (closing_.load(std::memory_order_acquire)) co_return;
+    if (tasks_.closing()) co_return;
     Condition condition{"True", "Passed", "all checks passed"};
     std::shared_ptr<const std::string> resources;
     if (std::optional<Condition> problem = problem_of(api_.state(), remote)) {
@@ -407,15 +405,8 @@ Task<void> Aggregation::read_openapi(net::EventLoop& loop, RemoteApi remote, web
 
 Task<void> Aggregation::write_condition(net::EventLoop& loop, std::string name, std::string_view status,
                                         std::string_view reason, std::string message) {
-  static const auto user = std::make_shared<const auth::UserInfo>(auth::UserInfo{
-      .name = std::string(kServerUser), .uid = {}, .groups = {std::string(auth::kMastersGroup)}, .extra = {}});
-  const net::Handler handler = [this](net::Request& asked, net::Response& answer) {
-    return api_.handle_own(asked, answer, user);
-  };
-  net::ClientRequest get;
-  get.target = std::string(kPath) + name;
-  get.headers = {{"accept", "application/json"}};
-  Result<net::ClientResponse> found = co_await net::call_handler(loop, handler, std::move(get));
+  const own_calls::OwnCalls calls = api_.own_calls(loop);
+  Result<net::ClientResponse> found = co_await calls.call("GET", std::string(kPath) + name);
   if (!found || found->status != 200) co_return;
   Arena arena;
   Result<Value> service = codec::decode_json(arena, found->body);
@@ -423,12 +414,8 @@ Task<void> Aggregation::write_condition(net::EventLoop& loop, std::string name, 
   const Value next =
       with_available(arena, *service, {status, reason, std::move(message)}, api_.state().deps.clock->now());
   if (equal(next, *service)) co_return;
-  net::ClientRequest put;
-  put.method = "PUT";
-  put.target = std::string(kPath) + name + "/status?fieldManager=kube-apiserver";
-  put.headers = {{"content-type", "application/json"}, {"accept", "application/json"}};
-  put.body = codec::encode_json(next);
-  (void)co_await net::call_handler(loop, handler, std::move(put));
+  (void)co_await calls.call("PUT", std::string(kPath) + name + "/status?fieldManager=kube-apiserver",
+                            codec::encode_json(next));
 }
 
 // --- Proxying --------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@
 
 #include "api/api.h"
 #include "api/call.h"
+#include "base/task_group.h"
 #include "cache/cache.h"
 #include "webhook/webhook.h"
 
@@ -38,10 +39,12 @@ using RemoteApisRef = std::shared_ptr<const RemoteApis>;
 
 class Aggregation {
  public:
-  Aggregation(Api& api, std::optional<net::Identity> identity) : api_(api), identity_(std::move(identity)) {}
+  // Follows the APIServices, and writes their conditions, on `loop`.
+  Aggregation(Api& api, net::EventLoop& loop, std::optional<net::Identity> identity)
+      : api_(api), identity_(std::move(identity)), loop_(loop), tasks_(loop, "aggregation") {}
 
-  void start(net::EventLoop& loop);
-  // Looks again at servers when it is time; on the loop of start().
+  void start();
+  // Looks again at servers when it is time; on the loop.
   void tick();
   Task<void> close(Executor& executor);
 
@@ -57,6 +60,8 @@ class Aggregation {
  private:
   Task<void> follow(net::EventLoop& loop);
   Task<void> check_all(net::EventLoop& loop);
+  // The same; checking_ is false at its end, however it ends.
+  Task<void> check(net::EventLoop& loop);
   // Asks the server of `remote` for a document of its own.
   Task<Result<net::ClientResponse>> ask(net::EventLoop& loop, const RemoteApi& remote, const webhook::Address& address,
                                         std::string path, std::string etag);
@@ -70,12 +75,12 @@ class Aggregation {
   Api& api_;
   const std::optional<net::Identity> identity_;
   std::shared_ptr<cache::Watcher> watcher_;  // Owned by the loop, as what follows.
-  net::EventLoop* loop_ = nullptr;
+  net::EventLoop& loop_;
+  TaskGroup tasks_;
   bool checking_ = false, changed_ = false;
   std::chrono::steady_clock::time_point next_check_{};
-  std::atomic<bool> closing_{false}, any_{false};
+  std::atomic<bool> any_{false};
   std::atomic<uint64_t> openapi_version_{0};
-  int running_ = 0;  // Coroutines that have not ended; owned by the loop.
 
   mutable std::mutex mutex_;
   RemoteApisRef remotes_;  // Guarded by mutex_.

@@ -30,7 +30,7 @@ void tick(Api::State& state) {
   for (auto& [prefix, storage] : state.storages) storage->cache().tick();
   state.custom->tick();
   state.aggregation->tick();
-  state.ticker = state.deps.loops->at(0).run_after(kTickInterval, [&state] { tick(state); });
+  state.ticker.start(kTickInterval, [&state] { tick(state); });
 }
 
 // --- Routing. A path that no route has is 404, a method that its routes lack 405. ---
@@ -166,6 +166,8 @@ void add_memory_metrics(Api::State& state) {
   const auto usage = [&](const char* name, const char* help, uint64_t cache::Usage::* part) {
     metrics.computed(name, help, "gauge", over_caches([part](cache::Cache& cache) { return cache.usage().*part; }));
   };
+  metrics.computed("holdfast_caches", "Watch caches in memory, including those of deleted kinds that are still in use.",
+                   "gauge", [] { return static_cast<double>(cache::cache_count()); });
   usage("holdfast_cache_objects", "Objects in the watch caches.", &cache::Usage::entries);
   usage("holdfast_cache_entry_bytes", "Keys, uids and indexed fields of all objects kept, history included.",
         &cache::Usage::entry_bytes);
@@ -191,6 +193,7 @@ void add_memory_metrics(Api::State& state) {
 Api::State::State(const Dependencies& dependencies, Options chosen)
     : deps(dependencies),
       options(std::move(chosen)),
+      ticker(deps.loops->at(0)),
       opt_outs(deps.metrics->counters("holdfast_managed_fields_opt_out_total",
                                       "Requests that asked for objects without managedFields.",
                                       {"verb", "format", "kind"})) {
@@ -263,9 +266,9 @@ Api::Api(const Dependencies& dependencies, Options options)
     : state_(std::make_unique<State>(dependencies, std::move(options))) {
   add_memory_metrics(*state_);
   state_->custom_services = std::make_unique<CustomServices>(*this, state_->deps.loops->at(0));
-  state_->custom = std::make_unique<CustomResources>(*this);
+  state_->custom = std::make_unique<CustomResources>(*this, state_->deps.loops->at(0));
   state_->self = this;
-  state_->aggregation = std::make_unique<Aggregation>(*this, state_->options.proxy_identity);
+  state_->aggregation = std::make_unique<Aggregation>(*this, state_->deps.loops->at(0), state_->options.proxy_identity);
 }
 
 Api::~Api() = default;
@@ -275,8 +278,8 @@ bool Api::charges_quota(std::string_view ns) const { return state_->quota_ledger
 void Api::start() {
   for (auto& [prefix, storage] : state_->storages) storage->cache().start();
   state_->deps.loops->at(0).post([this] { tick(*state_); });
-  state_->custom->start(state_->deps.loops->at(0));
-  state_->aggregation->start(state_->deps.loops->at(0));
+  state_->custom->start();
+  state_->aggregation->start();
 }
 
 bool Api::ready() const {
@@ -290,11 +293,18 @@ Task<void> Api::close(Executor& executor) {
   state_->closing.store(true, std::memory_order_release);
   // The ticker sees the flag on its own loop before its next look at the caches.
   co_await resume_on(state_->deps.loops->at(0));
-  state_->deps.loops->at(0).cancel(state_->ticker);
+  state_->ticker.cancel();
   co_await state_->aggregation->close(executor);
-  co_await state_->custom_services->close();
+  co_await state_->custom_services->close(executor);
   co_await state_->custom->close(executor);
   for (auto& [prefix, storage] : state_->storages) co_await storage->cache().close(executor);
+}
+
+own_calls::OwnCalls Api::own_calls(net::EventLoop& loop) {
+  return {[this](net::Request& request, net::Response& response, auth::UserRef user) {
+            return handle_own(request, response, std::move(user));
+          },
+          loop};
 }
 
 resource::Registry& Api::registry() { return state_->registry; }

@@ -26,6 +26,7 @@
 #include "base/metrics.h"
 #include "base/task.h"
 #include "net/net.h"
+#include "own_calls/own_calls.h"
 #include "request/info.h"
 #include "request/negotiate.h"
 #include "resource/registry.h"
@@ -135,8 +136,9 @@ class Api {
   // `user` is never null.
   Task<void> handle(const request::RequestInfo& info, net::Request& request, net::Response& response,
                     auth::UserRef user, Recording* recording = nullptr);
-  // The same for the server's own calls, which nobody has to authorize.
-  Task<void> handle_own(net::Request& request, net::Response& response, auth::UserRef user);
+
+  // The server as its own client; on `loop`. For controllers, bootstrapping and the API itself.
+  own_calls::OwnCalls own_calls(net::EventLoop& loop);
 
   resource::Registry& registry();
   // The watch cache of a resource that is served now; null when there is none. For the server's own controllers.
@@ -157,6 +159,9 @@ class Api {
   State& state() { return *state_; }  // For api's own files.
 
  private:
+  // A request of the server itself, which nobody has to authorize.
+  Task<void> handle_own(net::Request& request, net::Response& response, auth::UserRef user);
+
   std::unique_ptr<State> state_;
 };
 

@@ -18,6 +18,17 @@ constexpr std::string_view kPlural = "customresourcedefinitions";
 constexpr std::string_view kPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/";
 constexpr std::string_view kManager = "kube-apiserver";
 
+// A merge patch of a definition, or of a subresource. Nobody looks at the answer: Protobuf costs least to render, since
+// built-in kinds lie in the cache in that form.
+net::ClientRequest patch_request(const std::string& path, std::string body) {
+  net::ClientRequest patch;
+  patch.method = "PATCH";
+  patch.target = std::string(kPath) + path + "?fieldManager=" + std::string(kManager);
+  patch.headers = {{"content-type", "application/merge-patch+json"}, {"accept", "application/vnd.kubernetes.protobuf"}};
+  patch.body = std::move(body);
+  return patch;
+}
+
 bool is_terminating(const Value& definition) { return !definition.text_at("metadata", "deletionTimestamp").empty(); }
 
 }  // namespace
@@ -75,6 +86,7 @@ resource::CustomServedRef CustomResources::served_of(const KindRef& kind) const 
     entry.custom = true;
     entry.version = &version;
     entry.established = kind->definition->established();
+    entry.terminating = kind->definition->terminating();
     entry.storage = kind->storage.get();
     entry.managers =
         std::make_shared<resource::Managers>(*version.resource, kind_versions, entry.object_rules, gates, true);
@@ -98,7 +110,11 @@ void CustomResources::serve(std::span<const Seen> seen) {
   for (const Seen& one : seen) {
     const auto found = kinds_.find(one.name);
     if (found != kinds_.end() && found->second.revision >= one.revision) continue;
+    const auto settling = settling_.find(one.name);
+    // Whoever read it before it was deleted must not bring it back.
+    if (settling != settling_.end() && settling->second.deleted >= one.revision) continue;
     if (one.definition.is_null()) {
+      if (settling != settling_.end()) settling->second.deleted = one.revision;
       if (found == kinds_.end()) continue;
       declare_services(found->second, {});
       names_[found->second.group].erase(one.name);
@@ -165,25 +181,22 @@ Task<std::optional<CustomResources::Seen>> CustomResources::read(Arena& arena, s
   co_return Seen{std::move(name), *tree, entry->revision()};
 }
 
-void CustomResources::start(net::EventLoop& loop) {
-  loop.post([this, &loop] {
-    running_.fetch_add(1);
-    spawn(follow(loop), [this](std::exception_ptr) { running_.fetch_sub(1); });
-  });
+void CustomResources::start() {
+  tasks_.post([this] { return follow(); });
 }
 
-Task<void> CustomResources::follow(net::EventLoop& loop) {
+Task<void> CustomResources::follow() {
   resource::Storage& storage = *api_.state().storage_of(kGroup, kPlural);
   constexpr std::chrono::milliseconds kFirstDelay{1}, kMostDelay{100};
   std::chrono::milliseconds delay = kFirstDelay;  // Short at first: starting waits for this.
-  while (!closing_.load(std::memory_order_acquire)) {
+  while (!tasks_.closing()) {
     cache::WatchRequest request;
     request.start = cache::WatchRequest::Start::Initial;
     request.bookmarks = true;
     request.initial_events_bookmark = true;
-    Result<cache::Watcher> watcher = co_await storage.cache().watch(request, loop);
+    Result<cache::Watcher> watcher = co_await storage.cache().watch(request, loop_);
     if (!watcher) {
-      co_await loop.sleep_for(delay);
+      co_await tasks_.sleep(delay);
       delay = std::min(delay * 2, kMostDelay);
       continue;
     }
@@ -191,8 +204,8 @@ Task<void> CustomResources::follow(net::EventLoop& loop) {
     watcher_ = std::make_shared<cache::Watcher>(std::move(*watcher));
     const std::shared_ptr<cache::Watcher> mine = watcher_;
     std::vector<cache::Delivery> events;
-    while (!closing_.load(std::memory_order_acquire)) {
-      co_await mine->next(loop, events);
+    while (!tasks_.closing()) {
+      co_await mine->next(loop_, events);
       if (events.empty()) break;
       Arena arena;
       std::vector<Seen> seen;
@@ -215,9 +228,12 @@ Task<void> CustomResources::follow(net::EventLoop& loop) {
           continue;
         }
         {
-          // Who wrote it takes it through its life, and serves it then.
+          // The settle() that is running serves it, or looks again at its end if it has read an older state.
           const std::lock_guard lock(mutex_);
-          if (settling_.contains(name)) continue;
+          if (const auto settling = settling_.find(name); settling != settling_.end()) {
+            settling->second.announced = event.object()->revision();
+            continue;
+          }
         }
         const store::Blob body = event.object()->body();
         Result<Value> tree = storage.codec().tree(arena, arena.copy(*body));
@@ -231,20 +247,15 @@ Task<void> CustomResources::follow(net::EventLoop& loop) {
         listed_.store(true, std::memory_order_release);
         api_.state().custom_services->start();
       }
-      for (std::string& name : unsettled) {
-        running_.fetch_add(1);
-        spawn(settle(std::move(name), loop), [this](std::exception_ptr) { running_.fetch_sub(1); });
-      }
+      for (std::string& name : unsettled) look_at(std::move(name));
     }
   }
 }
 
 Task<void> CustomResources::close(Executor& executor) {
-  closing_.store(true, std::memory_order_release);
-  net::EventLoop& loop = api_.state().deps.loops->at(0);
-  if (!loop.in_thread()) co_await resume_on(loop);
-  if (watcher_ != nullptr) watcher_->cancel();
-  while (running_.load() > 0) co_await loop.sleep_for(std::chrono::milliseconds(1));
+  co_await tasks_.close(executor, [this] {
+    if (watcher_ != nullptr) watcher_->cancel();
+  });
   std::map<std::string, Known, std::less<>> kinds;
   {
     const std::lock_guard lock(mutex_);
@@ -257,18 +268,6 @@ Task<void> CustomResources::close(Executor& executor) {
 
 // --- The life of a definition ----------------------------------------------------------------------------------------
 
-Task<Result<net::ClientResponse>> CustomResources::call(net::EventLoop& loop, net::ClientRequest request) {
-  static const auto user = std::make_shared<const auth::UserInfo>(auth::UserInfo{
-      .name = std::string(kServerUser), .uid = {}, .groups = {std::string(auth::kMastersGroup)}, .extra = {}});
-  const net::Handler handler = [this](net::Request& asked, net::Response& answer) {
-    return api_.handle_own(asked, answer, user);
-  };
-  // Built-in kinds lie in the cache as Protobuf: where nobody looks at the answer, that form of it costs least.
-  const bool unread = request.method == "PATCH" && request.target.starts_with(kPath);
-  request.headers.push_back({"accept", unread ? "application/vnd.kubernetes.protobuf" : "application/json"});
-  co_return co_await net::call_handler(loop, handler, std::move(request));
-}
-
 // The status alone is sent: a schema is long, and says nothing new.
 Task<bool> CustomResources::write_status(net::EventLoop& loop, Value definition) {
   Arena arena;
@@ -276,13 +275,8 @@ Task<bool> CustomResources::write_status(net::EventLoop& loop, Value definition)
   metadata.add("resourceVersion", *definition.get("metadata", "resourceVersion"));
   change.add("metadata", metadata.build());
   change.add("status", *definition.find("status"));
-  net::ClientRequest patch;
-  patch.method = "PATCH";
-  patch.target = std::string(kPath) + std::string(definition.text_at("metadata", "name")) +
-                 "/status?fieldManager=" + std::string(kManager);
-  patch.headers = {{"content-type", "application/merge-patch+json"}};
-  patch.body = codec::encode_json(change.build());
-  const Result<net::ClientResponse> answer = co_await call(loop, std::move(patch));
+  const Result<net::ClientResponse> answer = co_await api_.own_calls(loop).send(patch_request(
+      std::string(definition.text_at("metadata", "name")) + "/status", codec::encode_json(change.build())));
   co_return answer && answer->status == 200;
 }
 
@@ -299,73 +293,114 @@ crd::TakenNames CustomResources::taken_by_others(std::string_view group, std::st
 }
 
 Task<void> CustomResources::settle(std::string name, net::EventLoop& loop) {
-  struct Settling {
+  const struct Settling {
     CustomResources& self;
     const std::string& name;
     Settling(CustomResources& resources, const std::string& which) : self(resources), name(which) {
       const std::lock_guard lock(self.mutex_);
-      self.settling_.insert(name);
+      ++self.settling_[name].count;
     }
-    ~Settling() {
-      const std::lock_guard lock(self.mutex_);
-      self.settling_.erase(self.settling_.find(name));
+    ~Settling() { self.end_settling(name); }
+  } settling(*this, name);
+  constexpr int kMostSteps = 12;  // Each writes one status; somebody else may be faster a few times.
+  for (int step = 0; step < kMostSteps && !tasks_.closing(); ++step) {
+    Arena arena;
+    const std::optional<Seen> seen = co_await read(arena, name, loop);
+    if (!seen) co_return;
+    const Value& definition = seen->definition;
+    if (is_terminating(definition)) {
+      serve(std::span(&*seen, 1));
+      start_clean_up(name);
+      co_return;
     }
-  };
-  bool terminating = false;
-  {
-    const Settling settling(*this, name);
-    constexpr int kMostSteps = 12;  // Each writes one status; somebody else may be faster a few times.
-    for (int step = 0; step < kMostSteps && !closing_.load(std::memory_order_acquire); ++step) {
-      Arena arena;
-      const std::optional<Seen> seen = co_await read(arena, name, loop);
-      if (!seen) co_return;
-      const Value& definition = seen->definition;
-      terminating = is_terminating(definition);
-      if (terminating) {
-        serve(std::span(&*seen, 1));
-        break;
-      }
-      const UnixTime now = api_.state().deps.clock->now();
-      Value next;
-      {
-        // Names are given to one definition at a time: whoever comes next sees them as taken.
-        const std::lock_guard lock(mutex_);
-        const std::string group(definition.text_at("spec", "group"));
-        next = crd::accept_names(arena, definition, taken_by_others(group, name), now);
-        names_[group][name] = crd::taken_names(std::span(&next, 1));
-      }
-      if (next.same(definition)) {
-        // Served before anybody can read that it is.
-        serve(std::span(&*seen, 1));
-        next = crd::establish(arena, definition, now);
-        if (next.same(definition)) co_return;
-      }
-      co_await write_status(loop, next);
+    const UnixTime now = api_.state().deps.clock->now();
+    Value next;
+    {
+      // Names are given to one definition at a time: whoever comes next sees them as taken.
+      const std::lock_guard lock(mutex_);
+      const std::string group(definition.text_at("spec", "group"));
+      next = crd::accept_names(arena, definition, taken_by_others(group, name), now);
+      names_[group][name] = crd::taken_names(std::span(&next, 1));
     }
+    if (next.same(definition)) {
+      // Served before anybody can read that it is.
+      serve(std::span(&*seen, 1));
+      next = crd::establish(arena, definition, now);
+      if (next.same(definition)) co_return;
+    }
+    co_await write_status(loop, next);
   }
-  if (terminating) co_await clean_up(loop, std::move(name));
 }
 
-Task<void> CustomResources::clean_up(net::EventLoop& loop, std::string name) {
-  net::ClientRequest get;
-  get.target = std::string(kPath) + name;
-  Result<net::ClientResponse> found = co_await call(loop, std::move(get));
-  if (!found || found->status != 200) co_return;
+void CustomResources::end_settling(const std::string& name) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = settling_.find(name);
+    if (--found->second.count > 0) return;
+    const Revision announced = found->second.announced, deleted = found->second.deleted;
+    settling_.erase(found);
+    const auto known = kinds_.find(name);
+    const Revision served = known == kinds_.end() ? deleted : std::max(deleted, known->second.revision);
+    if (announced <= served) return;
+  }
+  look_at(name);
+}
+
+void CustomResources::look_at(std::string name) {
+  tasks_.post([this, name = std::move(name)] { return settle(name, loop_); });
+}
+
+void CustomResources::start_clean_up(const std::string& name) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto [at, is_new] = cleaning_.emplace(name, false); !is_new) {
+      at->second = true;
+      return;
+    }
+  }
+  tasks_.post([this, name] { return clean_up(name); });
+}
+
+Task<void> CustomResources::clean_up(std::string name) {
+  constexpr std::chrono::milliseconds kFirstWait{50}, kLongestWait{1000};
+  std::chrono::milliseconds wait = kFirstWait;
+  while (!tasks_.closing()) {
+    if (co_await clean_up_once(name)) {
+      const std::lock_guard lock(mutex_);
+      const auto at = cleaning_.find(name);
+      if (!at->second) {
+        cleaning_.erase(at);
+        co_return;
+      }
+      at->second = false;
+      continue;
+    }
+    // Objects with finalizers of their own stay until those are gone.
+    co_await tasks_.sleep(wait);
+    wait = std::min(wait * 2, kLongestWait);
+  }
+}
+
+Task<bool> CustomResources::clean_up_once(const std::string& name) {
+  const own_calls::OwnCalls calls = api_.own_calls(loop_);
+  Result<net::ClientResponse> found = co_await calls.call("GET", std::string(kPath) + name);
+  if (found && found->status == 404) co_return true;
+  if (!found || found->status != 200) co_return false;
   Arena arena;
   Result<Value> definition = codec::decode_json(arena, found->body);
-  if (!definition || !is_terminating(*definition)) co_return;
+  if (!definition) co_return false;
+  if (!is_terminating(*definition)) co_return true;
   const auto finalizers = definition->items_at("metadata", "finalizers");
   const bool ours = std::any_of(finalizers.begin(), finalizers.end(), [](const Value& item) {
     return item.is_string() && item.as_string() == crd::kCleanupFinalizer;
   });
-  if (!ours) co_return;
+  if (!ours) co_return true;
   const UnixTime now = api_.state().deps.clock->now();
   const Value in_progress = crd::with_condition(arena, *definition, "Terminating", "True", "InstanceDeletionInProgress",
                                                 "CustomResource deletion is in progress", now);
-  if (!in_progress.same(*definition) && !co_await write_status(loop, in_progress)) co_return;
+  if (!in_progress.same(*definition) && !co_await write_status(loop_, in_progress)) co_return false;
 
-  // Every object, in every namespace. Those with finalizers of their own stay until these are gone; the watch of their
-  // disappearance is a later look at the definition.
+  // Every object, in every namespace.
   KindRef kind;
   {
     const std::lock_guard lock(mutex_);
@@ -376,35 +411,26 @@ Task<void> CustomResources::clean_up(net::EventLoop& loop, std::string name) {
   if (kind != nullptr && kind->definition->serves()) {
     const types::Resource& resource = *kind->definition->storage_version().resource;
     const std::string root = "/apis/" + std::string(resource.group) + "/" + std::string(resource.version);
-    Result<cache::Snapshot> snapshot = co_await kind->storage->cache().consistent(loop);
-    if (!snapshot) co_return;
+    Result<cache::Snapshot> snapshot = co_await kind->storage->cache().consistent(loop_);
+    if (!snapshot) co_return false;
     for (const cache::EntryRef& entry : snapshot->list({}).entries) {
-      net::ClientRequest remove;
-      remove.method = "DELETE";
-      remove.target = root + (resource.namespaced ? "/namespaces/" + std::string(entry->namespace_name()) : "") + "/" +
-                      std::string(resource.plural) + "/" + std::string(entry->name());
-      (void)co_await call(loop, std::move(remove));
+      const std::string ns = resource.namespaced ? "/namespaces/" + std::string(entry->namespace_name()) : "";
+      (void)co_await calls.call("DELETE",
+                                root + ns + "/" + std::string(resource.plural) + "/" + std::string(entry->name()));
     }
-    Result<cache::Snapshot> left = co_await kind->storage->cache().consistent(loop);
+    Result<cache::Snapshot> left = co_await kind->storage->cache().consistent(loop_);
     empty = left && left->count() == 0;
   }
-  if (!empty) {
-    co_await loop.sleep_for(std::chrono::milliseconds(500));
-    if (!closing_.load(std::memory_order_acquire)) co_await clean_up(loop, std::move(name));
-    co_return;
-  }
-  net::ClientRequest patch;
-  patch.method = "PATCH";
-  patch.target = std::string(kPath) + name + "?fieldManager=" + std::string(kManager);
-  patch.headers = {{"content-type", "application/merge-patch+json"}};
+  if (!empty) co_return false;
   std::string kept;
   for (const Value& item : finalizers) {
     if (item.is_string() && item.as_string() != crd::kCleanupFinalizer) {
       kept += (kept.empty() ? "" : ",") + codec::encode_json_string(item.as_string());
     }
   }
-  patch.body = "{\"metadata\":{\"finalizers\":" + (kept.empty() ? std::string("null") : "[" + kept + "]") + "}}";
-  (void)co_await call(loop, std::move(patch));
+  const std::string body = "{\"metadata\":{\"finalizers\":" + (kept.empty() ? "null" : "[" + kept + "]") + "}}";
+  const Result<net::ClientResponse> released = co_await calls.send(patch_request(name, body));
+  co_return released && (released->status == 200 || released->status == 404);
 }
 
 }  // namespace holdfast::api

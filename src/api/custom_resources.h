@@ -17,6 +17,7 @@
 
 #include "api/api.h"
 #include "base/task.h"
+#include "base/task_group.h"
 #include "crd/crd.h"
 #include "net/net.h"
 #include "resource/registry.h"
@@ -30,16 +31,14 @@ namespace holdfast::api {
 
 class Conversions;
 
-// Who the server is when it calls its own API.
-inline constexpr std::string_view kServerUser = "system:apiserver";
-
 class CustomResources {
  public:
-  explicit CustomResources(Api& api) : api_(api) {}
+  // Follows the definitions, and writes their status, on `loop`.
+  CustomResources(Api& api, net::EventLoop& loop) : api_(api), loop_(loop), tasks_(loop, "custom resources") {}
   ~CustomResources();
 
-  // Follows the definitions until stop(); runs on `loop`.
-  void start(net::EventLoop& loop);
+  // Follows the definitions until close().
+  void start();
   // Every definition there was at the start is served, and its cache filled.
   bool ready() const;
   void tick();
@@ -66,7 +65,7 @@ class CustomResources {
     Revision revision;  // Of this state, or of its end.
   };
 
-  Task<void> follow(net::EventLoop& loop);
+  Task<void> follow();
   // As it is in the store now; nothing when it is not there, or cannot be read.
   Task<std::optional<Seen>> read(Arena& arena, std::string name, Executor& executor);
   // Serves what these say, unless something newer is known.
@@ -76,15 +75,22 @@ class CustomResources {
   // The names that others of its group hold. mutex_ is held.
   crd::TakenNames taken_by_others(std::string_view group, std::string_view name) const;
 
-  Task<Result<net::ClientResponse>> call(net::EventLoop& loop, net::ClientRequest request);
   Task<bool> write_status(net::EventLoop& loop, Value definition);
-  // Removes the objects of a definition that is being deleted, then its finalizer.
-  Task<void> clean_up(net::EventLoop& loop, std::string name);
+  // Settles it behind whoever calls this.
+  void look_at(std::string name);
+  // The last of those that settle a definition looks again if something newer than it has seen was announced.
+  void end_settling(const std::string& name);
+  // Removes the objects of a definition that is being deleted, then its finalizer. One task per definition; repeated
+  // until done.
+  void start_clean_up(const std::string& name);
+  Task<void> clean_up(std::string name);
+  Task<bool> clean_up_once(const std::string& name);
 
   Api& api_;
+  net::EventLoop& loop_;
+  TaskGroup tasks_;
   std::shared_ptr<cache::Watcher> watcher_;  // Owned by the loop.
-  std::atomic<bool> closing_{false}, listed_{false};
-  std::atomic<int> running_{0};  // Coroutines that have not ended.
+  std::atomic<bool> listed_{false};
 
   struct Known {
     KindRef kind;  // Null: not served yet.
@@ -96,9 +102,16 @@ class CustomResources {
   void declare_services(Known& known, std::vector<std::string> served);
   using Names = std::map<std::string, crd::TakenNames, std::less<>>;  // By definition.
   mutable std::mutex mutex_;
-  std::map<std::string, Known, std::less<>> kinds_;   // By name; guarded by mutex_, as what follows.
-  std::map<std::string, Names, std::less<>> names_;   // By group: what is accepted.
-  std::multiset<std::string, std::less<>> settling_;  // Definitions that settle() is busy with.
+  std::map<std::string, Known, std::less<>> kinds_;  // By name; guarded by mutex_, as what follows.
+  std::map<std::string, Names, std::less<>> names_;  // By group: what is accepted.
+  struct Settling {
+    int count = 0;       // Calls of settle().
+    Revision announced;  // The newest state that the watch has announced meanwhile.
+    Revision deleted;
+  };
+  std::map<std::string, Settling, std::less<>> settling_;
+  // Definitions that clean_up() is busy with. True: another one of that name may have been deleted meanwhile.
+  std::map<std::string, bool, std::less<>> cleaning_;
 };
 
 }  // namespace holdfast::api

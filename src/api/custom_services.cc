@@ -72,49 +72,43 @@ void CustomServices::start() {
 void CustomServices::wake() {
   {
     const std::lock_guard lock(mutex_);
-    if (!started_ || closing_ || woken_ || touched_.empty()) return;
+    if (!started_ || woken_ || touched_.empty()) return;
     woken_ = true;
   }
-  loop_.post([this] {
-    ++running_;
-    spawn(work(), [this](std::exception_ptr) { --running_; });
-  });
+  tasks_.post([this] { return work(); });
 }
 
-Task<void> CustomServices::close() {
-  {
-    const std::lock_guard lock(mutex_);
-    closing_ = true;
-  }
-  if (!loop_.in_thread()) co_await resume_on(loop_);
-  const auto busy = [this] {
-    const std::lock_guard lock(mutex_);
-    return woken_ || running_ > 0;
-  };
-  while (busy()) co_await loop_.sleep_for(std::chrono::milliseconds(1));
-}
+Task<void> CustomServices::close(Executor& executor) { return tasks_.close(executor); }
 
 Task<void> CustomServices::work() {
   while (true) {
     std::string name;
     {
       const std::lock_guard lock(mutex_);
-      if (touched_.empty() || closing_) {
+      if (touched_.empty() || tasks_.closing()) {
         woken_ = false;
         co_return;
       }
       name = std::move(touched_.extract(touched_.begin()).value());
     }
-    co_await settle(std::move(name));
+    bool settled = false;
+    try {
+      settled = co_await settle(name);
+    } catch (...) {
+      // The others still get their turn.
+      report_failed_task("APIServices of custom resources", std::current_exception());
+    }
+    if (settled) continue;
+    {
+      const std::lock_guard lock(mutex_);
+      touched_.insert(std::move(name));
+    }
+    constexpr std::chrono::milliseconds kRetry{100};
+    co_await tasks_.sleep(kRetry);
   }
 }
 
-Task<void> CustomServices::settle(std::string name) {
-  static const auto user = std::make_shared<const auth::UserInfo>(auth::UserInfo{
-      .name = std::string(kServerUser), .uid = {}, .groups = {std::string(auth::kMastersGroup)}, .extra = {}});
-  const net::Handler handler = [this](net::Request& asked, net::Response& answer) {
-    return api_.handle_own(asked, answer, user);
-  };
+Task<bool> CustomServices::settle(std::string name) {
   std::optional<Wanted> wanted;
   {
     const std::lock_guard lock(mutex_);
@@ -122,13 +116,13 @@ Task<void> CustomServices::settle(std::string name) {
   }
   resource::Storage& storage = *api_.state().storage_of("apiregistration.k8s.io", "apiservices");
   Result<cache::Cache::Latest> latest = co_await storage.cache().latest(name, loop_);
-  if (!latest) co_return;
+  if (!latest) co_return false;
   Arena arena;
   net::ClientRequest request;
-  request.headers = {{"accept", "application/json"}, {"content-type", "application/json"}};
+  request.headers = {{"content-type", "application/json"}};
   const std::string path = std::string(kPath) + "/" + name;
   if (!latest->entry) {
-    if (!wanted) co_return;
+    if (!wanted) co_return true;
     MapBuilder labels(arena), metadata(arena), service(arena);
     labels.add(kAutomanaged, Value::string(kAlways));
     metadata.add("name", Value::string(arena, name));
@@ -142,24 +136,25 @@ Task<void> CustomServices::settle(std::string name) {
     request.body = codec::encode_json(service.build());
   } else {
     // Without the label it is somebody's own.
-    if (latest->entry->label(kAutomanaged) != kAlways) co_return;
+    if (latest->entry->label(kAutomanaged) != kAlways) co_return true;
     if (!wanted) {
       request.method = "DELETE";
       request.target = path;
     } else {
       const store::Blob body = latest->entry->body();
       Result<Value> live = storage.codec().tree(arena, arena.copy(*body));
-      if (!live) co_return;
+      if (!live) co_return true;
       const Value spec = spec_of(arena, wanted->group, wanted->version);
       const Value* has = live->find("spec");
-      if (has != nullptr && equal(*has, spec)) co_return;
+      if (has != nullptr && equal(*has, spec)) co_return true;
       request.method = "PUT";
       request.target = path + std::string(kQuery);
       request.body = codec::encode_json(with_member(arena, *live, "spec", spec));
     }
   }
-  // What fails was changed meanwhile: whoever follows APIServices says so, and it is looked at again.
-  (void)co_await net::call_handler(loop_, handler, std::move(request));
+  const Result<net::ClientResponse> answer = co_await api_.own_calls(loop_).send(std::move(request));
+  // A 4xx means that it was changed meanwhile: whoever follows APIServices says so, and it is looked at again.
+  co_return answer && answer->status < 500;
 }
 
 }  // namespace holdfast::api

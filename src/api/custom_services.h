@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "base/task.h"
+#include "base/task_group.h"
 #include "net/net.h"
 
 namespace holdfast::api {
@@ -25,7 +26,8 @@ inline constexpr std::string_view kAutomanaged = "kube-aggregator.kubernetes.io/
 
 class CustomServices {
  public:
-  CustomServices(Api& api, net::EventLoop& loop) : api_(api), loop_(loop) {}
+  CustomServices(Api& api, net::EventLoop& loop)
+      : api_(api), loop_(loop), tasks_(loop, "APIServices of custom resources") {}
 
   // One more definition that serves this group version; one less.
   void add(std::string_view group, std::string_view version);
@@ -35,7 +37,7 @@ class CustomServices {
 
   // From here on; before, all definitions there are must have been added.
   void start();
-  Task<void> close();
+  Task<void> close(Executor& executor);
 
  private:
   struct Wanted {
@@ -45,16 +47,17 @@ class CustomServices {
 
   void wake();
   Task<void> work();
-  Task<void> settle(std::string name);
+  // False: try again later.
+  Task<bool> settle(std::string name);
 
   Api& api_;
   net::EventLoop& loop_;
-  int running_ = 0;  // Owned by the loop.
+  TaskGroup tasks_;
 
   std::mutex mutex_;                                   // Guards what follows.
   std::map<std::string, Wanted, std::less<>> wanted_;  // By name.
   std::set<std::string, std::less<>> touched_;         // To be looked at.
-  bool started_ = false, closing_ = false, woken_ = false;
+  bool started_ = false, woken_ = false;
 };
 
 }  // namespace holdfast::api

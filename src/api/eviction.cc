@@ -180,10 +180,7 @@ Task<Result<bool>> pass_budget(Call& call, const Value& pod, bool dry_run) {
     co_return untyped(
         "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.");
   }
-  auto server = std::make_shared<auth::UserInfo>();
-  server->name = kServerUser;
-  server->groups = {"system:masters"};
-  Call asked(call.api, call.request_info, call.request, call.response, std::move(server));
+  Call asked(call.api, call.request_info, call.request, call.response, own_calls::server_user());
   asked.registry = call.registry;
   asked.served = budgets;
   asked.view = call.view;

@@ -52,19 +52,10 @@ std::string_view name_for_refusal(const Call& call, const Value& object) {
 }
 
 Task<int> store_usage(Call& call, const Value& counted) {
-  static const auto user = std::make_shared<const auth::UserInfo>(auth::UserInfo{
-      .name = std::string(kServerUser), .uid = {}, .groups = {std::string(auth::kMastersGroup)}, .extra = {}});
-  net::ClientRequest put;
-  put.method = "PUT";
-  put.target = "/api/v1/namespaces/" + std::string(call.ns()) + "/resourcequotas/" +
-               std::string(counted.text_at("metadata", "name")) + "/status?fieldManager=kube-apiserver";
-  put.headers = {{"accept", "application/json"}, {"content-type", "application/json"}};
-  put.body = codec::encode_json(counted);
-  Api& api = *call.api.self;
-  const net::Handler handler = [&api](net::Request& asked, net::Response& answer) {
-    return api.handle_own(asked, answer, user);
-  };
-  Result<net::ClientResponse> answer = co_await net::call_handler(call.request.loop(), handler, std::move(put));
+  const std::string target = "/api/v1/namespaces/" + std::string(call.ns()) + "/resourcequotas/" +
+                             std::string(counted.text_at("metadata", "name")) + "/status?fieldManager=kube-apiserver";
+  Result<net::ClientResponse> answer =
+      co_await call.api.self->own_calls(call.request.loop()).call("PUT", target, codec::encode_json(counted));
   co_return answer ? answer->status : 500;
 }
 

@@ -18,6 +18,7 @@
 #include "api/quota.h"
 #include "api/service_addresses.h"
 #include "api/service_pools.h"
+#include "base/task_group.h"
 #include "resource/registry.h"
 #include "resource/storage.h"
 
@@ -48,8 +49,7 @@ struct Api::State {
   bool quotas_on = true;                            // The admission plugin ResourceQuota.
   Api* self = nullptr;                              // For the server's own calls.
 
-  // Owned by the loop of the ticker.
-  net::EventLoop::TimerId ticker = 0;
+  Timer ticker;  // Owned by its loop, the first one.
   std::atomic<bool> closing{false};
 
   Family<Counter>& opt_outs;

@@ -220,7 +220,7 @@ Task<void> serve_watch(Call& call) {
   start_stream(call);
   cache::Watcher following = std::move(*watcher);
   call.response.on_interrupt([&following](net::Interrupt) { following.cancel(); });
-  const net::EventLoop::TimerId timer = call.request.loop().run_after(duration, [&following] { following.cancel(); });
+  const Timer timer(call.request.loop(), duration, [&following] { following.cancel(); });
   if (call.view.accepted.form == request::Form::PartialMetadataList) {
     co_await wait_for_event(call, following);
   } else if (call.served->object_rules->asks_to_convert()) {
@@ -228,7 +228,6 @@ Task<void> serve_watch(Call& call) {
   } else {
     co_await send_events(call, following);
   }
-  call.request.loop().cancel(timer);
   call.response.end();
 }
 

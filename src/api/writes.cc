@@ -363,7 +363,7 @@ bool is_definition(const types::Resource& resource) {
 
 Task<void> settle_definition(Call& call, std::string_view name) {
   // The server's own status writes come this way too; they are part of settling.
-  if (call.user->name == kServerUser) co_return;
+  if (call.user->name == own_calls::kServerUser) co_return;
   co_await call.api.custom->settle(std::string(name), call.request.loop());
 }
 
@@ -502,6 +502,11 @@ Task<Result<NextObject>> mutate(Call& call, AdmissionOperation operation, const 
 
 Task<Result<NextObject>> run_mutation(Call& call, AdmissionOperation operation, const request::WriteOptions& options,
                                       std::string manager, NextObject next, const LiveObject* live) {
+  // Before any other admission, as forbidCreateAdmission in customresource_handler.go.
+  if (operation == AdmissionOperation::Create && call.served->terminating) {
+    co_return forbidden(call.group_resource(), next.object.text_at("metadata", "name"),
+                        "create not allowed while custom resource definition is terminating");
+  }
   Result<NextObject> mutated = co_await mutate(call, operation, options, std::move(manager), std::move(next), live);
   if (!mutated) co_return mutated;
   Result<Unit> allowed = co_await check_escalation(call, mutated->object, live == nullptr ? nullptr : &live->object);

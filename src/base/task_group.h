@@ -74,6 +74,16 @@ uint64_t failed_tasks();
 // What every owner of background work does with an exception: it is logged with the name of the owner, and counted.
 void report_failed_task(std::string_view owner, const std::exception_ptr& failure);
 
+// Runs work that nobody waits for; an exception ends it alone.
+template <class Work>
+void run_guarded(std::string_view owner, Work& work) {
+  try {
+    work();
+  } catch (...) {
+    report_failed_task(owner, std::current_exception());
+  }
+}
+
 class TaskGroup {
  public:
   // `name` says in the log whose task has failed: "garbage collector".
@@ -82,6 +92,7 @@ class TaskGroup {
   TaskGroup(const TaskGroup&) = delete;
   TaskGroup& operator=(const TaskGroup&) = delete;
 
+  TimedExecutor& loop() const { return loop_; }
   bool closing() const { return closing_.load(std::memory_order_acquire); }  // Any thread.
 
   // Starts a task now; on the loop. After close() began it is dropped, unstarted.

@@ -1,5 +1,7 @@
 #include "base/thread_pool.h"
 
+#include "base/task_group.h"
+
 namespace holdfast {
 
 ThreadPool::ThreadPool(size_t threads) {
@@ -31,7 +33,7 @@ void ThreadPool::run() {
     std::function<void()> work = std::move(queue_.front());
     queue_.pop_front();
     lock.unlock();
-    work();
+    run_guarded("background thread", work);
     work = nullptr;
     lock.lock();
   }

@@ -4,10 +4,10 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <future>
 #include <memory>
 
 #include "base/arena.h"
+#include "base/task_group.h"
 #include "cli/commands.h"
 #include "codec/codec.h"
 #include "net/net.h"
@@ -145,18 +145,13 @@ std::optional<StandIn> find_stand_in(const std::string& url) {
   options.connect_timeout = net::Millis(2000);
 
   net::Loops loops(1);
-  std::promise<std::string> answer;
   {
     net::Client client(loops.at(0), std::move(options));
-    auto ask = [](net::Client& from, std::promise<std::string>& into) -> Task<void> {
-      net::ClientRequest request;
-      request.target = std::string(kWhere);
-      request.timeout = net::Millis(2000);
-      Result<net::ClientResponse> response = co_await from.fetch(std::move(request), 1 << 16);
-      into.set_value(response && response->status == 200 ? response->body : std::string());
-    };
-    loops.at(0).post([&] { spawn(ask(client, answer), [](std::exception_ptr) {}); });
-    const std::string text = answer.get_future().get();
+    net::ClientRequest request;
+    request.target = std::string(kWhere);
+    request.timeout = net::Millis(2000);
+    const Result<net::ClientResponse> response = block_on(loops.at(0), client.fetch(std::move(request), 1 << 16));
+    const std::string text = response && response->status == 200 ? response->body : std::string();
     Arena arena;
     Result<Value> found = codec::decode_json(arena, text);
     if (!found || found->text_at("dataDir").empty()) return std::nullopt;

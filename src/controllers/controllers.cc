@@ -44,10 +44,10 @@ Result<Unit> check(const Options& options) {
 }
 
 struct Controllers::State {
-  State(api::Api& api, net::EventLoop& loop, const Clock& clock) : pause(api, clock), calls(api, loop) {}
+  State(api::Api& api, net::EventLoop& loop, const Clock& clock) : pause(api, clock), calls(api.own_calls(loop)) {}
 
   Pause pause;
-  OwnCalls calls;
+  own_calls::OwnCalls calls;
   std::unique_ptr<NamespaceController> namespaces;  // Null: none of what it does is wanted.
   std::unique_ptr<GarbageCollector> garbage;
   std::unique_ptr<RoleAggregation> roles;

@@ -4,15 +4,15 @@
 
 namespace holdfast::controllers {
 
-Task<void> follow(Tasks& tasks, cache::Cache& cache, Followed& followed, std::function<void()> begin,
+Task<void> follow(TaskGroup& tasks, cache::Cache& cache, Followed& followed, std::function<void()> begin,
                   std::function<void(const cache::Delivery&)> see) {
-  constexpr net::Millis kRetry(20);
+  constexpr std::chrono::milliseconds kRetry(20);
   while (!tasks.closing()) {
     cache::WatchRequest request;
     request.start = cache::WatchRequest::Start::Initial;
     Result<cache::Watcher> opened = co_await cache.watch(request, tasks.loop());
     if (!opened) {
-      co_await tasks.nap(kRetry);
+      co_await tasks.sleep(kRetry);
       continue;
     }
     followed.watcher = std::make_shared<cache::Watcher>(std::move(*opened));

@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "base/task.h"
+#include "base/task_group.h"
 #include "cache/cache.h"
-#include "controllers/tasks.h"
 
 namespace holdfast::controllers {
 
@@ -19,7 +19,7 @@ struct Followed {
 };
 
 // Until the tasks close. A watch that ends begins anew: `begin` is called, and everything comes again.
-Task<void> follow(Tasks& tasks, cache::Cache& cache, Followed& followed, std::function<void()> begin,
+Task<void> follow(TaskGroup& tasks, cache::Cache& cache, Followed& followed, std::function<void()> begin,
                   std::function<void(const cache::Delivery&)> see);
 
 }  // namespace holdfast::controllers

@@ -2,16 +2,17 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "base/log.h"
+#include "base/task_group.h"
 #include "cache/cache.h"
 #include "codec/codec.h"
 #include "controllers/objects.h"
 #include "controllers/owner_graph.h"
-#include "controllers/tasks.h"
 #include "types/types.h"
 #include "value/value.h"
 
@@ -69,16 +70,18 @@ Value merge_patch(Arena& arena, const Value& live, std::string_view member, Valu
 }  // namespace
 
 struct GarbageCollector::State {
-  State(api::Api& served, net::EventLoop& loop, const Clock& time, const OwnCalls& own, Pause& rests)
-      : api(served), tasks(loop), clock(time), calls(own), pause(rests) {}
+  State(api::Api& served, net::EventLoop& loop, const Clock& time, const own_calls::OwnCalls& own, Pause& rests)
+      : api(served), tasks(loop, "garbage collector"), clock(time), calls(own), pause(rests) {}
 
   struct Kind {
     const types::Resource* resource = nullptr;  // The stored version.
     cache::Cache* cache = nullptr;
     std::shared_ptr<const void> keeps_alive;
     std::shared_ptr<cache::Watcher> watcher;
-    bool ended = false;  // Nobody follows it any more.
+    bool listed = false;   // Everything that existed when the watch began has been seen.
+    bool retired = false;  // No longer served; followed until its last events have been seen.
   };
+  using KindRef = std::shared_ptr<Kind>;  // Whoever uses a kind across a co_await keeps it.
   struct Item {
     Uid uid;
     uint32_t kind = 0;
@@ -88,14 +91,15 @@ struct GarbageCollector::State {
   enum class Outcome : uint8_t { Done, Again };
 
   api::Api& api;
-  Tasks tasks;
+  TaskGroup tasks;
   const Clock& clock;
-  const OwnCalls& calls;
+  const own_calls::OwnCalls& calls;
   Pause& pause;
 
   // Owned by the loop.
-  std::vector<std::unique_ptr<Kind>> kinds;                       // By number; those that ended keep theirs.
-  std::unordered_map<const types::Resource*, uint32_t> followed;  // Those that did not.
+  std::map<uint32_t, KindRef> kinds;  // Those that are followed, by number. Numbers are never reused.
+  uint32_t next_kind = 0;
+  std::unordered_map<const types::Resource*, uint32_t> followed;
   OwnerGraph graph;
   std::unordered_map<Uid, Item, UidHash> waiting;     // Deleted in the foreground, until nothing blocks them.
   std::unordered_map<Uid, Item, UidHash> unresolved;  // They name owners of kinds that nobody serves.
@@ -110,11 +114,12 @@ struct GarbageCollector::State {
     while (!tasks.closing()) {
       if (const uint64_t version = api.registry().version(); version != seen) {
         seen = version;
+        retire_unserved();
         follow_new();
         // An owner's kind may be known now.
         for (auto& [uid, item] : std::exchange(unresolved, {})) enqueue(item);
       }
-      co_await tasks.nap(kRegistryLook);
+      co_await tasks.sleep(kRegistryLook);
     }
   }
 
@@ -127,15 +132,55 @@ struct GarbageCollector::State {
       if (resource.kind == "Event" && !served.custom) continue;  // Events expire.
       cache::Cache* objects = api.cache_of(resource.group, resource.plural);
       if (objects == nullptr) continue;
-      auto kind = std::make_unique<Kind>();
+      auto kind = std::make_shared<Kind>();
       kind->resource = &resource;
       kind->cache = objects;
       kind->keeps_alive = served.keeps_alive;
-      const auto number = static_cast<uint32_t>(kinds.size());
-      kinds.push_back(std::move(kind));
+      const uint32_t number = next_kind++;
+      kinds.emplace(number, kind);
       followed.emplace(&resource, number);
-      tasks.run(follow(number));
+      tasks.run(follow(number, std::move(kind)));
     }
+  }
+
+  // A watch keeps its cache alive, and a cache its kind: without this, kinds that were deleted would stay forever.
+  void retire_unserved() {
+    for (const auto& [number, kind] : kinds) {
+      if (kind->retired || is_served(*kind)) continue;
+      kind->retired = true;
+      tasks.run(retire(kind));
+    }
+  }
+
+  // The last objects of a kind were deleted before its definition was: their events still count.
+  Task<void> retire(KindRef kind) {
+    if (co_await kind->cache->consistent(tasks.loop())) {
+      while (!tasks.closing() && kind->watcher != nullptr && has_unseen(*kind)) co_await tasks.sleep(1ms);
+      co_await tasks.sleep(1ms);  // For those that were taken and wait for their turn on the loop.
+    }
+    if (kind->watcher != nullptr) kind->watcher->cancel();
+  }
+
+  // Its cache has announced something that has not been looked at.
+  static bool has_unseen(const Kind& kind) { return !kind.listed || (kind.watcher && kind.watcher->pending()); }
+
+  // Objects of a kind that is not followed any more. Where the kind was replaced, because its definition changed, the
+  // one that replaces it lists them again.
+  void forget(uint32_t number) {
+    for (const Uid& uid : graph.objects()) {
+      const OwnerGraph::Object* object = graph.find(uid);
+      if (object->kind != number) continue;
+      for (const Uid& owner : graph.set(uid, number, std::string(object->key), {}).lost) wake_owner(owner);
+    }
+    const auto of_kind = [number](const auto& entry) { return entry.second.kind == number; };
+    std::erase_if(waiting, of_kind);
+    std::erase_if(unresolved, of_kind);
+  }
+
+  // Null: the kind is not followed any more.
+  KindRef kind_of(const Item& item) const {
+    const auto found = kinds.find(item.kind);
+    return found == kinds.end() ? nullptr : found->second;
   }
 
   bool is_served(const Kind& kind) const {
@@ -145,42 +190,48 @@ struct GarbageCollector::State {
     return served != nullptr && served->resource == kind.resource;
   }
 
-  Task<void> follow(uint32_t number) {
-    Kind& kind = *kinds[number];
-    for (bool first = true; !tasks.closing() && is_served(kind); first = false) {
+  Task<void> follow(uint32_t number, KindRef kind) {
+    for (bool first = true; !tasks.closing() && !kind->retired && is_served(*kind); first = false) {
       cache::WatchRequest request;
       request.start = cache::WatchRequest::Start::Initial;
       request.bookmarks = true;
       request.initial_events_bookmark = true;
-      Result<cache::Watcher> opened = co_await kind.cache->watch(request, tasks.loop());
+      Result<cache::Watcher> opened = co_await kind->cache->watch(request, tasks.loop());
       if (!opened) {
-        co_await tasks.nap(kFirstRetry);
+        co_await tasks.sleep(kFirstRetry);
         continue;
       }
-      kind.watcher = std::make_shared<cache::Watcher>(std::move(*opened));
-      const std::shared_ptr<cache::Watcher> mine = kind.watcher;
+      if (kind->retired) break;
+      kind->listed = false;
+      kind->watcher = std::make_shared<cache::Watcher>(std::move(*opened));
+      const std::shared_ptr<cache::Watcher> mine = kind->watcher;
       std::vector<cache::Delivery> events;
       while (!tasks.closing()) {
         co_await mine->next(tasks.loop(), events, kAtATime);
         if (events.empty()) break;
         for (const cache::Delivery& event : events) {
           if (event.object()) {
-            see(number, event);
-          } else if (event.initial_events_end && !first) {
-            // What went while nobody looked was not announced.
-            for (const Uid& uid : graph.objects()) enqueue(uid);
+            see(number, *kind, event);
+          } else if (event.initial_events_end) {
+            kind->listed = true;
+            // What was deleted between two watches was not announced.
+            if (!first) {
+              for (const Uid& uid : graph.objects()) enqueue(uid);
+            }
           }
         }
         pump();
-        if (mine->pending()) co_await tasks.nap(0ms);
+        if (mine->pending()) co_await tasks.sleep(0ms);
       }
     }
-    kind.ended = true;
-    kind.watcher.reset();
-    followed.erase(kind.resource);
+    kind->retired = true;
+    kind->watcher.reset();
+    followed.erase(kind->resource);
+    kinds.erase(number);
+    if (!tasks.closing()) forget(number);
   }
 
-  void see(uint32_t number, const cache::Delivery& event) {
+  void see(uint32_t number, const Kind& kind, const cache::Delivery& event) {
     const cache::Entry& entry = *event.object();
     const Uid uid = Uid::of(entry.uid());
     if (event.type == cache::EventType::Deleted) {
@@ -207,12 +258,12 @@ struct GarbageCollector::State {
     const OwnerGraph::Change change = graph.set(uid, number, entry.key(), owners);
     for (const Uid& owner : change.lost) wake_owner(owner);
     for (const Uid& owner : owners) wake_owner(owner);  // It may have stopped blocking.
-    if (!change.gained.empty() && !owners_are_there(*kinds[number], entry, *metadata)) enqueue(uid);
+    if (!change.gained.empty() && !owners_are_there(kind, entry, *metadata)) enqueue(uid);
 
     if (!is_deleted(*metadata)) return;
     if (lists(*metadata, "finalizers", kForeground)) {
       const Item item{uid, number, std::string(entry.key())};
-      if (waiting.emplace(uid, item).second) {
+      if (waiting.insert_or_assign(uid, item).second) {
         for (const Uid& dependent : graph.dependents(uid)) enqueue(dependent);
       }
       enqueue(item);
@@ -280,7 +331,7 @@ struct GarbageCollector::State {
   }
 
   Task<void> work(Item item) {
-    while (pause.on() && !tasks.closing()) co_await tasks.nap(Pause::kLook);
+    while (pause.on() && !tasks.closing()) co_await tasks.sleep(Pause::kLook);
     // From here on an event about it means another look.
     queued.erase(item.uid);
     const Outcome outcome = tasks.closing() ? Outcome::Done : co_await process(item);
@@ -292,7 +343,7 @@ struct GarbageCollector::State {
   Task<void> retry(Item item) {
     const auto wait = std::min<net::Millis>(kFirstRetry * (1 << std::min(item.failures, 11)), kLongestRetry);
     ++item.failures;
-    co_await tasks.nap(wait);
+    co_await tasks.sleep(wait);
     if (!tasks.closing()) enqueue(std::move(item));
   }
 
@@ -300,7 +351,6 @@ struct GarbageCollector::State {
 
   // Null: it is not there, or another one has its name.
   Task<Result<std::unique_ptr<Live>>> read(const Kind& kind, std::string key, const Uid* uid) {
-    if (kind.ended) co_return std::unique_ptr<Live>();
     Result<cache::Cache::Latest> latest = co_await kind.cache->latest(std::move(key), tasks.loop());
     if (!latest) co_return latest.take_error();
     if (!latest->entry || (uid != nullptr && Uid::of(latest->entry->uid()) != *uid)) co_return std::unique_ptr<Live>();
@@ -314,23 +364,25 @@ struct GarbageCollector::State {
   }
 
   Task<Outcome> process(const Item& item) {
-    const Kind& kind = *kinds[item.kind];
-    Result<std::unique_ptr<Live>> read_now = co_await read(kind, item.key, &item.uid);
+    const KindRef kind = kind_of(item);
+    if (kind == nullptr) co_return Outcome::Done;
+    Result<std::unique_ptr<Live>> read_now = co_await read(*kind, item.key, &item.uid);
     if (!read_now) co_return Outcome::Again;
     if (*read_now == nullptr) co_return Outcome::Done;
     Live& live = **read_now;
     if (is_deleted(live.metadata)) {
-      if (lists(live.metadata, "finalizers", kForeground)) co_return co_await go_on_in_foreground(item, live);
-      if (lists(live.metadata, "finalizers", kOrphan)) co_return co_await orphan(item, live);
+      if (lists(live.metadata, "finalizers", kForeground)) co_return co_await go_on_in_foreground(item, *kind, live);
+      if (lists(live.metadata, "finalizers", kOrphan)) co_return co_await orphan(item, *kind, live);
       co_return Outcome::Done;  // On its way.
     }
-    co_return co_await judge(item, kind, live);
+    co_return co_await judge(item, *kind, live);
   }
 
   // Which of its owners are there, and what follows from that.
   Task<Outcome> judge(const Item& item, const Kind& kind, Live& live) {
     const auto references = live.metadata.items_at("ownerReferences");
     if (references.empty()) co_return Outcome::Done;
+    const uint64_t registry_version = api.registry().version();
     const resource::Registry::SnapshotRef registry = api.registry().snapshot();
     ListBuilder solid(live.arena);
     size_t solid_count = 0, waiting_count = 0;
@@ -339,7 +391,9 @@ struct GarbageCollector::State {
       cache::Cache* objects =
           served == nullptr ? nullptr : api.cache_of(served->resource->group, served->resource->plural);
       if (objects == nullptr) {
-        unresolved.emplace(item.uid, item);
+        // The kind may have come while another owner was read; then nobody looks at `unresolved` again for it.
+        if (api.registry().version() != registry_version) co_return Outcome::Again;
+        unresolved.insert_or_assign(item.uid, item);
         co_return Outcome::Done;
       }
       if (served->resource->namespaced && !kind.resource->namespaced) {
@@ -408,49 +462,51 @@ struct GarbageCollector::State {
     co_return answer && (answer->status < 300 || answer->status == 404) ? Outcome::Done : Outcome::Again;
   }
 
-  Task<Outcome> without_finalizer(const Item& item, Live& live, std::string_view finalizer) {
+  Task<Outcome> without_finalizer(const Item& item, const Kind& kind, Live& live, std::string_view finalizer) {
     ListBuilder left(live.arena);
     for (const Value& each : live.metadata.items_at("finalizers")) {
       if (!each.is_string() || each.as_string() != finalizer) left.add(each);
     }
-    co_return co_await change(*kinds[item.kind], item, live, "finalizers", left.build());
+    co_return co_await change(kind, item, live, "finalizers", left.build());
   }
 
   // Events of different kinds come in no order: before it is said that nothing depends on an object, everything that
   // was written before its deletion must have been seen.
   Task<bool> caught_up(const Live& live) {
     const Revision revision = live.entry->revision();
-    for (size_t i = 0; i < kinds.size(); ++i) {
-      Kind& kind = *kinds[i];
-      if (kind.ended) continue;
-      Result<cache::Snapshot> there = co_await kind.cache->at_least(revision, tasks.loop());
+    std::vector<KindRef> all;
+    all.reserve(kinds.size());
+    for (const auto& [number, kind] : kinds) all.push_back(kind);
+    for (const KindRef& kind : all) {
+      Result<cache::Snapshot> there = co_await kind->cache->at_least(revision, tasks.loop());
       if (!there) co_return false;
-      while (!tasks.closing() && kind.watcher != nullptr && kind.watcher->pending()) co_await tasks.nap(1ms);
+      while (!tasks.closing() && !kind->retired && has_unseen(*kind)) co_await tasks.sleep(1ms);
     }
-    co_await tasks.nap(1ms);  // For those that were taken and wait for their turn on the loop.
+    co_await tasks.sleep(1ms);  // For those that were taken and wait for their turn on the loop.
     co_return !tasks.closing();
   }
 
   // The objects that name this one, of its namespace if it has one.
-  std::vector<Item> dependents_of(const Item& item) {
-    const types::Resource& owner = *kinds[item.kind]->resource;
+  std::vector<Item> dependents_of(const Item& item, const types::Resource& owner) {
     std::vector<Item> found;
     for (const Uid& uid : graph.dependents(item.uid)) {
       const OwnerGraph::Object* object = graph.find(uid);
-      if (owner.namespaced &&
-          namespace_of(*kinds[object->kind]->resource, object->key) != namespace_of(owner, item.key)) {
-        continue;
-      }
-      found.push_back(Item{uid, object->kind, object->key});
+      Item dependent{uid, object->kind, object->key};
+      const KindRef kind = kind_of(dependent);
+      if (kind == nullptr) continue;
+      if (owner.namespaced && namespace_of(*kind->resource, object->key) != namespace_of(owner, item.key)) continue;
+      found.push_back(std::move(dependent));
     }
     return found;
   }
 
-  Task<Outcome> go_on_in_foreground(const Item& item, Live& live) {
+  Task<Outcome> go_on_in_foreground(const Item& item, const Kind& kind, Live& live) {
     if (!co_await caught_up(live)) co_return Outcome::Again;
     bool blocked = false;
-    for (const Item& dependent : dependents_of(item)) {
-      Result<std::unique_ptr<Live>> found = co_await read(*kinds[dependent.kind], dependent.key, &dependent.uid);
+    for (const Item& dependent : dependents_of(item, *kind.resource)) {
+      const KindRef its_kind = kind_of(dependent);
+      if (its_kind == nullptr) continue;
+      Result<std::unique_ptr<Live>> found = co_await read(*its_kind, dependent.key, &dependent.uid);
       if (!found) co_return Outcome::Again;
       if (*found == nullptr) continue;
       for (const Value& reference : (*found)->metadata.items_at("ownerReferences")) {
@@ -461,13 +517,15 @@ struct GarbageCollector::State {
     }
     // Whoever blocks it wakes it when it goes.
     if (blocked) co_return Outcome::Done;
-    co_return co_await without_finalizer(item, live, kForeground);
+    co_return co_await without_finalizer(item, kind, live, kForeground);
   }
 
-  Task<Outcome> orphan(const Item& item, Live& live) {
+  Task<Outcome> orphan(const Item& item, const Kind& kind, Live& live) {
     if (!co_await caught_up(live)) co_return Outcome::Again;
-    for (const Item& dependent : dependents_of(item)) {
-      Result<std::unique_ptr<Live>> found = co_await read(*kinds[dependent.kind], dependent.key, &dependent.uid);
+    for (const Item& dependent : dependents_of(item, *kind.resource)) {
+      const KindRef its_kind = kind_of(dependent);
+      if (its_kind == nullptr) continue;
+      Result<std::unique_ptr<Live>> found = co_await read(*its_kind, dependent.key, &dependent.uid);
       if (!found) co_return Outcome::Again;
       if (*found == nullptr) continue;
       ListBuilder left((*found)->arena);
@@ -480,11 +538,10 @@ struct GarbageCollector::State {
         }
       }
       if (taken == 0) continue;
-      const Outcome freed =
-          co_await change(*kinds[dependent.kind], dependent, **found, "ownerReferences", left.build());
+      const Outcome freed = co_await change(*its_kind, dependent, **found, "ownerReferences", left.build());
       if (freed == Outcome::Again) co_return freed;
     }
-    co_return co_await without_finalizer(item, live, kOrphan);
+    co_return co_await without_finalizer(item, kind, live, kOrphan);
   }
 
   // Somebody meant an owner in another namespace, which owns nothing here: said once in an event.
@@ -526,18 +583,18 @@ struct GarbageCollector::State {
   }
 };
 
-GarbageCollector::GarbageCollector(api::Api& api, net::EventLoop& loop, const Clock& clock, const OwnCalls& calls,
-                                   Pause& pause)
+GarbageCollector::GarbageCollector(api::Api& api, net::EventLoop& loop, const Clock& clock,
+                                   const own_calls::OwnCalls& calls, Pause& pause)
     : state_(std::make_unique<State>(api, loop, clock, calls, pause)) {}
 GarbageCollector::~GarbageCollector() = default;
 
 void GarbageCollector::start() {
-  state_->tasks.loop().post([state = state_.get()] { state->tasks.run(state->follow_registry()); });
+  state_->tasks.post([state = state_.get()] { return state->follow_registry(); });
 }
 
 Task<void> GarbageCollector::close(Executor& executor) {
   co_await state_->tasks.close(executor, [this] {
-    for (auto& kind : state_->kinds) {
+    for (const auto& [number, kind] : state_->kinds) {
       if (kind->watcher != nullptr) kind->watcher->cancel();
     }
   });

@@ -10,15 +10,16 @@
 #include "api/api.h"
 #include "base/clock.h"
 #include "base/task.h"
-#include "controllers/own_calls.h"
 #include "controllers/pause.h"
 #include "net/net.h"
+#include "own_calls/own_calls.h"
 
 namespace holdfast::controllers {
 
 class GarbageCollector {
  public:
-  GarbageCollector(api::Api& api, net::EventLoop& loop, const Clock& clock, const OwnCalls& calls, Pause& pause);
+  GarbageCollector(api::Api& api, net::EventLoop& loop, const Clock& clock, const own_calls::OwnCalls& calls,
+                   Pause& pause);
   ~GarbageCollector();
 
   void start();

@@ -1,9 +1,9 @@
 #include "controllers/leases.h"
 
+#include "base/task_group.h"
 #include "cache/cache.h"
 #include "codec/codec.h"
 #include "controllers/objects.h"
-#include "controllers/tasks.h"
 #include "types/types.h"
 
 namespace holdfast::controllers {
@@ -15,18 +15,18 @@ constexpr std::chrono::milliseconds kPeriod = std::chrono::hours(1);
 }  // namespace
 
 struct LeaseCleaner::State {
-  State(api::Api& served, net::EventLoop& loop, const Clock& time, const OwnCalls& own)
-      : api(served), tasks(loop), clock(time), calls(own) {}
+  State(api::Api& served, net::EventLoop& loop, const Clock& time, const own_calls::OwnCalls& own)
+      : api(served), tasks(loop, "lease cleanup"), clock(time), calls(own) {}
 
   api::Api& api;
-  Tasks tasks;
+  TaskGroup tasks;
   const Clock& clock;
-  const OwnCalls& calls;
+  const own_calls::OwnCalls& calls;
 
   Task<void> run() {
     while (!tasks.closing()) {
       co_await clean();
-      co_await tasks.nap(kPeriod);
+      co_await tasks.sleep(kPeriod);
     }
   }
 
@@ -58,16 +58,14 @@ struct LeaseCleaner::State {
   }
 };
 
-LeaseCleaner::LeaseCleaner(api::Api& api, net::EventLoop& loop, const Clock& clock, const OwnCalls& calls)
+LeaseCleaner::LeaseCleaner(api::Api& api, net::EventLoop& loop, const Clock& clock, const own_calls::OwnCalls& calls)
     : state_(std::make_unique<State>(api, loop, clock, calls)) {}
 LeaseCleaner::~LeaseCleaner() = default;
 
 void LeaseCleaner::start() {
-  state_->tasks.loop().post([state = state_.get()] { state->tasks.run(state->run()); });
+  state_->tasks.post([state = state_.get()] { return state->run(); });
 }
 
-Task<void> LeaseCleaner::close(Executor& executor) {
-  co_await state_->tasks.close(executor, [] {});
-}
+Task<void> LeaseCleaner::close(Executor& executor) { co_await state_->tasks.close(executor); }
 
 }  // namespace holdfast::controllers

@@ -7,14 +7,14 @@
 #include "api/api.h"
 #include "base/clock.h"
 #include "base/task.h"
-#include "controllers/own_calls.h"
 #include "net/net.h"
+#include "own_calls/own_calls.h"
 
 namespace holdfast::controllers {
 
 class LeaseCleaner {
  public:
-  LeaseCleaner(api::Api& api, net::EventLoop& loop, const Clock& clock, const OwnCalls& calls);
+  LeaseCleaner(api::Api& api, net::EventLoop& loop, const Clock& clock, const own_calls::OwnCalls& calls);
   ~LeaseCleaner();
 
   void start();

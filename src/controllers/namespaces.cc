@@ -8,6 +8,7 @@
 #include "cache/cache.h"
 #include "codec/codec.h"
 #include "controllers/follow.h"
+#include "controllers/keyed_work.h"
 #include "controllers/objects.h"
 #include "types/types.h"
 #include "value/value.h"
@@ -17,25 +18,31 @@ namespace {
 
 using std::chrono_literals::operator""ms;
 
-// Objects that hold themselves by finalizers are looked at again after this long, doubling.
+// Delay before another attempt while objects have finalizers or a call has failed; doubles each time.
 constexpr auto kFirstWait = 50ms, kLongestWait = 5000ms;
 
 }  // namespace
 
 struct NamespaceController::State {
-  State(api::Api& served, net::EventLoop& runs_on, const OwnCalls& own, Pause& rests, NamespaceControllerOptions chosen)
-      : api(served), loop(runs_on), tasks(runs_on), calls(own), pause(rests), options(std::move(chosen)) {}
+  State(api::Api& served, net::EventLoop& runs_on, const own_calls::OwnCalls& own, Pause& rests,
+        NamespaceControllerOptions chosen)
+      : api(served),
+        loop(runs_on),
+        tasks(runs_on, "namespace controller"),
+        calls(own),
+        pause(rests),
+        options(std::move(chosen)) {}
 
   api::Api& api;
   net::EventLoop& loop;
-  Tasks tasks;
-  const OwnCalls& calls;
+  TaskGroup tasks;
+  const own_calls::OwnCalls& calls;
   Pause& pause;
   const NamespaceControllerOptions options;
 
   // Owned by the loop.
   Followed namespaces;
-  std::set<std::string> busy;  // Namespaces that a coroutine is at work on.
+  KeyedWork work{tasks, [this](std::string_view name) { return settle(std::string(name)); }};
 
   Task<Result<net::ClientResponse>> call(std::string method, std::string target, std::string body, std::string type) {
     return calls.call(std::move(method), std::move(target), std::move(body), std::move(type));
@@ -45,76 +52,79 @@ struct NamespaceController::State {
     return follow(
         tasks, *api.cache_of("", "namespaces"), namespaces, [] {},
         [this](const cache::Delivery& event) {
-          if (event.type == cache::EventType::Deleted || !event.object()) return;
-          std::string name(event.object()->name());
-          if (busy.insert(name).second) tasks.run(look_after(std::move(name)));
+          if (event.type != cache::EventType::Deleted && event.object()) work.request(event.object()->name());
         });
   }
 
-  Task<void> look_after(std::string name) {
-    co_await settle(name);
-    busy.erase(name);
-  }
-
-  Task<void> settle(const std::string& name) {
-    const std::string path = "/api/v1/namespaces/" + name;
+  // Repeats until the namespace needs nothing more at the moment, or is gone.
+  Task<void> settle(std::string name) {
     auto wait = kFirstWait;
     while (!tasks.closing()) {
       if (pause.on()) {
-        co_await tasks.nap(Pause::kLook);
+        co_await tasks.sleep(Pause::kLook);
         continue;
       }
-      Result<net::ClientResponse> answer = co_await call("GET", path, "", "");
-      if (!answer || answer->status != 200) co_return;
-      Arena arena;
-      Result<Value> found = codec::decode_json(arena, answer->body);
-      if (!found) co_return;
-      if (found->text_at("metadata", "deletionTimestamp").empty()) {
-        co_await furnish(name);
-        co_return;
-      }
-      const auto finalizers = found->items_at("spec", "finalizers");
-      const bool held = std::any_of(finalizers.begin(), finalizers.end(), [](const Value& item) {
-        return item.is_string() && item.as_string() == "kubernetes";
-      });
-      if (!held || !options.deletes_content) co_return;
-      if (co_await empty_out(name)) {
-        ListBuilder left(arena);
-        for (const Value& item : finalizers) {
-          if (!item.is_string() || item.as_string() != "kubernetes") left.add(item);
-        }
-        const std::string_view at[] = {"spec", "finalizers"};
-        const Value released = with_path(arena, *found, at, left.build());
-        answer = co_await call("PUT", path + "/finalize", codec::encode_json(released), "application/json");
-        // Somebody else changed it: look again.
-        if (answer && answer->status != 409) co_return;
-        continue;
-      }
-      co_await tasks.nap(wait);
+      if (co_await settle_once(name)) co_return;
+      co_await tasks.sleep(wait);
       wait = std::min<std::chrono::milliseconds>(wait * 2, kLongestWait);
     }
   }
 
-  // What every namespace has.
-  Task<void> furnish(const std::string& name) {
-    const std::string root = "/api/v1/namespaces/" + name;
-    if (options.makes_service_accounts) {
-      Result<net::ClientResponse> known = co_await call("GET", root + "/serviceaccounts/default", "", "");
-      if (known && known->status == 404) {
-        (void)co_await call("POST", root + "/serviceaccounts?fieldManager=kube-controller-manager",
-                            R"({"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"default"}})",
-                            "application/json");
-      }
+  // False: try again later.
+  Task<bool> settle_once(const std::string& name) {
+    const std::string path = "/api/v1/namespaces/" + name;
+    Result<net::ClientResponse> answer = co_await call("GET", path, "", "");
+    if (answer && answer->status == 404) co_return true;
+    if (!answer || answer->status != 200) co_return false;
+    Arena arena;
+    Result<Value> found = codec::decode_json(arena, answer->body);
+    if (!found) co_return false;
+    if (found->text_at("metadata", "deletionTimestamp").empty()) co_return co_await furnish(name);
+    const auto finalizers = found->items_at("spec", "finalizers");
+    const bool held = std::any_of(finalizers.begin(), finalizers.end(), [](const Value& item) {
+      return item.is_string() && item.as_string() == "kubernetes";
+    });
+    if (!held || !options.deletes_content) co_return true;
+    if (!co_await empty_out(name)) co_return false;
+    ListBuilder left(arena);
+    for (const Value& item : finalizers) {
+      if (!item.is_string() || item.as_string() != "kubernetes") left.add(item);
     }
-    if (!options.publishes_root_ca) co_return;
-    Result<net::ClientResponse> known = co_await call("GET", root + "/configmaps/kube-root-ca.crt", "", "");
-    if (!known || known->status != 404) co_return;
-    (void)co_await call(
-        "POST", root + "/configmaps?fieldManager=kube-controller-manager",
-        R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"kube-root-ca.crt","annotations":{"kubernetes.io/description":)"
-        R"("Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters."}},"data":{"ca.crt":)" +
-            codec::encode_json_string(options.root_ca_pem) + "}}",
-        "application/json");
+    const std::string_view at[] = {"spec", "finalizers"};
+    const Value released = with_path(arena, *found, at, left.build());
+    answer = co_await call("PUT", path + "/finalize", codec::encode_json(released), "application/json");
+    co_return answer && (answer->status < 300 || answer->status == 404);
+  }
+
+  // Creates what every namespace has. False: try again later.
+  Task<bool> furnish(const std::string& name) {
+    const std::string root = "/api/v1/namespaces/" + name;
+    bool done = true;
+    if (options.makes_service_accounts) {
+      done = co_await ensure(root + "/serviceaccounts", "default",
+                             R"({"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"default"}})");
+    }
+    if (options.publishes_root_ca) {
+      done =
+          co_await ensure(
+              root + "/configmaps", "kube-root-ca.crt",
+              R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"kube-root-ca.crt","annotations":{"kubernetes.io/description":)"
+              R"("Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters."}},"data":{"ca.crt":)" +
+                  codec::encode_json_string(options.root_ca_pem) + "}}") &&
+          done;
+    }
+    co_return done;
+  }
+
+  // Creates the object unless it exists. An answer of 4xx is final: the namespace is being deleted (an event follows),
+  // or somebody refuses the object (a quota, a webhook).
+  Task<bool> ensure(std::string collection, std::string name, std::string object) {
+    Result<net::ClientResponse> answer = co_await call("GET", collection + "/" + name, "", "");
+    if (answer && answer->status == 404) {
+      answer = co_await call("POST", collection + "?fieldManager=kube-controller-manager", std::move(object),
+                             "application/json");
+    }
+    co_return answer && answer->status < 500;
   }
 
   // Deletes what is in the namespace, pods first. True when nothing is left.
@@ -146,13 +156,13 @@ struct NamespaceController::State {
   }
 };
 
-NamespaceController::NamespaceController(api::Api& api, net::EventLoop& loop, const OwnCalls& calls, Pause& pause,
-                                         NamespaceControllerOptions options)
+NamespaceController::NamespaceController(api::Api& api, net::EventLoop& loop, const own_calls::OwnCalls& calls,
+                                         Pause& pause, NamespaceControllerOptions options)
     : state_(std::make_unique<State>(api, loop, calls, pause, std::move(options))) {}
 NamespaceController::~NamespaceController() = default;
 
 void NamespaceController::start() {
-  state_->loop.post([state = state_.get()] { state->tasks.run(state->follow_namespaces()); });
+  state_->tasks.post([state = state_.get()] { return state->follow_namespaces(); });
 }
 
 Task<void> NamespaceController::close(Executor& executor) {

@@ -3,14 +3,13 @@
 #pragma once
 
 #include <memory>
-#include <set>
 #include <string>
 
 #include "api/api.h"
 #include "base/task.h"
-#include "controllers/own_calls.h"
 #include "controllers/pause.h"
 #include "net/net.h"
+#include "own_calls/own_calls.h"
 
 namespace holdfast::controllers {
 
@@ -24,7 +23,7 @@ struct NamespaceControllerOptions {
 // Runs on one loop. Follows the namespaces by watch; nothing polls but the wait for objects that hold themselves.
 class NamespaceController {
  public:
-  NamespaceController(api::Api& api, net::EventLoop& loop, const OwnCalls& calls, Pause& pause,
+  NamespaceController(api::Api& api, net::EventLoop& loop, const own_calls::OwnCalls& calls, Pause& pause,
                       NamespaceControllerOptions options);
   ~NamespaceController();
 

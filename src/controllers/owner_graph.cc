@@ -33,6 +33,7 @@ OwnerGraph::Change OwnerGraph::set(const Uid& object, uint32_t kind, std::string
     found = objects_.emplace(object, Node{Object{kind, std::string(key)}, {}}).first;
   }
   Node& node = found->second;
+  node.object.kind = kind;  // Another one when the definition of its kind changed.
   const auto wanted = [&](const Uid& owner) { return std::find(owners.begin(), owners.end(), owner) != owners.end(); };
   for (size_t i = 0; i < node.owners.size();) {
     if (wanted(node.owners[i].owner)) {

@@ -34,6 +34,13 @@ TEST(OwnerGraph, what_is_gained_and_lost_is_said_once) {
   EXPECT_EQ(graph.count(), 0u);
 }
 
+TEST(OwnerGraph, an_object_belongs_to_the_kind_that_named_it_last) {
+  OwnerGraph graph;
+  graph.set(uid(1), 7, "ns/child", std::vector<Uid>{uid(2)});
+  EXPECT_TRUE(graph.set(uid(1), 8, "ns/child", std::vector<Uid>{uid(2)}).gained.empty());
+  EXPECT_EQ(graph.find(uid(1))->kind, 8u);
+}
+
 TEST(OwnerGraph, random_changes_leave_what_a_plain_map_has) {
   std::mt19937 random(1);
   OwnerGraph graph;

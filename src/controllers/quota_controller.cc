@@ -31,8 +31,8 @@ constexpr size_t kAtATime = 256;
 }  // namespace
 
 struct QuotaController::State {
-  State(api::Api& served, net::EventLoop& loop, const Clock& time, const OwnCalls& own, Pause& rests)
-      : api(served), tasks(loop), clock(time), calls(own), pause(rests) {}
+  State(api::Api& served, net::EventLoop& loop, const Clock& time, const own_calls::OwnCalls& own, Pause& rests)
+      : api(served), tasks(loop, "quota controller"), clock(time), calls(own), pause(rests) {}
 
   struct Kind {
     const types::Resource* resource = nullptr;
@@ -42,9 +42,9 @@ struct QuotaController::State {
   };
 
   api::Api& api;
-  Tasks tasks;
+  TaskGroup tasks;
   const Clock& clock;
-  const OwnCalls& calls;
+  const own_calls::OwnCalls& calls;
   Pause& pause;
 
   // Owned by the loop.
@@ -101,20 +101,33 @@ struct QuotaController::State {
       kind->resource = &resource;
       kind->cache = objects;
       kind->keeps_alive = served.keeps_alive;
-      tasks.run(follow(*kind));
-      kinds.emplace(&resource, std::move(kind));
+      Kind& followed = *kinds.emplace(&resource, std::move(kind)).first->second;
+      tasks.run(follow_until_unserved(followed));
+    }
+  }
+
+  Task<void> follow_until_unserved(Kind& kind) {
+    co_await follow(kind);
+    kinds.erase(kind.resource);
+  }
+
+  // A watch keeps its cache alive, and a cache its kind: kinds that are no longer served must be let go.
+  void release_unserved() {
+    for (const auto& [resource, kind] : kinds) {
+      if (kind->watcher != nullptr && !is_served(*kind)) kind->watcher->cancel();
     }
   }
 
   Task<void> follow(Kind& kind) {
-    while (!tasks.closing()) {
+    while (!tasks.closing() && is_served(kind)) {
       cache::WatchRequest request;
       request.start = cache::WatchRequest::Start::Now;
       Result<cache::Watcher> opened = co_await kind.cache->watch(request, tasks.loop());
       if (!opened) {
-        co_await tasks.nap(kRetry);
+        co_await tasks.sleep(kRetry);
         continue;
       }
+      if (!is_served(kind)) co_return;
       // What happened before it was followed.
       plan_all();
       kind.watcher = std::make_shared<cache::Watcher>(std::move(*opened));
@@ -131,7 +144,6 @@ struct QuotaController::State {
           for (const std::string& key : found->second) plan(key, kSoon);
         }
       }
-      if (!is_served(kind)) co_return;
     }
   }
 
@@ -155,21 +167,21 @@ struct QuotaController::State {
   }
 
   Task<void> count_later(std::string key, net::Millis delay) {
-    co_await tasks.nap(delay);
+    co_await tasks.sleep(delay);
     planned.erase(std::pair(key, delay));
     if (tasks.closing()) co_return;
     if (!counting.insert(key).second) {  // What it counts now may be old already.
       plan(key, kRetry);
       co_return;
     }
-    while (!tasks.closing() && !co_await settle(key)) co_await tasks.nap(kRetry);
+    while (!tasks.closing() && !co_await settle(key)) co_await tasks.sleep(kRetry);
     counting.erase(key);
   }
 
   // True when the status says what is there.
   Task<bool> settle(const std::string& key) {
     if (pause.on()) {
-      co_await tasks.nap(Pause::kLook);
+      co_await tasks.sleep(Pause::kLook);
       co_return false;
     }
     static const types::Resource& resource = *types::find_resource("", "v1", "resourcequotas");
@@ -226,7 +238,7 @@ struct QuotaController::State {
       }
       size_t looked = 0;
       for (const cache::EntryRef& entry : page.entries) {
-        if (++looked % kAtATime == 0) co_await tasks.nap(net::Millis(0));
+        if (++looked % kAtATime == 0) co_await tasks.sleep(net::Millis(0));
         Arena arena;
         const cache::Blob body = entry->body();
         Result<Value> object = object_tree(arena, *resource.type, *body);
@@ -248,9 +260,10 @@ struct QuotaController::State {
   Task<void> watch_registry() {
     uint64_t seen = api.registry().version();
     while (!tasks.closing()) {
-      co_await tasks.nap(kRegistryLook);
+      co_await tasks.sleep(kRegistryLook);
       if (const uint64_t version = api.registry().version(); version != seen) {
         seen = version;
+        release_unserved();
         plan_all();
       }
     }
@@ -258,7 +271,7 @@ struct QuotaController::State {
 
   Task<void> watch_ends() {
     while (!tasks.closing()) {
-      co_await tasks.nap(kPodsEnd);
+      co_await tasks.sleep(kPodsEnd);
       for (const std::string& ns : std::exchange(pods_end, {})) {
         const auto found = by_namespace.find(ns);
         if (found == by_namespace.end()) continue;
@@ -268,17 +281,15 @@ struct QuotaController::State {
   }
 };
 
-QuotaController::QuotaController(api::Api& api, net::EventLoop& loop, const Clock& clock, const OwnCalls& calls,
-                                 Pause& pause)
+QuotaController::QuotaController(api::Api& api, net::EventLoop& loop, const Clock& clock,
+                                 const own_calls::OwnCalls& calls, Pause& pause)
     : state_(std::make_unique<State>(api, loop, clock, calls, pause)) {}
 QuotaController::~QuotaController() = default;
 
 void QuotaController::start() {
-  state_->tasks.loop().post([state = state_.get()] {
-    state->tasks.run(state->follow_quotas());
-    state->tasks.run(state->watch_registry());
-    state->tasks.run(state->watch_ends());
-  });
+  state_->tasks.post([state = state_.get()] { return state->follow_quotas(); });
+  state_->tasks.post([state = state_.get()] { return state->watch_registry(); });
+  state_->tasks.post([state = state_.get()] { return state->watch_ends(); });
 }
 
 Task<void> QuotaController::close(Executor& executor) {

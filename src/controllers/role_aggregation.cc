@@ -22,13 +22,13 @@ constexpr auto kRetry = 200ms;
 }  // namespace
 
 struct RoleAggregation::State {
-  State(api::Api& served, net::EventLoop& runs_on, const OwnCalls& own, Pause& rests)
-      : api(served), loop(runs_on), tasks(runs_on), calls(own), pause(rests) {}
+  State(api::Api& served, net::EventLoop& runs_on, const own_calls::OwnCalls& own, Pause& rests)
+      : api(served), loop(runs_on), tasks(runs_on, "role aggregation"), calls(own), pause(rests) {}
 
   api::Api& api;
   net::EventLoop& loop;
-  Tasks tasks;
-  const OwnCalls& calls;
+  TaskGroup tasks;
+  const own_calls::OwnCalls& calls;
   Pause& pause;
 
   // Owned by the loop.
@@ -51,12 +51,12 @@ struct RoleAggregation::State {
   Task<void> settle() {
     while (changed && !tasks.closing()) {
       if (pause.on()) {
-        co_await tasks.nap(Pause::kLook);
+        co_await tasks.sleep(Pause::kLook);
         continue;
       }
       changed = false;
       if (!co_await look()) {
-        co_await tasks.nap(kRetry);
+        co_await tasks.sleep(kRetry);
         changed = true;
       }
     }
@@ -100,12 +100,12 @@ struct RoleAggregation::State {
   }
 };
 
-RoleAggregation::RoleAggregation(api::Api& api, net::EventLoop& loop, const OwnCalls& calls, Pause& pause)
+RoleAggregation::RoleAggregation(api::Api& api, net::EventLoop& loop, const own_calls::OwnCalls& calls, Pause& pause)
     : state_(std::make_unique<State>(api, loop, calls, pause)) {}
 RoleAggregation::~RoleAggregation() = default;
 
 void RoleAggregation::start() {
-  state_->loop.post([state = state_.get()] { state->tasks.run(state->follow_roles()); });
+  state_->tasks.post([state = state_.get()] { return state->follow_roles(); });
 }
 
 Task<void> RoleAggregation::close(Executor& executor) {

@@ -6,16 +6,16 @@
 
 #include "api/api.h"
 #include "base/task.h"
-#include "controllers/own_calls.h"
 #include "controllers/pause.h"
 #include "net/net.h"
+#include "own_calls/own_calls.h"
 
 namespace holdfast::controllers {
 
 // Runs on one loop, follows the ClusterRoles by watch.
 class RoleAggregation {
  public:
-  RoleAggregation(api::Api& api, net::EventLoop& loop, const OwnCalls& calls, Pause& pause);
+  RoleAggregation(api::Api& api, net::EventLoop& loop, const own_calls::OwnCalls& calls, Pause& pause);
   ~RoleAggregation();
 
   void start();

@@ -307,7 +307,9 @@ Task<Result<Connected>> connect(std::shared_ptr<ClientState> client, Millis time
   }
   (*wire)->set_deadline(Millis(0));
   auto shared = std::make_shared<Http2Calls>(std::move(*wire), client->options);
-  spawn(Http2Calls::run(shared), [client](std::exception_ptr) {});
+  spawn(Http2Calls::run(shared), [client](std::exception_ptr failure) {
+    if (failure) report_failed_task("HTTP/2 client", failure);
+  });
   client->shared.push_back(shared);
   client->end_dialling();
   co_return Connected{std::move(shared), nullptr};

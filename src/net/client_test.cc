@@ -229,7 +229,9 @@ TEST(Http2Client, OpensAnotherConnectionWhereTheServerAllowsNoMoreCalls) {
   ASSERT_TRUE(run(s.loops.at(0), client.fetch(get("/x"), 1000)));  // Now the limit is known.
   Result<ClientResponse> all = run(s.loops.at(0), fetch_together(client, 25));
   EXPECT_TRUE(all) << all.error().message;
-  EXPECT_EQ(s.server->stats().connections_accepted, 3u);
+  // The first ten share one, the next ten another; for the rest a call may have ended meanwhile.
+  EXPECT_GE(s.server->stats().connections_accepted, 2u);
+  EXPECT_LE(s.server->stats().connections_accepted, 3u);
 }
 
 TEST(Http2Client, GoesOnOverANewConnectionWhenTheServerGoesAway) {

@@ -104,7 +104,7 @@ void LoopState::run_timers() {
     std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
     heap_.pop_back();
     auto node = timers_.extract(id);
-    if (!node.empty()) node.mapped()();
+    if (!node.empty()) run_guarded("timer", node.mapped());
   }
 }
 
@@ -113,7 +113,7 @@ void LoopState::run_posted() {
     std::lock_guard lock(mutex_);
     running_.swap(posted_);
   }
-  for (auto& work : running_) work();
+  for (auto& work : running_) run_guarded("event loop", work);
   running_.clear();
 }
 

@@ -31,6 +31,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/task.h"
+#include "base/task_group.h"
 
 namespace holdfast::net {
 
@@ -47,33 +48,15 @@ using Millis = std::chrono::milliseconds;
 
 // One thread that waits for sockets, timers and posted work. post() may be called from any thread, the rest from the
 // loop's own.
-class EventLoop final : public Executor {
+class EventLoop final : public TimedExecutor {
  public:
-  using TimerId = uint64_t;
-
   EventLoop();
   ~EventLoop() override;
 
   void post(std::function<void()> work) override;
-  bool in_thread() const;
-
-  // Runs `work` once, no sooner than `delay` from now. The id is never 0.
-  TimerId run_after(Millis delay, std::function<void()> work);
-  void cancel(TimerId id);
-
-  // co_await loop.sleep_for(10ms)
-  auto sleep_for(Millis delay) {
-    struct Awaiter {
-      EventLoop& loop;
-      Millis delay;
-      bool await_ready() const noexcept { return false; }
-      void await_suspend(std::coroutine_handle<> h) {
-        loop.run_after(delay, [h] { h.resume(); });
-      }
-      void await_resume() const noexcept {}
-    };
-    return Awaiter{*this, delay};
-  }
+  bool in_thread() const override;
+  TimerId run_after(Millis delay, std::function<void()> work) override;
+  void cancel(TimerId id) override;
 
   detail::LoopState& state() { return *state_; }  // For net's own files.
 

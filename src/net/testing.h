@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 #include <string>
 
 #include "net/net.h"
@@ -64,19 +62,7 @@ struct TestServer {
 // Runs a task on a loop and waits for its value.
 template <class T>
 T run(EventLoop& loop, Task<T> task) {
-  std::mutex mutex;
-  std::condition_variable done;
-  std::optional<T> value;
-  auto body = [](Task<T> t, std::optional<T>& into) -> Task<void> { into.emplace(co_await t); };
-  loop.post([&] {
-    spawn(body(std::move(task), value), [&](std::exception_ptr) {
-      std::lock_guard lock(mutex);
-      done.notify_one();
-    });
-  });
-  std::unique_lock lock(mutex);
-  done.wait(lock, [&] { return value.has_value(); });
-  return std::move(*value);
+  return block_on(loop, std::move(task));
 }
 
 struct TestPki {

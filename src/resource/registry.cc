@@ -25,7 +25,7 @@ const std::set<std::string_view>& builtin_groups() {
 }  // namespace
 
 bool Served::has_verb(std::string_view verb) const {
-  return std::find(resource->verbs.begin(), resource->verbs.end(), verb) != resource->verbs.end();
+  return custom || std::find(resource->verbs.begin(), resource->verbs.end(), verb) != resource->verbs.end();
 }
 
 const types::Subresource* Served::subresource(std::string_view name) const {

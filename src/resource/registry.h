@@ -33,10 +33,12 @@ struct Served {
   bool custom = false;
   const crd::Version* version = nullptr;         // Of a custom resource: what its definition says of this version.
   bool established = true;                       // Discovery shows it.
+  bool terminating = false;                      // Its definition is being deleted: nothing new may be created.
   Storage* storage = nullptr;                    // Null: nothing is stored (reviews).
   std::shared_ptr<Managers> managers = {};       // Null likewise.
   std::shared_ptr<const void> keeps_alive = {};  // Of a custom resource: its types, storage and strings.
 
+  // Custom resources serve every verb; what discovery shows of one that is terminating (Resource::verbs) is less.
   bool has_verb(std::string_view verb) const;
   const types::Subresource* subresource(std::string_view name) const;
 };

@@ -1,8 +1,7 @@
 #include "server/first_objects.h"
 
-#include <atomic>
-
 #include "base/log.h"
+#include "base/task_group.h"
 #include "codec/codec.h"
 
 namespace holdfast::server {
@@ -30,13 +29,13 @@ Writes writes_of(const bootstrap::Step& step) {
   writes.path = collection + "/" + std::string(step.object.text_at("metadata", "name"));
   writes.create.method = "POST";
   writes.create.target = collection + "?fieldManager=" + std::string(step.manager);
-  writes.create.headers = {{"content-type", "application/json"}, {"accept", "application/json"}};
+  writes.create.headers = {{"content-type", "application/json"}};
   writes.create.body = codec::encode_json(step.object);
   if (!step.status.is_null()) {
     net::ClientRequest& status = writes.status.emplace();
     status.method = "PATCH";
     status.target = writes.path + "/status?force=true&fieldManager=" + std::string(step.status_manager);
-    status.headers = {{"content-type", "application/apply-patch+yaml"}, {"accept", "application/json"}};
+    status.headers = {{"content-type", "application/apply-patch+yaml"}};
     status.body = codec::encode_json(step.status);
   }
   return writes;
@@ -44,13 +43,7 @@ Writes writes_of(const bootstrap::Step& step) {
 
 class Maker {
  public:
-  Maker(api::Api& api, store::Store& store, net::Loops& loops) : store_(store), loops_(loops) {
-    auto user = std::make_shared<const auth::UserInfo>(auth::UserInfo{
-        .name = "system:apiserver", .uid = {}, .groups = {std::string(auth::kMastersGroup)}, .extra = {}});
-    handler_ = [&api, user](net::Request& request, net::Response& response) {
-      return api.handle_own(request, response, user);
-    };
-  }
+  Maker(api::Api& api, store::Store& store, net::Loops& loops) : api_(api), store_(store), loops_(loops) {}
 
   // Creates, then writes the status of those that have one.
   Task<void> make(std::vector<Writes> all) {
@@ -72,21 +65,16 @@ class Maker {
   // All of them at once, and the store is told how many: it commits together what arrives together.
   Task<void> call_all(std::vector<Call> calls) {
     if (calls.empty()) co_return;
-    left_ = calls.size();
     store_.expect_writes(calls.size());
-    co_await from_callback<Unit>(loops_.at(0), [&](auto done) {
-      for (size_t i = 0; i < calls.size(); ++i) {
-        spawn(call_one(loops_.at(i % loops_.count()), calls[i]), [this, done](std::exception_ptr thrown) mutable {
-          if (thrown) log::error("an exception while making the objects of an empty server");
-          if (left_.fetch_sub(1) == 1) done(Unit{});
-        });
-      }
-    });
+    std::vector<Task<void>> tasks;
+    tasks.reserve(calls.size());
+    for (size_t i = 0; i < calls.size(); ++i) tasks.push_back(call_one(loops_.at(i % loops_.count()), calls[i]));
+    co_await when_all(loops_.at(0), std::move(tasks));
   }
 
   Task<void> call_one(net::EventLoop& loop, Call call) {
     Writes& writes = *call.writes;
-    const Result<net::ClientResponse> answer = co_await net::call_handler(loop, handler_, std::move(*call.request));
+    const Result<net::ClientResponse> answer = co_await api_.own_calls(loop).send(std::move(*call.request));
     writes.made = answer && answer->status < 300;
     // 409: created by someone else.
     if (writes.made || (answer && answer->status == 409)) co_return;
@@ -94,10 +82,9 @@ class Maker {
                  {{"path", writes.path}, {"answer", answer ? answer->body : answer.error().message}});
   }
 
+  api::Api& api_;
   store::Store& store_;
   net::Loops& loops_;
-  net::Handler handler_;
-  std::atomic<size_t> left_{0};
 };
 
 bool is_there(const api::Api& api, const bootstrap::Step& step) {

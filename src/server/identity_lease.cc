@@ -56,46 +56,35 @@ std::string identity_of(const std::string& hostname) {
 }
 
 IdentityLease::IdentityLease(api::Api& api, net::EventLoop& loop, std::string hostname, std::string advertised)
-    : api_(api),
-      loop_(loop),
+    : calls_(api.own_calls(loop)),
+      tasks_(loop, "identity lease"),
       hostname_(std::move(hostname)),
       advertised_(std::move(advertised)),
       name_(identity_of(hostname_)),
       holder_(name_ + "_" + new_uuid()) {}
 
 void IdentityLease::start() {
-  loop_.post([this] { renew_in(kFirst); });
+  tasks_.post([this] { return keep(); });
 }
 
-void IdentityLease::renew_in(std::chrono::milliseconds delay) {
-  timer_ = loop_.run_after(delay, [this] {
-    if (closing_) return;
-    renewing_ = true;
-    spawn(renew(), [this](std::exception_ptr) {
-      renewing_ = false;
-      if (!closing_) renew_in(kBetween);
-    });
-  });
-}
+Task<void> IdentityLease::close(Executor& executor) { return tasks_.close(executor); }
 
-Task<void> IdentityLease::close() {
-  if (!loop_.in_thread()) co_await resume_on(loop_);
-  closing_ = true;
-  loop_.cancel(timer_);
-  while (renewing_) co_await loop_.sleep_for(std::chrono::milliseconds(1));
+Task<void> IdentityLease::keep() {
+  co_await tasks_.sleep(kFirst);
+  while (!tasks_.closing()) {
+    try {
+      co_await renew();
+    } catch (...) {
+      // The next renewal may succeed; without one, other servers would take this one for dead.
+      report_failed_task("identity lease", std::current_exception());
+    }
+    co_await tasks_.sleep(kBetween);
+  }
 }
 
 Task<void> IdentityLease::renew() {
-  static const auto user = std::make_shared<const auth::UserInfo>(
-      auth::UserInfo{.name = "system:apiserver", .uid = {}, .groups = {std::string(auth::kMastersGroup)}, .extra = {}});
-  const net::Handler handler = [this](net::Request& asked, net::Response& answer) {
-    return api_.handle_own(asked, answer, user);
-  };
   const std::string path = std::string(kLeases) + "/" + name_;
-  net::ClientRequest get;
-  get.target = path;
-  get.headers = {{"accept", "application/json"}};
-  const Result<net::ClientResponse> found = co_await net::call_handler(loop_, handler, std::move(get));
+  const Result<net::ClientResponse> found = co_await calls_.call("GET", path);
   if (!found || (found->status != 200 && found->status != 404)) co_return;
 
   Arena arena;
@@ -104,7 +93,7 @@ Task<void> IdentityLease::renew() {
   spec.add("leaseDurationSeconds", Value::integer(kLeaseSeconds));
   spec.add("renewTime", Value::string(arena, format_rfc3339_micro(system_clock().now())));
   net::ClientRequest write;
-  write.headers = {{"accept", "application/json"}, {"content-type", "application/json"}};
+  write.headers = {{"content-type", "application/json"}};
   if (found->status == 404) {
     MapBuilder labels(arena), annotations(arena), metadata(arena), lease(arena);
     labels.add("apiserver.kubernetes.io/identity", Value::string("kube-apiserver"));
@@ -129,7 +118,7 @@ Task<void> IdentityLease::renew() {
     write.body = codec::encode_json(with_member(arena, *lease, "spec", spec.build()));
   }
   // Whatever goes wrong goes right the next time, or somebody else holds it.
-  (void)co_await net::call_handler(loop_, handler, std::move(write));
+  (void)co_await calls_.send(std::move(write));
 }
 
 }  // namespace holdfast::server

@@ -9,7 +9,9 @@
 
 #include "api/api.h"
 #include "base/task.h"
+#include "base/task_group.h"
 #include "net/net.h"
+#include "own_calls/own_calls.h"
 
 namespace holdfast::server {
 
@@ -22,19 +24,16 @@ class IdentityLease {
   IdentityLease(api::Api& api, net::EventLoop& loop, std::string hostname, std::string advertised);
 
   void start();
-  Task<void> close();
+  Task<void> close(Executor& executor);
 
  private:
-  void renew_in(std::chrono::milliseconds delay);
+  Task<void> keep();
   Task<void> renew();
 
-  api::Api& api_;
-  net::EventLoop& loop_;
+  const own_calls::OwnCalls calls_;
+  TaskGroup tasks_;
   const std::string hostname_, advertised_;
   const std::string name_, holder_;
-  // Owned by the loop.
-  bool closing_ = false, renewing_ = false;
-  net::EventLoop::TimerId timer_ = 0;
 };
 
 }  // namespace holdfast::server

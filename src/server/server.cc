@@ -16,6 +16,7 @@
 #include "auth/auth.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/task_group.h"
 #include "base/thread_pool.h"
 #include "controllers/controllers.h"
 #include "net/net.h"
@@ -111,14 +112,31 @@ double cpu_seconds() {
 
 }  // namespace
 
+namespace {
+
+// Everything that is read from files and may be read again while the server runs. Loaded as a whole and never changed:
+// whoever uses one keeps it, and sees keys and certificates that belong together.
+struct Credentials {
+  auth::Pki pki;
+  std::string client_ca_pem;
+  net::Identity serving;
+  std::shared_ptr<const tokens::Verifier> verifier;
+  std::shared_ptr<const auth::Authenticator> authenticator;
+};
+using CredentialsRef = std::shared_ptr<const Credentials>;
+
+}  // namespace
+
 struct Server::State {
+  ~State() { shut_down(); }  // However far the start came.
+
   Options options;
   std::string pki_dir;
   auth::PkiOptions pki_options;
   std::string advertised;  // The address in the kubernetes Service's Endpoints.
   std::string kubeconfig_path;
   bool first_start = false;
-  auth::Pki pki;
+  std::atomic<CredentialsRef> credentials;  // Never null once they were loaded for the first time.
   MetricRegistry metrics;
   std::atomic<bool> started{false};
   std::atomic<bool> stopping{false};
@@ -146,10 +164,12 @@ struct Server::State {
   bool stopped = false;
 
   Result<Unit> open_store();
-  Result<net::Identity> serving_identity() const;
-  Result<std::string> client_ca() const;
-  Result<std::shared_ptr<const auth::Authenticator>> make_authenticator(const std::string& client_ca_pem) const;
-  Result<tokens::Verifier> token_verifier() const;
+  Result<CredentialsRef> load_credentials() const;
+  Result<net::Identity> serving_identity(const auth::Pki& pki) const;
+  Result<std::string> client_ca(const auth::Pki& pki) const;
+  Result<std::shared_ptr<const auth::Authenticator>> make_authenticator(
+      const std::string& client_ca_pem, std::shared_ptr<const tokens::Verifier> verifier) const;
+  Result<tokens::Verifier> token_verifier(const auth::Pki& pki) const;
   Result<Unit> make_token_issuer();
   Result<Unit> make_auditor();
   std::string url() const;
@@ -197,7 +217,28 @@ Result<Unit> Server::State::open_store() {
   return Unit{};
 }
 
-Result<net::Identity> Server::State::serving_identity() const {
+Result<CredentialsRef> Server::State::load_credentials() const {
+  auto loaded = std::make_shared<Credentials>();
+  Result<auth::Pki> pki = auth::ensure_pki(pki_options);
+  if (!pki) return pki.take_error();
+  loaded->pki = std::move(*pki);
+  Result<std::string> client_ca_pem = client_ca(loaded->pki);
+  if (!client_ca_pem) return client_ca_pem.take_error();
+  loaded->client_ca_pem = std::move(*client_ca_pem);
+  Result<tokens::Verifier> verifier = token_verifier(loaded->pki);
+  if (!verifier) return verifier.take_error();
+  loaded->verifier = std::make_shared<const tokens::Verifier>(std::move(*verifier));
+  Result<std::shared_ptr<const auth::Authenticator>> authenticator =
+      make_authenticator(loaded->client_ca_pem, loaded->verifier);
+  if (!authenticator) return authenticator.take_error();
+  loaded->authenticator = std::move(*authenticator);
+  Result<net::Identity> serving = serving_identity(loaded->pki);
+  if (!serving) return serving.take_error();
+  loaded->serving = std::move(*serving);
+  return CredentialsRef(std::move(loaded));
+}
+
+Result<net::Identity> Server::State::serving_identity(const auth::Pki& pki) const {
   if (options.tls_cert_file.empty()) return pki.serving;
   Result<std::string> certificate = auth::read_file(options.tls_cert_file);
   if (!certificate) return certificate.take_error();
@@ -207,7 +248,7 @@ Result<net::Identity> Server::State::serving_identity() const {
 }
 
 // The authorities of client certificates: the given ones, and our own, which signed the admin's.
-Result<std::string> Server::State::client_ca() const {
+Result<std::string> Server::State::client_ca(const auth::Pki& pki) const {
   std::string pem = pki.authority.certificate_pem;
   if (!options.client_ca_file.empty()) {
     Result<std::string> given = auth::read_file(options.client_ca_file);
@@ -219,7 +260,7 @@ Result<std::string> Server::State::client_ca() const {
   return pem;
 }
 
-Result<tokens::Verifier> Server::State::token_verifier() const {
+Result<tokens::Verifier> Server::State::token_verifier(const auth::Pki& pki) const {
   std::vector<std::string> keys;
   for (const std::string& path : options.service_account_key_files) {
     Result<std::string> key = auth::read_file(path);
@@ -251,7 +292,7 @@ Result<Unit> Server::State::make_auditor() {
 }
 
 Result<Unit> Server::State::make_token_issuer() {
-  std::string pem = pki.service_account_private_pem;
+  std::string pem = credentials.load()->pki.service_account_private_pem;
   if (!options.service_account_signing_key_file.empty()) {
     Result<std::string> given = auth::read_file(options.service_account_signing_key_file);
     if (!given) return given.take_error();
@@ -269,7 +310,7 @@ Result<Unit> Server::State::make_token_issuer() {
 }
 
 Result<std::shared_ptr<const auth::Authenticator>> Server::State::make_authenticator(
-    const std::string& client_ca_pem) const {
+    const std::string& client_ca_pem, std::shared_ptr<const tokens::Verifier> verifier) const {
   auth::AuthenticatorOptions a;
   Result<net::CaPool> pool = net::CaPool::from_pem(client_ca_pem, "the client CA bundle");
   if (!pool) return pool.take_error();
@@ -283,10 +324,7 @@ Result<std::shared_ptr<const auth::Authenticator>> Server::State::make_authentic
     a.tokens.push_back(auth::static_tokens(std::move(*table), audiences()));
   }
   a.audiences = audiences();
-  Result<tokens::Verifier> verifier = token_verifier();
-  if (!verifier) return verifier.take_error();
-  a.tokens.push_back(service_account_tokens(
-      std::make_shared<const tokens::Verifier>(std::move(*verifier)), [this] { return api.get(); }, system_clock()));
+  a.tokens.push_back(service_account_tokens(std::move(verifier), [this] { return api.get(); }, system_clock()));
   if (!options.requestheader_client_ca_file.empty()) {
     Result<std::string> pem = auth::read_file(options.requestheader_client_ca_file);
     if (!pem) return pem.take_error();
@@ -306,6 +344,8 @@ void Server::State::add_metrics() {
   metrics.computed("process_resident_memory_bytes", "Resident memory size in bytes.", "gauge", resident_bytes);
   metrics.computed("process_cpu_seconds_total", "Total user and system CPU time spent in seconds.", "counter",
                    cpu_seconds);
+  metrics.computed("holdfast_background_task_failures_total", "Background tasks that ended with an exception.",
+                   "counter", [] { return static_cast<double>(failed_tasks()); });
   const auto start = static_cast<double>(time(nullptr));
   metrics.computed("process_start_time_seconds", "Start time of the process since unix epoch in seconds.", "gauge",
                    [start] { return start; });
@@ -365,30 +405,6 @@ void Server::State::make_api() {
   flow->serve(api->registry());
 }
 
-namespace {
-
-// Runs a task on a loop and waits for it. Not on a loop's thread.
-template <class T>
-T wait_for(net::EventLoop& loop, Task<T> task) {
-  std::promise<T> result;
-  auto forward = [](Task<T> inner, std::promise<T>& into) -> Task<void> {
-    if constexpr (std::is_void_v<T>) {
-      co_await inner;
-      into.set_value();
-    } else {
-      into.set_value(co_await inner);
-    }
-  };
-  loop.post([&] {
-    spawn(forward(std::move(task), result), [&](std::exception_ptr thrown) {
-      if (thrown) result.set_exception(thrown);
-    });
-  });
-  return result.get_future().get();
-}
-
-}  // namespace
-
 // Follows the store, then makes the objects of an empty server.
 // False: it was cancelled before all could be read.
 bool Server::State::start_api(const std::string& client_ca_pem) {
@@ -405,11 +421,12 @@ bool Server::State::start_api(const std::string& client_ca_pem) {
                            .client_ca_pem = client_ca_pem,
                            .request_header_ca_pem = proxy_ca_pem,
                            .request_header_allowed_names = proxy_names};
-  wait_for(loops->at(0), make_first_objects(*api, *store, *loops, std::move(first), system_clock().now()));
+  block_on(loops->at(0), make_first_objects(*api, *store, *loops, std::move(first), system_clock().now()));
 
   controllers = std::make_unique<controllers::Controllers>(
       *api, loops->at(0), system_clock(),
-      controllers::Options{.controllers = options.controllers, .root_ca_pem = pki.authority.certificate_pem});
+      controllers::Options{.controllers = options.controllers,
+                           .root_ca_pem = credentials.load()->pki.authority.certificate_pem});
   controllers->start();
   if (!options.gates.on(Gate::APIServerIdentity)) return true;
   char hostname[HOST_NAME_MAX + 1] = "localhost";
@@ -421,12 +438,13 @@ bool Server::State::start_api(const std::string& client_ca_pem) {
 }
 
 void Server::State::shut_down() {
+  if (std::exchange(stopped, true)) return;
   stopping = true;
   if (cleartext) cleartext->stop(options.shutdown_grace);
-  net->stop(options.shutdown_grace);
-  if (identity_lease) wait_for(loops->at(0), identity_lease->close());
-  if (controllers) wait_for(loops->at(0), controllers->close(loops->at(0)));
-  wait_for(loops->at(0), api->close(loops->at(0)));
+  if (net) net->stop(options.shutdown_grace);
+  if (identity_lease) block_on(loops->at(0), identity_lease->close(loops->at(0)));
+  if (controllers) block_on(loops->at(0), controllers->close(loops->at(0)));
+  if (api) block_on(loops->at(0), api->close(loops->at(0)));
   cleartext.reset();
   net.reset();
   identity_lease.reset();
@@ -477,11 +495,12 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
   }
   // The store waits for the disk while certificates keep the processor busy.
   std::future<Result<Unit>> opening = std::async(std::launch::async, [&s] { return s.open_store(); });
-  Result<auth::Pki> pki = auth::ensure_pki(s.pki_options);
-  if (!pki) return pki.take_error();
-  s.pki = std::move(*pki);
-  s.proxy_identity = s.pki.proxy_client;
-  s.proxy_ca_pem = s.pki.proxy_authority.certificate_pem;
+  Result<CredentialsRef> loaded = s.load_credentials();
+  if (!loaded) return loaded.take_error();
+  const CredentialsRef credentials = std::move(*loaded);
+  s.credentials.store(credentials);
+  s.proxy_identity = credentials->pki.proxy_client;
+  s.proxy_ca_pem = credentials->pki.proxy_authority.certificate_pem;
   s.proxy_names = {"front-proxy-client"};
   if (!o.requestheader_client_ca_file.empty()) {
     Result<std::string> given = auth::read_file(o.requestheader_client_ca_file);
@@ -541,26 +560,20 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
       .auditor = s.auditor.get(),
       .api_paths = [&s] { return s.api->group_paths(); },
       .openid = [&s]() -> Result<Pipeline::OpenId> {
-        Result<tokens::Verifier> verifier = s.token_verifier();
-        if (!verifier) return verifier.take_error();
-        return Pipeline::OpenId{verifier->configuration_json(s.url() + "/openid/v1/jwks"), verifier->key_set_json()};
+        const CredentialsRef now = s.credentials.load();
+        return Pipeline::OpenId{now->verifier->configuration_json(s.url() + "/openid/v1/jwks"),
+                                now->verifier->key_set_json()};
       },
       .started = system_clock().now(),
       .flags = o.flags});
 
-  Result<std::string> client_ca = s.client_ca();
-  if (!client_ca) return client_ca.take_error();
-  Result<std::shared_ptr<const auth::Authenticator>> authenticator = s.make_authenticator(*client_ca);
-  if (!authenticator) return authenticator.take_error();
-  s.pipeline->set_authenticator(std::move(*authenticator));
+  s.pipeline->set_authenticator(credentials->authenticator);
   if (Result<Unit> made = s.make_token_issuer(); !made) return made.take_error();
-  Result<net::Identity> identity = s.serving_identity();
-  if (!identity) return identity.take_error();
 
   net::ServerOptions net_options;
   net_options.listen = o.listen;
-  net_options.identity = std::move(*identity);
-  net_options.client_ca_pem = *client_ca;
+  net_options.identity = credentials->serving;
+  net_options.client_ca_pem = credentials->client_ca_pem;
   net_options.on_exception = [](const net::Request& request, std::string_view what) {
     log::error("a handler threw", {{"method", request.method}, {"uri", request.target}, {"what", what}});
   };
@@ -592,14 +605,13 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
   if (s.cleartext) {
     if (Result<Unit> listening = s.cleartext->start(); !listening) return listening.take_error();
   }
-  if (!s.start_api(*client_ca)) {
-    s.shut_down();
+  if (!s.start_api(credentials->client_ca_pem)) {
     return Error{Reason::ServiceUnavailable, "stopped before everything in the store could be read"};
   }
   s.started = true;
 
-  const std::string kubeconfig =
-      auth::make_kubeconfig({.server = s.url(), .ca_pem = s.pki.authority.certificate_pem, .identity = s.pki.admin});
+  const std::string kubeconfig = auth::make_kubeconfig(
+      {.server = s.url(), .ca_pem = credentials->pki.authority.certificate_pem, .identity = credentials->pki.admin});
   if (Result<Unit> written = auth::write_file(s.kubeconfig_path, kubeconfig, true); !written)
     return written.take_error();
   // Starting took more memory than being idle does, and where a server is started for each test there are many.
@@ -616,24 +628,16 @@ bool Server::first_start() const { return state_->first_start; }
 
 Result<Unit> Server::reload() {
   State& s = *state_;
-  Result<auth::Pki> pki = auth::ensure_pki(s.pki_options);
-  if (!pki) return pki.take_error();
-  std::swap(s.pki, *pki);
-  Result<std::string> client_ca = s.client_ca();
-  if (!client_ca) return client_ca.take_error();
-  Result<std::shared_ptr<const auth::Authenticator>> authenticator = s.make_authenticator(*client_ca);
-  if (!authenticator) return authenticator.take_error();
-  Result<net::Identity> identity = s.serving_identity();
-  if (!identity) return identity.take_error();
-  if (Result<Unit> loaded = s.net->reload(*identity, *client_ca); !loaded) return loaded;
-  s.pipeline->set_authenticator(std::move(*authenticator));
+  // All or nothing: what can fail comes before the first thing that others see.
+  Result<CredentialsRef> loaded = s.load_credentials();
+  if (!loaded) return loaded.take_error();
+  const CredentialsRef credentials = std::move(*loaded);
+  if (Result<Unit> used = s.net->reload(credentials->serving, credentials->client_ca_pem); !used) return used;
+  s.credentials.store(credentials);
+  s.pipeline->set_authenticator(credentials->authenticator);
   return Unit{};
 }
 
-void Server::stop() {
-  State& s = *state_;
-  if (std::exchange(s.stopped, true)) return;
-  s.shut_down();
-}
+void Server::stop() { state_->shut_down(); }
 
 }  // namespace holdfast::server

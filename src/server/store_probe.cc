@@ -2,6 +2,8 @@
 
 #include <atomic>
 
+#include "base/task_group.h"
+
 namespace holdfast::server {
 namespace {
 
@@ -20,18 +22,17 @@ Task<void> StoreProbe::refresh(net::EventLoop& loop) {
     asking_ = true;
     asked_ = now;
   }
-  auto timer = std::make_shared<net::EventLoop::TimerId>();
-  Wrong wrong = co_await from_callback<Wrong>(loop, [this, &loop, timer](std::function<void(Wrong)> done) {
+  Timer timer(loop);
+  Wrong wrong = co_await from_callback<Wrong>(loop, [this, &timer](std::function<void(Wrong)> done) {
     // The first of the two that comes.
     auto answer = [done = std::move(done), over = std::make_shared<std::atomic<bool>>(false)](Wrong said) {
       if (!over->exchange(true)) done(std::move(said));
     };
-    *timer = loop.run_after(kPatience, [answer] { answer("error getting data from etcd: context deadline exceeded"); });
+    timer.start(kPatience, [answer] { answer("error getting data from etcd: context deadline exceeded"); });
     store_.get(key_, [answer](store::StoreResult<store::Got> got) {
       answer(got ? Wrong() : Wrong("error getting data from etcd: " + got.error().message));
     });
   });
-  loop.cancel(*timer);
   std::lock_guard lock(mutex_);
   wrong_ = std::move(wrong);
   asking_ = false;

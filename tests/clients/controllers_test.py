@@ -1,13 +1,10 @@
 #!/usr/bin/env python3
 """The embedded controllers, each through kubectl, against a server that this test starts: controllers_test.py BINARY"""
-import base64
 import concurrent.futures
 import datetime
-import http.client
 import json
 import os
 import pathlib
-import ssl
 import sys
 import tempfile
 import time
@@ -15,7 +12,7 @@ import unittest
 import uuid
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from server import Kubectl, Server  # noqa: E402
+from server import Connection, Kubectl, Server  # noqa: E402
 
 BINARY = None
 
@@ -69,7 +66,7 @@ class Story(unittest.TestCase):
     def there(self, kind, name):
         return self.k("get", kind, name, "--ignore-not-found", "-o", "name").strip() != ""
 
-    def wait(self, what, check, seconds=10):
+    def wait(self, what, check, seconds=60):
         end = time.monotonic() + seconds
         while not check():
             if time.monotonic() > end:
@@ -257,19 +254,8 @@ class Quotas(Story):
         self.assertEqual(len(self.json("get", "secrets")["items"]), 10)
 
     def server_post(self, path, body):
-        config = self.kubectl.json("config", "view", "--raw")
-        server, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
-        with tempfile.NamedTemporaryFile() as identity:
-            identity.write(base64.b64decode(user["client-certificate-data"]) + base64.b64decode(user["client-key-data"]))
-            identity.flush()
-            context = ssl.create_default_context(cadata=base64.b64decode(server["certificate-authority-data"]).decode())
-            context.load_cert_chain(identity.name)
-        connection = http.client.HTTPSConnection(server["server"].split("//")[1], context=context, timeout=30)
-        connection.request("POST", path, body, {"content-type": "application/json"})
-        answer = connection.getresponse()
-        answer.read()
-        connection.close()
-        return answer.status
+        with Connection(self.server) as connection:
+            return connection.call("POST", path, json.loads(body))[0]
 
 
 class Expiry(Story):
@@ -330,6 +316,166 @@ class Namespaces(Story):
         self.assertEqual(self.kubectl.json("get", "namespace", self.ns)["status"]["phase"], "Terminating")
         self.k("patch", "configmap", "held", "--type=json", "-p", '[{"op":"remove","path":"/metadata/finalizers"}]')
         self.wait("the namespace stayed", lambda: self.kubectl.run("get", "namespace", self.ns, "--ignore-not-found") == "")
+
+
+MERGE = "application/merge-patch+json"
+
+
+def definition(plural, kind, **versions):
+    """A CustomResourceDefinition plural.hurry.example.com."""
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": f"{plural}.hurry.example.com"},
+            "spec": {"group": "hurry.example.com", "names": {"kind": kind, "plural": plural}, "scope": "Namespaced",
+                     "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema, **versions}]}}
+
+
+class Hurried(Story):
+    """Creates, changes and deletes on one connection without a pause: an event that arrives while its object is being worked on counts too."""
+    CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+    def setUp(self):
+        super().setUp()
+        self.c = Connection(self.server)
+        self.addCleanup(self.c.connection.close)
+
+    def gone(self, path):
+        return self.c.call("GET", path)[0] == 404
+
+    def test_namespaces_that_are_deleted_at_once_go(self):
+        paths = []
+        for i in range(60):
+            name = f"{self.ns}-{i}"
+            self.c.done("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+            if i % 3 == 0:
+                self.c.done("PATCH", f"/api/v1/namespaces/{name}", {"metadata": {"labels": {"a": "b"}}}, MERGE)
+            if i % 3 == 1:
+                self.c.done("POST", f"/api/v1/namespaces/{name}/configmaps", config_map("x"))
+            self.c.done("DELETE", f"/api/v1/namespaces/{name}")
+            paths.append(f"/api/v1/namespaces/{name}")
+        for path in paths:
+            self.wait(f"{path} stayed", lambda: self.gone(path))
+
+    def test_a_namespace_that_comes_back_is_furnished_and_goes_again(self):
+        path = f"/api/v1/namespaces/{self.ns}-again"
+        for _ in range(10):
+            self.c.done("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.ns + "-again"}})
+            self.c.done("PATCH", path, {"metadata": {"labels": {"a": "b"}}}, MERGE)
+            self.c.done("DELETE", path)
+            self.wait("the namespace stayed", lambda: self.gone(path))
+        self.c.done("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.ns + "-again"}})
+        self.wait("no service account", lambda: not self.gone(path + "/serviceaccounts/default"))
+        self.wait("no root CA", lambda: not self.gone(path + "/configmaps/kube-root-ca.crt"))
+
+    def test_what_is_owned_goes_with_owners_that_hardly_lived(self):
+        root = f"/api/v1/namespaces/{self.ns}/configmaps"
+        kept, lost = [], []
+        for i in range(40):
+            owner = self.c.done("POST", root, config_map(f"owner-{i}"))
+            self.c.done("POST", root, config_map(f"child-{i}", owner, block=True))
+            self.c.done("PATCH", f"{root}/child-{i}", {"metadata": {"labels": {"a": "b"}}}, MERGE)
+            policy = ("Background", "Foreground", "Orphan")[i % 3]
+            self.c.done("DELETE", f"{root}/owner-{i}", {"propagationPolicy": policy})
+            lost.append(f"{root}/owner-{i}")
+            (kept if policy == "Orphan" else lost).append(f"{root}/child-{i}")
+        for path in lost:
+            self.wait(f"{path} stayed", lambda: self.gone(path))
+        for path in kept:
+            self.assertNotIn("ownerReferences", self.c.done("GET", path)["metadata"])
+
+    def test_children_that_come_after_their_owner_went_do_not_stay(self):
+        root = f"/api/v1/namespaces/{self.ns}/configmaps"
+        for i in range(30):
+            owner = self.c.done("POST", root, config_map(f"owner-{i}"))
+            self.c.done("DELETE", f"{root}/owner-{i}")
+            self.c.done("POST", root, config_map(f"child-{i}", owner))
+        for i in range(30):
+            self.wait(f"child-{i} stayed", lambda: self.gone(f"{root}/child-{i}"))
+
+    def test_quotas_end_with_what_is_there(self):
+        root = f"/api/v1/namespaces/{self.ns}"
+        quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": {"count/secrets": "100"}}}
+        left = 0
+        for i in range(40):
+            if i % 10 == 0:
+                self.c.call("DELETE", f"{root}/resourcequotas/q")
+                self.c.done("POST", f"{root}/resourcequotas", quota)
+            code, _ = self.c.call("POST", f"{root}/secrets", {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": f"s{i}"}})
+            if i % 5 == 0:
+                self.c.call("PATCH", f"{root}/resourcequotas/q", {"spec": {"hard": {"count/secrets": str(100 + i)}}}, MERGE)
+            if i % 3 != 0 and code == 201:
+                self.c.done("DELETE", f"{root}/secrets/s{i}")
+            elif code == 201:
+                left += 1
+        used = lambda: self.c.done("GET", f"{root}/resourcequotas/q").get("status", {}).get("used", {}).get("count/secrets")
+        self.wait(f"not {left} are used", lambda: used() == str(left))
+
+    def test_aggregated_roles_end_with_the_rules_that_are_there(self):
+        root, label = "/apis/rbac.authorization.k8s.io/v1/clusterroles", "hurry.example.com/" + self.ns
+        role = lambda i: {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": f"{self.ns}-{i}", "labels": {label: "yes"}},
+                          "rules": [{"apiGroups": [""], "resources": [f"r{i}"], "verbs": ["get"]}]}
+        self.c.done("POST", root, {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": self.ns},
+                                   "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {label: "yes"}}]}, "rules": []})
+        for i in range(20):
+            self.c.done("POST", root, role(i))
+            if i % 4 == 0:
+                self.c.done("PATCH", f"{root}/{self.ns}-{i}", {"metadata": {"labels": {label: "no"}}}, MERGE)
+            elif i % 4 != 1:
+                self.c.done("DELETE", f"{root}/{self.ns}-{i}")
+        wanted = sorted(f"r{i}" for i in range(20) if i % 4 == 1)
+        rules = lambda: sorted(r["resources"][0] for r in self.c.done("GET", f"{root}/{self.ns}").get("rules") or [])
+        self.wait(f"not {wanted}", lambda: rules() == wanted)
+
+    def test_definitions_that_come_change_and_go_leave_nothing_behind(self):
+        path, objects = f"{self.CRDS}/gadgets.hurry.example.com", f"/apis/hurry.example.com/v1/namespaces/{self.ns}/gadgets"
+        before = self.c.metric("holdfast_caches")
+        for i in range(15):
+            self.c.done("POST", self.CRDS, definition("gadgets", "Gadget"))
+            owner = self.c.done("POST", objects, {"apiVersion": "hurry.example.com/v1", "kind": "Gadget", "metadata": {"name": "g"}})
+            self.c.done("POST", objects, {"apiVersion": "hurry.example.com/v1", "kind": "Gadget",
+                                          "metadata": {"name": "h", "ownerReferences": [reference(owner, True)]}})
+            if i % 2:
+                self.c.done("PATCH", path, {"spec": {"names": {"categories": [f"c{i}"]}}}, MERGE)
+            self.c.done("DELETE", path)
+            self.wait("the definition stayed", lambda: self.gone(path))
+        self.wait("caches of kinds that are gone stayed in memory", lambda: self.c.metric("holdfast_caches") <= before)
+
+    def test_what_a_changed_kind_owns_is_collected(self):
+        path, objects = f"{self.CRDS}/changes.hurry.example.com", f"/apis/hurry.example.com/v1/namespaces/{self.ns}/changes"
+        self.c.done("POST", self.CRDS, definition("changes", "Change"))
+        thing = lambda name, *owners: {"apiVersion": "hurry.example.com/v1", "kind": "Change",
+                                       "metadata": {"name": name, "ownerReferences": [reference(o, True) for o in owners]}}
+        before = None
+        for i in range(6):
+            owner = self.c.done("POST", objects, thing(f"owner-{i}"))
+            self.c.done("POST", objects, thing(f"child-{i}", owner))
+            self.c.done("PATCH", path, {"spec": {"names": {"categories": [f"c{i}"]}}}, MERGE)
+            self.c.done("DELETE", f"{objects}/owner-{i}", {"propagationPolicy": ("Background", "Foreground")[i % 2]})
+            for name in (f"owner-{i}", f"child-{i}"):
+                self.wait(f"{name} stayed", lambda: self.gone(f"{objects}/{name}"))
+            before = before or self.c.metric("holdfast_caches")
+        self.wait("caches of former generations stayed in memory", lambda: self.c.metric("holdfast_caches") <= before)
+
+    def test_a_definition_that_is_deleted_serves_everything_but_creation(self):
+        path, objects = f"{self.CRDS}/helds.hurry.example.com", f"/apis/hurry.example.com/v1/namespaces/{self.ns}/helds"
+        self.c.done("POST", self.CRDS, definition("helds", "Held"))
+        held = {"apiVersion": "hurry.example.com/v1", "kind": "Held", "metadata": {"name": "h", "finalizers": ["example.com/hold"]}}
+        self.c.done("POST", objects, held)
+        self.c.done("DELETE", path)
+        self.wait("the object is not deleted", lambda: "deletionTimestamp" in self.c.done("GET", f"{objects}/h")["metadata"])
+        refused = 'helds.hurry.example.com "n" is forbidden: create not allowed while custom resource definition is terminating'
+        new = {**held, "metadata": {"name": "n"}}
+        for method, target, kind in (("POST", objects, "application/json"), ("PATCH", f"{objects}/n?fieldManager=m", "application/apply-patch+yaml")):
+            code, answer = self.c.call(method, target, new, kind)
+            self.assertEqual((code, answer["reason"], answer["message"]), (403, "Forbidden", refused))
+        # A definition that is being deleted can be written, and its writer does not wait for its objects.
+        self.c.done("PATCH", path, {"metadata": {"labels": {"a": "b"}}}, MERGE)
+        live = self.c.done("GET", f"{objects}/h")
+        live["spec"] = {"by": "put"}
+        self.c.done("PUT", f"{objects}/h", live)
+        self.c.done("PATCH", f"{objects}/h?fieldManager=m&force=true", {**held, "spec": {"by": "apply"}}, "application/apply-patch+yaml")
+        self.assertFalse(self.gone(path))
+        self.c.done("PATCH", f"{objects}/h", {"metadata": {"finalizers": None}}, MERGE)
+        self.wait("the definition stayed", lambda: self.gone(path))
 
 
 class SwitchedOff(Story):

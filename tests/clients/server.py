@@ -1,8 +1,12 @@
 """Starts a Holdfast server for one test, on its own port and in its own directory."""
+import base64
+import http.client
 import json
 import os
 import pathlib
+import re
 import signal
+import ssl
 import subprocess
 import tempfile
 import time
@@ -33,7 +37,7 @@ class Server:
         command = [self.binary, "serve", "--data-dir", str(self.data_dir), "--listen", "127.0.0.1:0", *self.flags]
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=self.environment)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while not self.kubeconfig.exists():
             if self.process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"the server did not become ready:\n{self.text()[-3000:]}")
@@ -47,7 +51,7 @@ class Server:
         if self.process and self.process.poll() is None:
             self.process.send_signal(how)
             try:
-                self.process.wait(20)
+                self.process.wait(60)
             except subprocess.TimeoutExpired:
                 self.process.kill()
         return self.process.wait() if self.process else None
@@ -57,6 +61,49 @@ class Server:
             if line.strip().startswith("server:"):
                 return line.split("server:")[1].strip()
         raise RuntimeError("the kubeconfig names no server")
+
+
+class Connection:
+    """One connection to a server as its administrator: for requests that follow each other as fast as they can."""
+
+    def __init__(self, server):
+        text = server.kubeconfig.read_text()
+        data = lambda key: base64.b64decode(re.search(key + r":\s*\"?([A-Za-z0-9+/=]+)", text).group(1))
+        context = ssl.create_default_context(cadata=data("certificate-authority-data").decode())
+        with tempfile.NamedTemporaryFile() as identity:
+            identity.write(data("client-certificate-data") + data("client-key-data"))
+            identity.flush()
+            context.load_cert_chain(identity.name)
+        self.connection = http.client.HTTPSConnection(server.url().split("//")[1], context=context, timeout=60)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.connection.close()
+
+    def text(self, method, path, body=None, kind="application/json"):
+        """-> (code, the body of the answer)"""
+        self.connection.request(method, path, None if body is None else json.dumps(body), {"content-type": kind})
+        answer = self.connection.getresponse()
+        return answer.status, answer.read().decode()
+
+    def call(self, method, path, body=None, kind="application/json"):
+        """-> (code, the answer as an object)"""
+        code, text = self.text(method, path, body, kind)
+        return code, json.loads(text)
+
+    def done(self, method, path, body=None, kind="application/json"):
+        """The answer as an object; raises unless the request succeeds."""
+        code, answer = self.call(method, path, body, kind)
+        if code >= 300:
+            raise AssertionError(f"{method} {path}: {code} {answer.get('message')}")
+        return answer
+
+    def metric(self, name):
+        """The value of a metric without labels."""
+        found = re.search(rf"^{name} (\S+)$", self.text("GET", "/metrics")[1], re.M)
+        return float(found.group(1))
 
 
 def newest_kubectl():

@@ -1,0 +1,36 @@
+#include "own_calls/own_calls.h"
+
+#include <algorithm>
+
+namespace holdfast::own_calls {
+
+const auth::UserRef& server_user() {
+  static const auth::UserRef user = std::make_shared<const auth::UserInfo>(auth::UserInfo{
+      .name = std::string(kServerUser), .uid = {}, .groups = {std::string(auth::kMastersGroup)}, .extra = {}});
+  return user;
+}
+
+Task<Result<net::ClientResponse>> OwnCalls::call(std::string method, std::string target, std::string body,
+                                                 std::string content_type) const {
+  net::ClientRequest request;
+  request.method = std::move(method);
+  request.target = std::move(target);
+  if (!body.empty()) request.headers.emplace_back("content-type", std::move(content_type));
+  request.body = std::move(body);
+  return send(std::move(request));
+}
+
+Task<Result<net::ClientResponse>> OwnCalls::send(net::ClientRequest request) const {
+  const auto is_accept = [](const auto& header) { return header.first == "accept"; };
+  if (std::none_of(request.headers.begin(), request.headers.end(), is_accept)) {
+    request.headers.emplace_back("accept", "application/json");
+  }
+  return net::call_handler(
+      *loop_,
+      [handler = handler_](net::Request& asked, net::Response& answer) {
+        return handler(asked, answer, server_user());
+      },
+      std::move(request));
+}
+
+}  // namespace holdfast::own_calls
