@@ -1,0 +1,236 @@
+// Each verb through the whole API, in this process.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "api/testing.h"
+
+namespace holdfast::api {
+namespace {
+
+using testing::Answer;
+using ::testing::HasSubstr;
+using testing::InProcess;
+using std::chrono_literals::operator""s;
+
+constexpr const char* kMaps = "/api/v1/namespaces/default/configmaps";
+constexpr const char* kApply = "application/apply-patch+yaml";
+constexpr const char* kMerge = "application/merge-patch+json";
+
+std::string config_map(const std::string& name, const std::string& data = "") {
+  return R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":")" + name + R"("})" +
+         (data.empty() ? "" : R"(,"data":)" + data) + "}";
+}
+std::string path(const std::string& name) { return std::string(kMaps) + "/" + name; }
+
+std::vector<std::string> names(const Answer& list) {
+  std::vector<std::string> found;
+  for (const Value& item : list.json.items_at("items")) found.emplace_back(item.text_at("metadata", "name"));
+  return found;
+}
+
+TEST(VerbsTest, CreateThenGet) {
+  InProcess server;
+  const Answer made = server.call("POST", kMaps, config_map("a", R"({"k":"v"})"));
+  EXPECT_EQ(made.status, 201);
+  EXPECT_EQ(made.text("metadata", "creationTimestamp"), "2027-01-15T08:00:00Z");
+  const Answer got = server.call("GET", path("a"));
+  EXPECT_EQ(got.status, 200);
+  EXPECT_EQ(got.body, made.body);
+  EXPECT_EQ(server.call("POST", kMaps, config_map("a")).reason(), "AlreadyExists");
+  EXPECT_EQ(server.call("GET", path("b")).message(), "configmaps \"b\" not found");
+}
+
+TEST(VerbsTest, DryRunStoresNothing) {
+  InProcess server;
+  EXPECT_EQ(server.call("POST", std::string(kMaps) + "?dryRun=All", config_map("a")).status, 201);
+  EXPECT_EQ(server.call("GET", path("a")).status, 404);
+}
+
+TEST(VerbsTest, UpdateNeedsTheRevisionThatItWasMadeFrom) {
+  InProcess server;
+  const Answer made = server.call("POST", kMaps, config_map("a"));
+  EXPECT_EQ(server.call("PATCH", path("a"), R"({"data":{"k":"1"}})", kMerge).status, 200);
+  const std::string old(made.body);
+  const Answer refused = server.call("PUT", path("a"), old);
+  EXPECT_EQ(refused.status, 409);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("the object has been modified"));
+  // Without a revision it is unconditional.
+  EXPECT_EQ(server.call("PUT", path("a"), config_map("a", R"({"k":"2"})")).text("data", "k"), "2");
+}
+
+TEST(VerbsTest, AnUpdateThatChangesNothingKeepsTheRevision) {
+  InProcess server;
+  const Answer made = server.call("POST", kMaps, config_map("a", R"({"k":"v"})"));
+  server.clock.pass(10s);
+  const Answer same = server.call("PUT", path("a"), made.body);
+  EXPECT_EQ(same.body, made.body);
+}
+
+TEST(VerbsTest, PatchesOfEveryKind) {
+  InProcess server;
+  server.call("POST", kMaps, config_map("a", R"({"k":"v","gone":"x"})"));
+  EXPECT_EQ(server.call("PATCH", path("a"), R"({"data":{"gone":null}})", kMerge).status, 200);
+  const Answer patched =
+      server.call("PATCH", path("a"), R"([{"op":"add","path":"/data/j","value":"p"}])", "application/json-patch+json");
+  EXPECT_EQ(patched.text("data", "j"), "p");
+  const Answer strategic =
+      server.call("PATCH", path("a"), R"({"data":{"s":"m"}})", "application/strategic-merge-patch+json");
+  EXPECT_EQ(strategic.json.find("data")->count(), 3u);
+}
+
+TEST(VerbsTest, ApplyCreatesOwnsAndConflicts) {
+  InProcess server;
+  const Answer made = server.call("PATCH", path("a") + "?fieldManager=one", config_map("a", R"({"k":"1"})"), kApply);
+  EXPECT_EQ(made.status, 201);
+  const Answer conflict =
+      server.call("PATCH", path("a") + "?fieldManager=two", config_map("a", R"({"k":"2"})"), kApply);
+  EXPECT_EQ(conflict.status, 409);
+  EXPECT_EQ(conflict.message(), "Apply failed with 1 conflict: conflict with \"one\": .data.k");
+  const Answer forced =
+      server.call("PATCH", path("a") + "?fieldManager=two&force=true", config_map("a", R"({"k":"2"})"), kApply);
+  EXPECT_EQ(forced.text("data", "k"), "2");
+  // What nobody applies any more falls away.
+  EXPECT_EQ(server.call("PATCH", path("a") + "?fieldManager=two", config_map("a"), kApply).json.find("data"), nullptr);
+}
+
+TEST(VerbsTest, PatchesOfOneObjectAtOnceAllCount) {
+  InProcess server;
+  server.call("POST", kMaps, config_map("a"));
+  // Each reads the object, then writes: all but one of them finds another revision than it has read, and tries again.
+  constexpr int kWriters = 16;
+  constexpr auto patch = [](own_calls::OwnCalls calls, int number, int& failed) -> Task<void> {
+    const std::string key = "k" + std::to_string(number);
+    const Result<net::ClientResponse> answer =
+        co_await calls.call("PATCH", path("a"), R"({"data":{")" + key + R"(":"v"}})", kMerge);
+    if (!answer || answer->status != 200) ++failed;
+  };
+  int failed = 0;
+  std::vector<Task<void>> writers;
+  for (int i = 0; i < kWriters; ++i) writers.push_back(patch(server.api().own_calls(server.loop()), i, failed));
+  block_on(server.loop(), when_all(server.loop(), std::move(writers)));
+  EXPECT_EQ(failed, 0);
+  EXPECT_EQ(server.call("GET", path("a")).json.find("data")->count(), size_t{kWriters});
+}
+
+TEST(VerbsTest, ListInPagesIsOneState) {
+  InProcess server;
+  for (const char* name : {"a", "b", "c", "d", "e"}) server.call("POST", kMaps, config_map(name));
+  const Answer first = server.call("GET", std::string(kMaps) + "?limit=2");
+  EXPECT_EQ(names(first), (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(first.json.get("metadata", "remainingItemCount")->as_int(), 3);
+  server.call("DELETE", path("c"));
+  server.call("POST", kMaps, config_map("cc"));
+  const Answer rest =
+      server.call("GET", std::string(kMaps) + "?continue=" + std::string(first.text("metadata", "continue")));
+  EXPECT_EQ(names(rest), (std::vector<std::string>{"c", "d", "e"}));
+  EXPECT_EQ(rest.text("metadata", "resourceVersion"), first.text("metadata", "resourceVersion"));
+}
+
+TEST(VerbsTest, AContinueTokenExpiresWithTheHistory) {
+  InProcess server;
+  for (const char* name : {"a", "b", "c"}) server.call("POST", kMaps, config_map(name));
+  const Answer first = server.call("GET", std::string(kMaps) + "?limit=1");
+  const std::string next = std::string(kMaps) + "?continue=" + std::string(first.text("metadata", "continue"));
+  // A change for each event that is kept whatever its age, once the older ones are too old.
+  server.clock.pass(100s);
+  for (int i = 0; i < 120; ++i) {
+    EXPECT_EQ(server.call("PATCH", path("c"), R"({"data":{"k":")" + std::to_string(i) + R"("}})", kMerge).status, 200);
+  }
+  EXPECT_EQ(names(server.call("GET", next)), (std::vector<std::string>{"b", "c"}));  // The store still has it.
+  server.with_store([](store::MemoryStore& store) {
+    store.current_revision([&store](store::StoreResult<Revision> now) {
+      store.compact(*now, [](store::StoreResult<Unit> done) { EXPECT_TRUE(done.ok()); });
+    });
+  });
+  // The caches learn of it when they next ask the store.
+  Answer late = server.call("GET", next);
+  for (int looks = 0; late.status == 200 && looks < 3000; ++looks) {
+    server.clock.pass(20s);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    late = server.call("GET", next);
+  }
+  EXPECT_EQ(late.status, 410);
+  EXPECT_EQ(late.reason(), "Expired");
+  // The answer has a token that goes on with the latest state.
+  const Answer latest =
+      server.call("GET", std::string(kMaps) + "?continue=" + std::string(late.text("metadata", "continue")));
+  EXPECT_EQ(names(latest), (std::vector<std::string>{"b", "c"}));
+}
+
+TEST(VerbsTest, SelectorsChoose) {
+  InProcess server;
+  server.call("POST", kMaps, R"({"metadata":{"name":"a","labels":{"app":"x"}}})");
+  server.call("POST", kMaps, R"({"metadata":{"name":"b","labels":{"app":"y"}}})");
+  EXPECT_EQ(names(server.call("GET", std::string(kMaps) + "?labelSelector=app%3Dx")), std::vector<std::string>{"a"});
+  EXPECT_EQ(names(server.call("GET", std::string(kMaps) + "?fieldSelector=metadata.name%3Db")),
+            std::vector<std::string>{"b"});
+}
+
+TEST(VerbsTest, AWatchFromARevisionTellsWhatHappenedSince) {
+  InProcess server;
+  const Answer made = server.call("POST", kMaps, config_map("a"));
+  server.call("PATCH", path("a"), R"({"data":{"k":"v"}})", kMerge);
+  server.call("DELETE", path("a"));
+  const Answer watched = server.call("GET", std::string(kMaps) + "?watch=1&timeoutSeconds=1&resourceVersion=" +
+                                                std::string(made.text("metadata", "resourceVersion")));
+  EXPECT_EQ(watched.status, 200);
+  EXPECT_THAT(watched.body, HasSubstr(R"({"type":"MODIFIED",)"));
+  EXPECT_THAT(watched.body, HasSubstr(R"({"type":"DELETED",)"));
+}
+
+TEST(VerbsTest, FinalizersHoldWhatIsDeleted) {
+  InProcess server;
+  server.call("POST", kMaps, R"({"metadata":{"name":"a","finalizers":["example.com/hold"]}})");
+  const Answer marked = server.call("DELETE", path("a"));
+  EXPECT_EQ(marked.text("metadata", "deletionTimestamp"), "2027-01-15T08:00:00Z");
+  server.clock.pass(5s);
+  // Deleting it again changes nothing.
+  EXPECT_EQ(server.call("DELETE", path("a")).text("metadata", "deletionTimestamp"), "2027-01-15T08:00:00Z");
+  EXPECT_EQ(server.call("PATCH", path("a"), R"({"metadata":{"finalizers":null}})", kMerge).status, 200);
+  EXPECT_EQ(server.call("GET", path("a")).status, 404);
+}
+
+TEST(VerbsTest, PreconditionsOfADelete) {
+  InProcess server;
+  server.call("POST", kMaps, config_map("a"));
+  const Answer refused = server.call("DELETE", path("a"), R"({"preconditions":{"uid":"another"}})");
+  EXPECT_EQ(refused.status, 409);
+  EXPECT_EQ(server.call("GET", path("a")).status, 200);
+}
+
+TEST(VerbsTest, DeleteCollectionTakesWhatIsSelected) {
+  InProcess server;
+  server.call("POST", kMaps, R"({"metadata":{"name":"a","labels":{"app":"x"}}})");
+  server.call("POST", kMaps, R"({"metadata":{"name":"b"}})");
+  EXPECT_EQ(server.call("DELETE", std::string(kMaps) + "?labelSelector=app%3Dx").status, 200);
+  EXPECT_EQ(names(server.call("GET", kMaps)), std::vector<std::string>{"b"});
+}
+
+TEST(VerbsTest, ADefinitionIsServedWhenItsWriterIsAnswered) {
+  InProcess server;
+  const Answer made = server.call(
+      "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+      R"({"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"widgets.example.com"},)"
+      R"("spec":{"group":"example.com","names":{"kind":"Widget","plural":"widgets"},"scope":"Namespaced","versions":)"
+      R"([{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object",)"
+      R"("x-kubernetes-preserve-unknown-fields":true}}}]}})");
+  ASSERT_EQ(made.status, 201) << made.body;
+  const char* widgets = "/apis/example.com/v1/namespaces/default/widgets";
+  EXPECT_EQ(
+      server.call("POST", widgets, R"({"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"}})").status,
+      201);
+  EXPECT_EQ(names(server.call("GET", widgets)), std::vector<std::string>{"w"});
+}
+
+TEST(VerbsTest, AFailingStoreIsToldAndOver) {
+  InProcess server;
+  server.with_store([](store::MemoryStore& store) {
+    store.set_failure(store::StoreError{store::ErrorKind::Unavailable, "on purpose"});
+  });
+  EXPECT_GE(server.call("POST", kMaps, config_map("a")).status, 500);
+  server.with_store([](store::MemoryStore& store) { store.set_failure(std::nullopt); });
+  EXPECT_EQ(server.call("POST", kMaps, config_map("a")).status, 201);
+}
+
+}  // namespace
+}  // namespace holdfast::api
