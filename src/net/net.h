@@ -58,6 +58,20 @@ class EventLoop final : public TimedExecutor {
   TimerId run_after(Millis delay, std::function<void()> work) override;
   void cancel(TimerId id) override;
 
+  // co_await loop.sleep_for(10ms). Tasks of a TaskGroup use its sleep(), which close() ends.
+  auto sleep_for(Millis delay) {
+    struct Awaiter {
+      EventLoop& loop;
+      Millis delay;
+      bool await_ready() const noexcept { return false; }
+      void await_suspend(std::coroutine_handle<> h) {
+        loop.run_after(delay, [h] { h.resume(); });
+      }
+      void await_resume() const noexcept {}
+    };
+    return Awaiter{*this, delay};
+  }
+
   detail::LoopState& state() { return *state_; }  // For net's own files.
 
  private:

@@ -546,26 +546,26 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
   s.flow = std::make_unique<api::FlowControl>(
       flow::DispatcherOptions{.seats = int64_t{o.max_requests_inflight} + int64_t{o.max_mutating_requests_inflight}},
       s.metrics);
-  s.pipeline = std::make_unique<Pipeline>(Pipeline::Parts{
-      .metrics = &s.metrics,
-      .health = s.health.get(),
-      .refresh_health = [&s](net::EventLoop& loop) { return s.store_probe->refresh(loop); },
-      .authorizer = s.authorizer.get(),
-      .api =
-          [&s](const request::RequestInfo& info, net::Request& request, net::Response& response, auth::UserRef user,
-               api::Recording* recording) {
-            return s.api->handle(info, request, response, std::move(user), recording);
-          },
-      .flow = s.flow.get(),
-      .auditor = s.auditor.get(),
-      .api_paths = [&s] { return s.api->group_paths(); },
-      .openid = [&s]() -> Result<Pipeline::OpenId> {
-        const CredentialsRef now = s.credentials.load();
-        return Pipeline::OpenId{now->verifier->configuration_json(s.url() + "/openid/v1/jwks"),
-                                now->verifier->key_set_json()};
-      },
-      .started = system_clock().now(),
-      .flags = o.flags});
+  s.pipeline = std::make_unique<Pipeline>(
+      Pipeline::Parts{.metrics = &s.metrics,
+                      .health = s.health.get(),
+                      .refresh_health = [&s](net::EventLoop& loop) { return s.store_probe->refresh(loop); },
+                      .authorizer = s.authorizer.get(),
+                      .api =
+                          [&s](const request::RequestInfo& info, net::Request& request, net::Response& response,
+                               auth::UserRef user, api::Recording* recording) {
+                            return s.api->handle(info, request, response, std::move(user), recording);
+                          },
+                      .flow = s.flow.get(),
+                      .auditor = s.auditor.get(),
+                      .api_paths = [&s] { return s.api->group_paths(); },
+                      .openid = [&s]() -> Result<Pipeline::OpenId> {
+                        const CredentialsRef now = s.credentials.load();
+                        return Pipeline::OpenId{now->verifier->configuration_json(s.url() + "/openid/v1/jwks"),
+                                                now->verifier->key_set_json()};
+                      },
+                      .started = system_clock().now(),
+                      .flags = o.flags});
 
   s.pipeline->set_authenticator(credentials->authenticator);
   if (Result<Unit> made = s.make_token_issuer(); !made) return made.take_error();
