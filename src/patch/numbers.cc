@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "base/api_error.h"
-#include "codec/typed.h"
+#include "codec/codec.h"
 #include "patch/patch.h"
 
 namespace holdfast::patch {
