@@ -1,5 +1,7 @@
 #include "base/gates.h"
 
+#include "base/strings.h"
+
 namespace holdfast {
 namespace {
 
@@ -9,13 +11,13 @@ constexpr GateInfo kGates[] = {
     {Gate::ManagedFieldsOptOutClient, "ManagedFieldsOptOutClient", "Beta", true, false,
      "the built-in client does not ask for responses without managedFields."},
     {Gate::DropAnyField, "DropAnyField", "Alpha", false, false,
-     "drop= takes metadata.managedFields alone; other paths are ignored."},
+     "drop= only accepts metadata.managedFields; other paths are ignored."},
     {Gate::ServerSideApplyUnsettingFields, "ServerSideApplyUnsettingFields", "Beta", true, false,
      "{k8s_io__value: unset} in an apply configuration is ordinary data."},
     {Gate::DeclarativeFieldManager, "DeclarativeFieldManager", "Beta", true, false,
      "metadata.options is an unknown field."},
     {Gate::ManagedFieldsPool, "ManagedFieldsPool", "Beta", true, false,
-     "each cached object keeps field sets of its own instead of sharing equal ones."},
+     "each cached object keeps its own field sets instead of sharing equal ones."},
     {Gate::CompressManagedFieldsInCache, "CompressManagedFieldsInCache", "Beta", true, false,
      "field sets that are not shared are kept uncompressed."},
     {Gate::FieldsV2, "FieldsV2", "Beta", true, false,
@@ -23,18 +25,12 @@ constexpr GateInfo kGates[] = {
     {Gate::FieldsV2AtRest, "FieldsV2AtRest", "Beta", true, false,
      "the embedded store writes FieldsV1; both forms are still read."},
     {Gate::RetainAllManagers, "RetainAllManagers", "Alpha", false, false,
-     "old update managers merge above ten, and managedFields are given up when an object would be too large, as in "
+     "old update managers are merged above ten, and managedFields are dropped when an object would be too large, as in "
      "Kubernetes."},
     {Gate::APIServerIdentity, "APIServerIdentity", "Beta", true, false,
-     "no Lease apiserver-... in kube-system says that this server runs."},
+     "the server does not maintain its apiserver-... Lease in kube-system."},
 };
 static_assert(std::size(kGates) == static_cast<size_t>(Gate::kCount));
-
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
 
 }  // namespace
 
@@ -52,10 +48,8 @@ Gates Gates::with(Gate gate, bool value) const {
 
 Result<Gates> Gates::parse(std::string_view text) const {
   Gates result = *this;
-  while (!text.empty()) {
-    const size_t comma = text.find(',');
-    const std::string_view item = trim(text.substr(0, comma));
-    text = comma == std::string_view::npos ? std::string_view{} : text.substr(comma + 1);
+  for (const std::string_view part : split(text, ',')) {
+    const std::string_view item = trim(part);
     if (item.empty()) continue;
     const size_t equals = item.find('=');
     if (equals == std::string_view::npos)

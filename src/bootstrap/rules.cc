@@ -2,20 +2,11 @@
 #include <string>
 #include <vector>
 
+#include "base/strings.h"
 #include "bootstrap/roles.h"
 
 namespace holdfast::bootstrap {
 namespace {
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const size_t at = text.find(separator);
-    parts.push_back(text.substr(0, at));
-    if (at == std::string_view::npos) return parts;
-    text.remove_prefix(at + 1);
-  }
-}
 
 std::string_view full_group(std::string_view name) {
   static constexpr std::pair<std::string_view, std::string_view> kShort[] = {

@@ -210,13 +210,4 @@ bool flag_at(const Value& map, std::string_view key) {
   return value != nullptr && value->is_bool() && value->as_bool();
 }
 
-std::string joined(const std::vector<std::string>& texts, std::string_view separator) {
-  std::string result;
-  for (size_t i = 0; i < texts.size(); ++i) {
-    if (i > 0) result += separator;
-    result += texts[i];
-  }
-  return result;
-}
-
 }  // namespace holdfast::crd

@@ -1,10 +1,10 @@
 // The rules of a CustomResourceDefinition. Kubernetes keeps what is the same in all versions once, at the top, and
 // names it there in errors: a definition with one version reports spec.validation.openAPIV3Schema.
 #include <algorithm>
-#include <cctype>
 #include <functional>
 #include <set>
 
+#include "base/strings.h"
 #include "base/text.h"
 #include "codec/codec.h"
 #include "crd/crd.h"
@@ -140,13 +140,13 @@ void validate_names(const Value& names, const Path& at, FieldErrors& errors) {
     const std::string_view text = names.text_at(key);
     if (text.empty()) return;
     if (const auto why = kinds::dns1035_label_errors(text); !why.empty())
-      errors.invalid(at.child(key), text, joined(why, ","));
+      errors.invalid(at.child(key), text, join(why, ","));
   };
   auto kind = [&](std::string_view key) {
     const std::string_view text = names.text_at(key);
     if (text.empty()) return;
-    if (const auto why = kinds::dns1035_label_errors(lower(text)); !why.empty()) {
-      errors.invalid(at.child(key), text, "may have mixed case, but should otherwise match: " + joined(why, ","));
+    if (const auto why = kinds::dns1035_label_errors(to_lower(text)); !why.empty()) {
+      errors.invalid(at.child(key), text, "may have mixed case, but should otherwise match: " + join(why, ","));
     }
   };
   label("plural");
@@ -158,7 +158,7 @@ void validate_names(const Value& names, const Path& at, FieldErrors& errors) {
     for (size_t i = 0; i < items.size(); ++i) {
       if (!items[i].is_string()) continue;
       if (const auto why = kinds::dns1035_label_errors(items[i].as_string()); !why.empty()) {
-        errors.invalid(at.item(key, i), items[i].as_string(), joined(why, ","));
+        errors.invalid(at.item(key, i), items[i].as_string(), join(why, ","));
       }
     }
   };
@@ -197,7 +197,7 @@ void validate_conversion(const Value* conversion, const Path& at, FieldErrors& e
       if (!seen.insert(version).second)
         errors.invalid(versions_at.index(i), version, "duplicate version");
       else if (const auto why = kinds::dns1035_label_errors(version); !why.empty())
-        errors.invalid(versions_at.index(i), version, joined(why, ","));
+        errors.invalid(versions_at.index(i), version, join(why, ","));
       recognized |= version == "v1" || version == "v1beta1";
     }
     if (!versions.empty() && !recognized) {
@@ -273,7 +273,7 @@ void validate_spec(const Value& spec, const Path& at, FieldErrors& errors) {
   if (group.empty())
     errors.required(at.child("group"));
   else if (const auto why = kinds::dns_subdomain_errors(group); !why.empty())
-    errors.invalid(at.child("group"), group, joined(why, ","));
+    errors.invalid(at.child("group"), group, join(why, ","));
   else if (group.find('.') == std::string_view::npos)
     errors.invalid(at.child("group"), group, "should be a domain with at least one dot");
   if (scope.empty())
@@ -308,7 +308,7 @@ void validate_spec(const Value& spec, const Path& at, FieldErrors& errors) {
     const std::string_view name = version.text_at("name");
     unique &= version_names.insert(name).second;
     if (const auto why = kinds::dns1035_label_errors(name); !why.empty())
-      errors.invalid(here.child("name"), name, joined(why, ","));
+      errors.invalid(here.child("name"), name, join(why, ","));
     validate_deprecation(version, here, errors);
     if (const Value* schema = version.get("schema", "openAPIV3Schema"); schema != nullptr && !shared_schema) {
       const Path schema_path = here.child("schema");
@@ -336,7 +336,7 @@ void validate_spec(const Value& spec, const Path& at, FieldErrors& errors) {
   if (const std::string_view first = versions.empty() ? std::string_view{} : versions[0].text_at("name");
       !first.empty()) {
     if (const auto why = kinds::dns1035_label_errors(first); !why.empty())
-      errors.invalid(at.child("version"), first, joined(why, ","));
+      errors.invalid(at.child("version"), first, join(why, ","));
   }
 
   const Value empty = Value::empty_map();
@@ -470,16 +470,6 @@ std::set<std::string> unknown_formats(const Value& definition) {
 Error invalid(const Value& definition, const FieldErrors& errors) {
   return errors.to_error("apiextensions.k8s.io", "CustomResourceDefinition", definition.text_at("metadata", "name"));
 }
-
-}  // namespace
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(), [](unsigned char c) { return std::tolower(c); });
-  return result;
-}
-
-namespace {
 
 // As upstream does for every kind, and then once more for definitions.
 void validate_new_metadata(const Value* metadata, const Value* before, FieldErrors& errors) {

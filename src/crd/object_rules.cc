@@ -3,6 +3,7 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "base/strings.h"
 #include "base/text.h"
 #include "codec/codec.h"
 #include "crd/crd.h"
@@ -279,19 +280,21 @@ struct Checker {
   }
 };
 
+// The type of a member that the schema describes itself; null for undeclared members and for built-in types.
+const Type* child_type(const Type& type, std::string_view name) {
+  if (type.shape == Shape::Map) return type.element;
+  if (type.shape != Shape::Struct) return nullptr;
+  const types::Field* field = types::find_member(type, name);
+  return field != nullptr && field->type->name.empty() ? field->type : nullptr;
+}
+
 struct UniqueItems {
   FieldErrors& errors;
 
   void check(const Type& type, const Value& value, const Path* at) {
     if (value.is_map()) {
       for (const Member& member : value.members()) {
-        const Type* child = nullptr;
-        if (type.shape == Shape::Map) child = type.element;
-        if (type.shape == Shape::Struct) {
-          if (const types::Field* field = types::find_member(type, member.key);
-              field != nullptr && field->type->name.empty())
-            child = field->type;
-        }
+        const Type* child = child_type(type, member.key);
         if (child == nullptr) continue;
         if (type.shape == Shape::Map) {
           const Path here = at->key(member.key);
@@ -358,13 +361,7 @@ struct Embedded {
     if (!value.is_map()) return;
     if (type.embedded_resource && at != nullptr) resource(value, *at);
     for (const Member& member : value.members()) {
-      const Type* child = nullptr;
-      if (type.shape == Shape::Map) child = type.element;
-      if (type.shape == Shape::Struct) {
-        if (const types::Field* field = types::find_member(type, member.key);
-            field != nullptr && field->type->name.empty())
-          child = field->type;
-      }
+      const Type* child = child_type(type, member.key);
       if (child == nullptr) continue;
       const Path here = at == nullptr              ? Path(member.key)
                         : type.shape == Shape::Map ? at->key(member.key)
@@ -384,7 +381,7 @@ struct Embedded {
         errors.invalid(at.child("apiVersion"), text, "unexpected GroupVersion string: " + std::string(text));
     }
     if (const Value* kind = value.find("kind"); kind != nullptr && name_is_text(*kind, at, "kind")) {
-      const std::string why = joined(kinds::dns1035_label_errors(lower(kind->as_string())), ",");
+      const std::string why = join(kinds::dns1035_label_errors(to_lower(kind->as_string())), ",");
       if (!why.empty())
         errors.invalid(at.child("kind"), kind->as_string(), "may have mixed case, but should otherwise match: " + why);
     }

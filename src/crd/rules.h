@@ -17,8 +17,6 @@ using kinds::Shown;
 bool flag_at(const Value& map, std::string_view key);
 // A definition whose verbatim JSON (defaults, enum values) is read into trees, so that it can be compared and checked.
 Value with_read_raws(Arena& arena, const Value& value);
-std::string lower(std::string_view text);
-std::string joined(const std::vector<std::string>& texts, std::string_view separator);
 
 // The schema rules of one openAPIV3Schema: structural form first, then keyword by keyword.
 void validate_schema(const Value& schema, bool status_enabled, const Path& at, FieldErrors& errors);

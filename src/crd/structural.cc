@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/strings.h"
 #include "codec/codec.h"
 #include "crd/crd.h"
 #include "crd/rules.h"
@@ -443,23 +444,18 @@ struct Keywords {
     const auto all = schema.items_at("x-kubernetes-validations");
     for (size_t i = 0; i < all.size(); ++i) {
       const Path rule_at = at.item("x-kubernetes-validations", i);
-      auto trimmed = [](std::string_view text) {
-        while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front()))) text.remove_prefix(1);
-        while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.remove_suffix(1);
-        return text;
-      };
       auto has_break = [](std::string_view text) { return text.find_first_of("\n\r") != std::string_view::npos; };
       const std::string_view rule = all[i].text_at("rule"), message = all[i].text_at("message");
-      if (trimmed(rule).empty()) errors.required(rule_at.child("rule"), "rule is not specified");
-      if (!message.empty() && trimmed(message).empty())
+      if (trim(rule).empty()) errors.required(rule_at.child("rule"), "rule is not specified");
+      if (!message.empty() && trim(message).empty())
         errors.invalid(rule_at.child("message"), message, "must be non-empty if specified");
-      else if (has_break(trimmed(message)))
+      else if (has_break(trim(message)))
         errors.invalid(rule_at.child("message"), message, "must not contain line breaks");
-      else if (has_break(trimmed(rule)) && trimmed(message).empty()) {
+      else if (has_break(trim(rule)) && trim(message).empty()) {
         errors.required(rule_at.child("message"), "message must be specified if rule contains line breaks");
       }
       if (const std::string_view expression = all[i].text_at("messageExpression");
-          !expression.empty() && trimmed(expression).empty()) {
+          !expression.empty() && trim(expression).empty()) {
         errors.required(rule_at.child("messageExpression"), "messageExpression must be non-empty if specified");
       }
       if (const Value* reason = all[i].find("reason"); reason != nullptr && reason->is_string()) {
@@ -470,7 +466,7 @@ struct Keywords {
         }
       }
       if (const std::string_view path = all[i].text_at("fieldPath"); !path.empty()) {
-        if (trimmed(path).empty())
+        if (trim(path).empty())
           errors.invalid(rule_at.child("fieldPath"), path, "must be non-empty if specified");
         else if (has_break(path))
           errors.invalid(rule_at.child("fieldPath"), path, "must not contain line breaks");

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "base/strings.h"
 #include "base/text.h"
 #include "codec/text.h"
 
@@ -20,23 +21,11 @@ constexpr std::string_view kMonths[] = {"jan", "feb", "mar", "apr", "may", "jun"
 constexpr std::string_view kDays[] = {"sun", "mon", "tue", "wed", "thu", "fri", "sat"};
 constexpr Field kFields[] = {{0, 59}, {0, 23}, {1, 31}, {1, 12, kMonths, 1}, {0, 6, kDays, 0}};
 
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const size_t at = text.find(separator);
-    parts.push_back(text.substr(0, at));
-    if (at == std::string_view::npos) return parts;
-    text.remove_prefix(at + 1);
-  }
-}
-
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 // Empty when it could be read.
 std::string read_number(std::string_view text, const Field& field, uint64_t& number) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  const std::string lower = to_lower(text);
   for (size_t i = 0; i < field.names.size(); ++i) {
     if (lower == field.names[i]) {
       number = field.first_name + i;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/strings.h"
 #include "kinds/all.h"
 #include "kinds/pod.h"
 
@@ -43,12 +44,6 @@ using Items = std::span<const Value>;
 
 std::string_view text_of(const Value& value) { return value.is_string() ? value.as_string() : std::string_view{}; }
 
-std::string lower_case(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
-  return out;
-}
-
 // Each item, or the error of a list that is too long as a whole.
 template <class Check>
 void validate_list(Items items, int64_t most, const Path& at, FieldErrors& errors, Check check) {
@@ -71,7 +66,7 @@ void refuse_duplicates(Items items, std::string_view key, const Path& at, FieldE
 void validate_driver_name(std::string_view driver, const Path& at, FieldErrors& errors) {
   if (driver.empty()) return errors.required(at);
   if (driver.size() > 63) errors.too_long(at, 63);
-  errors.invalid_each(at, driver, dns_subdomain_errors(lower_case(driver)));
+  errors.invalid_each(at, driver, dns_subdomain_errors(to_lower(driver)));
 }
 
 void validate_identifier(std::string_view id, const Path& at, FieldErrors& errors) {

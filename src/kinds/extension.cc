@@ -2,18 +2,12 @@
 
 #include <algorithm>
 
+#include "base/strings.h"
 #include "base/text.h"
 #include "kinds/all.h"
 
 namespace holdfast::kinds {
 namespace {
-
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return lower;
-}
 
 Messages name_is_anything(std::string_view, bool) { return {}; }
 
@@ -39,7 +33,7 @@ void default_definition(Arena& arena, const types::Resource&, Draft::Node object
       Draft::Node names = spec.child("names");
       const std::string_view kind = names.value().text_at("kind");
       if (names.value().text_at("singular").empty() && !kind.empty()) {
-        names.set("singular", Value::string(arena, lower_case(kind)));
+        names.set("singular", Value::string(arena, to_lower(kind)));
       }
       if (names.value().text_at("listKind").empty() && !kind.empty()) {
         names.set("listKind", Value::string(arena, std::string(kind) + "List"));
@@ -67,7 +61,7 @@ void validate_label(std::string_view text, const Path& at, FieldErrors& errors) 
 
 void validate_kind_name(std::string_view text, const Path& at, FieldErrors& errors) {
   std::string joined;
-  for (const std::string& message : dns1035_label_errors(lower_case(text)))
+  for (const std::string& message : dns1035_label_errors(to_lower(text)))
     joined += (joined.empty() ? "" : ",") + message;
   if (!joined.empty()) {
     errors.invalid(at, text, "may have mixed case, but should otherwise match: " + joined);

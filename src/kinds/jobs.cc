@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 
+#include "base/strings.h"
 #include "kinds/all.h"
 #include "kinds/cron.h"
 #include "kinds/workload.h"
@@ -615,9 +616,7 @@ void validate_time_zone(const Value& spec, const Path& at, FieldErrors& errors) 
     if (slash == std::string_view::npos) break;
     rest.remove_prefix(slash + 1);
   }
-  std::string lower(zone);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  const std::string lower = to_lower(zone);
   if (lower == "local") {
     errors.invalid(here, zone, "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones");
   }

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "base/api_error.h"
+#include "base/strings.h"
 #include "base/text.h"
 #include "kinds/hooks.h"
 
@@ -11,13 +12,6 @@ namespace holdfast::kinds {
 namespace {
 
 constexpr size_t kMaxAnnotationBytes = 256 * 1024;
-
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return lower;
-}
 
 void validate_owners(const Value* owners, const Path& at, FieldErrors& errors) {
   if (owners == nullptr || !owners->is_list()) return;
@@ -108,7 +102,7 @@ void validate_annotations(const Value* annotations, const Path& at, FieldErrors&
   if (annotations == nullptr || !annotations->is_map()) return;
   size_t bytes = 0;
   for (const Member& annotation : annotations->members()) {
-    errors.invalid_each(at, annotation.key, qualified_name_errors(lower_case(annotation.key)));
+    errors.invalid_each(at, annotation.key, qualified_name_errors(to_lower(annotation.key)));
     bytes += annotation.key.size() + annotation.value.count();
   }
   if (bytes > kMaxAnnotationBytes) errors.too_long(at, kMaxAnnotationBytes);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/strings.h"
 #include "kinds/quantity.h"
 
 namespace holdfast::kinds {
@@ -69,11 +70,7 @@ void validate_field_ref(const Value& reference, FieldRefUse use, const Path& at,
     if (base != "metadata.annotations" && base != "metadata.labels") {
       return refuse("field label does not support subscript: " + std::string(path));
     }
-    std::string key(subscript);
-    if (base == "metadata.annotations") {
-      std::transform(key.begin(), key.end(), key.begin(),
-                     [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-    }
+    const std::string key = base == "metadata.annotations" ? to_lower(subscript) : std::string(subscript);
     return errors.invalid_each(at, key, qualified_name_errors(key));
   }
   constexpr std::string_view kAlso[] = {"metadata.annotations", "metadata.labels", "spec.restartPolicy",
@@ -102,9 +99,7 @@ void validate_resource_ref(const Value& reference, FieldRefUse use, const Path& 
 
 void validate_driver_name(std::string_view name, const Path& at, FieldErrors& errors) {
   if (name.size() > 63) errors.too_long(at, 63);
-  std::string lower(name);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  const std::string lower = to_lower(name);
   errors.invalid_each(at, name, dns_subdomain_errors(lower));
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/strings.h"
 #include "kinds/all.h"
 
 namespace holdfast::kinds {
@@ -120,20 +121,13 @@ void validate_rule(const Value& rule, const Path& at, FieldErrors& errors) {
   if (is_set(rule, "scope")) validate_enum(rule, "scope", {"*", "Cluster", "Namespaced"}, at, errors);
 }
 
-std::string_view trimmed(std::string_view text) {
-  const auto is_space = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
-  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
-  return text;
-}
-
 void validate_match_conditions(const Value& holder, const Path& at, FieldErrors& errors) {
   const std::span<const Value> conditions = holder.items_at("matchConditions");
   if (conditions.size() > 64) errors.too_many(at.child("matchConditions"), static_cast<int64_t>(conditions.size()), 64);
   std::vector<std::string_view> names;
   for (size_t i = 0; i < conditions.size(); ++i) {
     const Path here = at.item("matchConditions", i);
-    if (trimmed(conditions[i].text_at("expression")).empty()) errors.required(here.child("expression"));
+    if (trim(conditions[i].text_at("expression")).empty()) errors.required(here.child("expression"));
     const std::string_view name = conditions[i].text_at("name");
     if (name.empty()) {
       errors.required(here.child("name"));
@@ -284,12 +278,6 @@ void validate_match_resources(const Value& match, const Path& at, FieldErrors& e
   }
 }
 
-std::string joined(const std::vector<std::string>& messages) {
-  std::string all;
-  for (const std::string& message : messages) all += (all.empty() ? "" : ",") + message;
-  return all;
-}
-
 void validate_param_kind(const Value& kind, const Path& at, FieldErrors& errors) {
   const std::string_view text = kind.text_at("apiVersion"), name = kind.text_at("kind");
   const Path here = at.child("apiVersion");
@@ -302,18 +290,18 @@ void validate_param_kind(const Value& kind, const Path& at, FieldErrors& errors)
     const std::string_view group = slash == std::string_view::npos ? std::string_view{} : text.substr(0, slash);
     const std::string_view version = slash == std::string_view::npos ? text : text.substr(slash + 1);
     if (!group.empty()) {
-      if (const std::string why = joined(dns_subdomain_errors(group)); !why.empty()) errors.invalid(here, group, why);
+      if (const std::string why = join(dns_subdomain_errors(group), ","); !why.empty())
+        errors.invalid(here, group, why);
     }
     if (version.empty()) {
       errors.invalid(here, text, "version must be specified");
-    } else if (const std::string why = joined(dns1035_label_errors(version)); !why.empty()) {
+    } else if (const std::string why = join(dns1035_label_errors(version), ","); !why.empty()) {
       errors.invalid(here, version, why);
     }
   }
   if (name.empty()) return errors.required(at.child("kind"));
-  std::string lower(name);
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  if (const std::string why = joined(dns1035_label_errors(lower)); !why.empty()) {
+  const std::string lower = to_lower(name);
+  if (const std::string why = join(dns1035_label_errors(lower), ","); !why.empty()) {
     errors.invalid(at.child("kind"), name, "may have mixed case, but should otherwise match: " + why);
   }
 }
@@ -342,7 +330,7 @@ void validate_policy_spec(const Value& spec, const Path& at, FieldErrors& errors
     } else if (!c_identifier_errors(name).empty()) {
       errors.invalid(here.child("name"), name, "name is not a valid CEL identifier");
     }
-    if (trimmed(variables[i].text_at("expression")).empty()) {
+    if (trim(variables[i].text_at("expression")).empty()) {
       errors.required(here.child("expression"), "expression is not specified");
     }
   }
@@ -362,15 +350,15 @@ void validate_validating_policy(Context&, const Value& object, FieldErrors& erro
     const Path here = at.item("validations", i);
     const Value& one = validations[i];
     const std::string_view message = one.text_at("message"), expression = one.text_at("messageExpression");
-    if (trimmed(one.text_at("expression")).empty()) {
+    if (trim(one.text_at("expression")).empty()) {
       errors.required(here.child("expression"), "expression is not specified");
     }
-    if (!expression.empty() && trimmed(expression).empty()) {
+    if (!expression.empty() && trim(expression).empty()) {
       errors.invalid(here.child("messageExpression"), expression, "must be non-empty if specified");
     }
-    if (!message.empty() && trimmed(message).empty()) {
+    if (!message.empty() && trim(message).empty()) {
       errors.invalid(here.child("message"), message, "must be non-empty if specified");
-    } else if (trimmed(message).find('\n') != std::string_view::npos) {
+    } else if (trim(message).find('\n') != std::string_view::npos) {
       errors.invalid(here.child("message"), message, "must not contain line breaks");
     }
     if (is_set(one, "reason")) {
@@ -387,7 +375,7 @@ void validate_validating_policy(Context&, const Value& object, FieldErrors& erro
       const std::string full = std::string(name) + "/" + std::string(key);
       errors.invalid_each(here.child("key"), Shown(full), qualified_name_errors(full));
     }
-    if (trimmed(notes[i].text_at("valueExpression")).empty()) {
+    if (trim(notes[i].text_at("valueExpression")).empty()) {
       errors.required(here.child("valueExpression"), "valueExpression is not specified");
     }
     if (contains(keys, key)) errors.duplicate(here.child("key"), key);
@@ -417,7 +405,7 @@ void validate_mutating_policy(Context&, const Value& object, FieldErrors& errors
       const std::string_view member = type == "JSONPatch" ? "jsonPatch" : "applyConfiguration";
       if (!is_set(mutations[i], member)) {
         errors.required(here.child(member), "must be specified when patchType is " + std::string(type));
-      } else if (trimmed(mutations[i].text_at(member, "expression")).empty()) {
+      } else if (trim(mutations[i].text_at(member, "expression")).empty()) {
         const Path member_at = here.child(member);
         errors.required(member_at.child("expression"));
       }

@@ -77,10 +77,7 @@ void validate_strategy(const Value& strategy, const Path& at, FieldErrors& error
   }
 }
 
-void validate_deployment(Context& context, const Value& object, FieldErrors& errors) {
-  const Path at("spec");
-  const Value& spec = sub(object, "spec");
-  validate_non_negative(spec, "replicas", at, errors);
+void validate_selector_and_template(Context& context, const Value& spec, const Path& at, FieldErrors& errors) {
   bool valid;
   validate_selector(spec, "deployment", at, errors, valid);
   if (valid) {
@@ -88,6 +85,13 @@ void validate_deployment(Context& context, const Value& object, FieldErrors& err
   } else {
     errors.invalid(at.child("selector"), shown_selector(spec.find("selector")), "invalid label selector");
   }
+}
+
+void validate_deployment(Context& context, const Value& object, FieldErrors& errors) {
+  const Path at("spec");
+  const Value& spec = sub(object, "spec");
+  validate_non_negative(spec, "replicas", at, errors);
+  validate_selector_and_template(context, spec, at, errors);
   validate_strategy(sub(spec, "strategy"), at.child("strategy"), errors);
   validate_non_negative(spec, "minReadySeconds", at, errors);
   validate_non_negative(spec, "revisionHistoryLimit", at, errors);
@@ -132,13 +136,7 @@ void validate_replica_set(Context& context, const Value& object, FieldErrors& er
   const Value& spec = sub(object, "spec");
   validate_non_negative(spec, "replicas", at, errors);
   validate_non_negative(spec, "minReadySeconds", at, errors);
-  bool valid;
-  validate_selector(spec, "deployment", at, errors, valid);
-  if (valid) {
-    validate_replica_template(context, spec, "ReplicaSet", at, errors);
-  } else {
-    errors.invalid(at.child("selector"), shown_selector(spec.find("selector")), "invalid label selector");
-  }
+  validate_selector_and_template(context, spec, at, errors);
 }
 
 void validate_replica_set_update(Context& context, const Value& next, const Value& old, FieldErrors& errors) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/strings.h"
 #include "kinds/all.h"
 #include "kinds/pod.h"
 #include "kinds/quantity.h"
@@ -12,16 +13,9 @@ namespace {
 
 constexpr int64_t kMaxParameterBytes = 256 * 1024;
 
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return lower;
-}
-
 void validate_provisioner(std::string_view name, const Path& at, FieldErrors& errors) {
   if (name.empty()) return errors.required(at);
-  const std::string lower = lower_case(name);
+  const std::string lower = to_lower(name);
   errors.invalid_each(at, lower, qualified_name_errors(lower));
 }
 

@@ -13,8 +13,8 @@
 #include <filesystem>
 
 #include "base/hash.h"
+#include "base/varint.h"
 #include "store/records.h"
-#include "store/varint.h"
 
 namespace holdfast::store {
 namespace {

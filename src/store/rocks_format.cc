@@ -1,6 +1,6 @@
 #include "store/rocks_format.h"
 
-#include "store/varint.h"
+#include "base/varint.h"
 
 namespace holdfast::store::rocks {
 namespace {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/strings.h"
 #include "table/cells.h"
 
 namespace holdfast::table {
@@ -328,8 +329,7 @@ void event_row(Row& row, const EventNames& names) {
   row.text(age_of(last, row.now()));
   row.text(o.text_at("type"));
   row.text(o.text_at("reason"));
-  std::string target(o.text_at(names.target, "kind"));
-  std::transform(target.begin(), target.end(), target.begin(), [](unsigned char c) { return std::tolower(c); });
+  std::string target = to_lower(o.text_at(names.target, "kind"));
   if (const std::string_view name = o.text_at(names.target, "name"); !name.empty()) target += "/" + std::string(name);
   row.text(target);
   row.text(o.text_at(names.target, "fieldPath"));

@@ -1,6 +1,7 @@
 // Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, CronJobs, HorizontalPodAutoscalers, PodDisruptionBudgets.
 #include <algorithm>
 
+#include "base/strings.h"
 #include "table/cells.h"
 
 namespace holdfast::table {
@@ -226,9 +227,8 @@ void controller_revision(Row& row) {
     if (is_controller == nullptr || !is_controller->is_bool() || !is_controller->as_bool()) continue;
     const std::string_view version = owner.text_at("apiVersion");
     const size_t slash = version.find('/');
-    std::string kind(owner.text_at("kind"));
-    std::transform(kind.begin(), kind.end(), kind.begin(), [](unsigned char c) { return std::tolower(c); });
-    controller = kind + (slash == std::string_view::npos ? "" : "." + std::string(version.substr(0, slash))) + "/" +
+    controller = to_lower(owner.text_at("kind")) +
+                 (slash == std::string_view::npos ? "" : "." + std::string(version.substr(0, slash))) + "/" +
                  std::string(owner.text_at("name"));
   }
   row.text(controller);

@@ -1,11 +1,11 @@
-// Numbers in bytes, written and read with bounds checked. Private to store.
+// Numbers as bytes: varints (seven bits per byte, lowest first) and fixed widths, read with bounds checked.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 
-namespace holdfast::store {
+namespace holdfast {
 
 inline void put_varint(std::string& out, uint64_t value) {
   for (; value >= 0x80; value >>= 7) out.push_back(static_cast<char>(value | 0x80));
@@ -32,7 +32,7 @@ inline uint64_t read_little_endian(std::string_view bytes, int count) {
   return value;
 }
 
-// Takes from the front; once something was missing, everything after is refused.
+// Reads from the front; once input is missing, every later read fails too.
 class ByteReader {
  public:
   explicit ByteReader(std::string_view bytes) : rest_(bytes) {}
@@ -68,4 +68,4 @@ class ByteReader {
   bool ok_ = true;
 };
 
-}  // namespace holdfast::store
+}  // namespace holdfast
