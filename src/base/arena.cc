@@ -16,7 +16,7 @@ void* Arena::allocate_slow(size_t bytes, size_t alignment) {
   const uintptr_t start = reinterpret_cast<uintptr_t>(block) + sizeof(Block);
   const uintptr_t aligned = (start + alignment - 1) & ~(uintptr_t{alignment} - 1);
   if (own_block && blocks_ != nullptr) {
-    // The current block keeps its room: a single large text must not waste it.
+    // The current block stays in use: a single large string must not waste its space.
     block->previous = blocks_->previous;
     blocks_->previous = block;
     return reinterpret_cast<void*>(aligned);

@@ -39,7 +39,7 @@ struct GateInfo {
 
 std::span<const GateInfo> all_gates();
 
-// An immutable choice for every gate; rooms are handed one, nobody reads a global.
+// An immutable choice for every gate; passed to modules, never a global.
 class Gates {
  public:
   Gates();  // All defaults.

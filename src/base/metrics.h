@@ -92,7 +92,7 @@ class MetricRegistry {
   Family<Gauge>& gauges(std::string name, std::string help, std::vector<std::string> labels = {});
   Family<Histogram>& histograms(std::string name, std::string help, std::span<const double> upper_bounds,
                                 std::vector<std::string> labels = {});
-  // A value that is asked for when somebody reads: "gauge" or "counter".
+  // A value that is computed when metrics are read: "gauge" or "counter".
   void computed(std::string name, std::string help, std::string_view type, std::function<double()> value);
 
   std::string render() const;

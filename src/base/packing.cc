@@ -30,7 +30,7 @@ class Unpackers {
       }
       other.dictionary = dictionary;
     }
-    // Always: another dictionary may lie where one was that is gone.
+    // Always: another dictionary may have the address of a destroyed one.
     ZSTD_DCtx_refDDict(each_[latest_].context, dictionary);
     return each_[latest_].context;
   }

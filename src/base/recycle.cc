@@ -20,7 +20,7 @@ constexpr bool kRecycles = HOLDFAST_RECYCLES;
 
 constexpr size_t kStep = 64;
 constexpr size_t kSizes = kMaxRecycledBytes / kStep;
-// What a thread keeps at most: enough for the requests that it serves at once, little when it rests.
+// Maximum kept per thread: enough for its concurrent requests, little when idle.
 constexpr size_t kKeptBytes = 256 << 10;
 
 struct Free {

@@ -5,8 +5,8 @@
 //   when_all    runs several tasks at once and waits for the last one
 //   block_on    runs a task on an executor and blocks this thread until it has ended
 //
-// Nothing is detached: whoever starts a task owns a group and closes it before what the task uses goes away. A task of
-// a group that throws is logged and counted (failed_tasks()); the group and the process go on. when_all and block_on
+// Nothing is detached: every task belongs to a group, which its owner closes before what the task uses is destroyed. A
+// task that throws is logged and counted (failed_tasks()); the group and the process continue. when_all and block_on
 // have a caller, so they rethrow there.
 #pragma once
 
@@ -74,7 +74,7 @@ uint64_t failed_tasks();
 // What every owner of background work does with an exception: it is logged with the name of the owner, and counted.
 void report_failed_task(std::string_view owner, const std::exception_ptr& failure);
 
-// Runs work that nobody waits for; an exception ends it alone.
+// Runs work that is not awaited; an exception ends only that work.
 template <class Work>
 void run_guarded(std::string_view owner, Work& work) {
   try {

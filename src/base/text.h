@@ -8,7 +8,7 @@
 namespace holdfast {
 
 struct Rune {
-  uint32_t value;  // U+FFFD when the bytes are no valid UTF-8; length is 1 then.
+  uint32_t value;  // U+FFFD if the bytes are not valid UTF-8; length is 1 then.
   uint8_t length;  // In bytes, at least 1.
   bool valid;
 };
@@ -23,7 +23,7 @@ std::string go_quote(std::string_view text);
 // Go's %#U: U+000A, or U+0041 'A' when it is printable.
 std::string go_code_point(uint32_t rune);
 
-// As encoding/json writes a string: <, >, & and the line separators escaped, bytes that are no UTF-8 as \ufffd.
+// As encoding/json writes a string: <, >, & and the line separators escaped, bytes that are not UTF-8 as \ufffd.
 std::string json_quote(std::string_view text);
 
 void append_utf8(std::string& out, uint32_t rune);

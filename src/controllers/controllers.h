@@ -1,7 +1,7 @@
 // What kube-controller-manager does in a cluster and an operator's tests expect of a server that stands alone:
 // namespaces are emptied and furnished, what lost its owners is collected.
 //
-// Each has kube-controller-manager's name for it. All of them rest while somebody holds the Lease
+// Each has kube-controller-manager's name for it. All of them pause while someone holds the Lease
 // kube-system/kube-controller-manager: then a real one is at work. They use the API as any client would, as
 // system:apiserver, and follow the watch caches; nothing is polled but what waits for others.
 #pragma once
@@ -30,7 +30,7 @@ struct Options {
   std::string root_ca_pem;  // What root-ca-certificate-publisher publishes.
 };
 
-// An error names what is no controller.
+// An error names what is not a controller.
 Result<Unit> check(const Options& options);
 
 // Runs on one loop. `api`, `loop` and `clock` outlive it.

@@ -1,4 +1,4 @@
-// Following a watch cache: all that is there, then each change.
+// Follows a watch cache: every existing object, then each change.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ struct Followed {
   }
 };
 
-// Until the tasks close. A watch that ends begins anew: `begin` is called, and everything comes again.
+// Until the tasks close. A watch that ends begins again: `begin` is called, and everything comes again.
 Task<void> follow(TaskGroup& tasks, cache::Cache& cache, Followed& followed, std::function<void()> begin,
                   std::function<void(const cache::Delivery&)> see);
 

@@ -25,7 +25,7 @@ using std::chrono_literals::operator""ms;
 
 constexpr auto kRegistryLook = 250ms;  // New kinds are followed this soon.
 constexpr auto kFirstRetry = 20ms, kLongestRetry = 30'000ms;
-// Objects looked at before others get their turn on the loop: at the start there may be many.
+// Objects examined before others get their turn on the loop: at the start there may be many.
 constexpr size_t kAtATime = 64;
 constexpr int kWorkers = 16;  // Enough for one group commit to take many deletions.
 // An owner of the same uid in another namespace is worth an event, but not a search through everything.
@@ -102,7 +102,7 @@ struct GarbageCollector::State {
   std::unordered_map<const types::Resource*, uint32_t> followed;
   OwnerGraph graph;
   std::unordered_map<Uid, Item, UidHash> waiting;     // Deleted in the foreground, until nothing blocks them.
-  std::unordered_map<Uid, Item, UidHash> unresolved;  // They name owners of kinds that nobody serves.
+  std::unordered_map<Uid, Item, UidHash> unresolved;  // They name owners of kinds that no one serves.
   std::deque<Item> queue;
   std::unordered_set<Uid, UidHash> queued;
   int working = 0;
@@ -161,7 +161,7 @@ struct GarbageCollector::State {
     if (kind->watcher != nullptr) kind->watcher->cancel();
   }
 
-  // Its cache has announced something that has not been looked at.
+  // Its cache has announced something that has not been examined.
   static bool has_unseen(const Kind& kind) { return !kind.listed || (kind.watcher && kind.watcher->pending()); }
 
   // Objects of a kind that is not followed any more. Where the kind was replaced, because its definition changed, the
@@ -349,7 +349,7 @@ struct GarbageCollector::State {
 
   // --- One object ---
 
-  // Null: it is not there, or another one has its name.
+  // Null: it does not exist, or another one has its name.
   Task<Result<std::unique_ptr<Live>>> read(const Kind& kind, std::string key, const Uid* uid) {
     Result<cache::Cache::Latest> latest = co_await kind.cache->latest(std::move(key), tasks.loop());
     if (!latest) co_return latest.take_error();
@@ -378,7 +378,7 @@ struct GarbageCollector::State {
     co_return co_await judge(item, *kind, live);
   }
 
-  // Which of its owners are there, and what follows from that.
+  // Which of its owners exist, and what follows from that.
   Task<Outcome> judge(const Item& item, const Kind& kind, Live& live) {
     const auto references = live.metadata.items_at("ownerReferences");
     if (references.empty()) co_return Outcome::Done;
@@ -391,7 +391,7 @@ struct GarbageCollector::State {
       cache::Cache* objects =
           served == nullptr ? nullptr : api.cache_of(served->resource->group, served->resource->plural);
       if (objects == nullptr) {
-        // The kind may have come while another owner was read; then nobody looks at `unresolved` again for it.
+        // The kind may have come while another owner was read; then no one looks at `unresolved` again for it.
         if (api.registry().version() != registry_version) co_return Outcome::Again;
         unresolved.insert_or_assign(item.uid, item);
         co_return Outcome::Done;

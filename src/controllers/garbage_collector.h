@@ -1,8 +1,8 @@
 // Garbage collection by ownerReferences, controller "garbage-collector": what has no owner left is deleted, an owner
-// that is deleted in the foreground waits for what it owns, one that is deleted with `orphan` lets go of it first.
+// that is deleted in the foreground waits for what it owns, one that is deleted with `orphan` releases it first.
 //
 // Follows the caches of everything that can be deleted, custom resources included. Only objects that name owners are
-// remembered (OwnerGraph). Whatever the caches suggest, the store is asked before anything is deleted.
+// remembered (OwnerGraph). Whatever the caches suggest, the store is read before anything is deleted.
 #pragma once
 
 #include <memory>

@@ -44,7 +44,7 @@ struct LeaseCleaner::State {
       const cache::Blob body = entry->body();
       Result<Value> lease = object_tree(arena, *resource.type, *body);
       if (!lease || !expired(*lease)) continue;
-      // Not if somebody renewed it meanwhile.
+      // Not if someone renewed it meanwhile.
       (void)co_await calls.call("DELETE", object_path(resource, entry->key()),
                                 R"({"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"resourceVersion":)" +
                                     codec::encode_json_string(lease->text_at("metadata", "resourceVersion")) + "}}");

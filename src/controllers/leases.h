@@ -1,5 +1,5 @@
-// Cleans up after API servers that are gone, controller "lease-cleanup": their identity Leases in kube-system, once
-// they have expired. kube-apiserver does this itself, so it goes on while a kube-controller-manager is at work.
+// Cleans up after API servers that have stopped, controller "lease-cleanup": their identity Leases in kube-system, once
+// they have expired. kube-apiserver does this itself, so it continues while a kube-controller-manager is active.
 #pragma once
 
 #include <memory>

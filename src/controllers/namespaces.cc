@@ -116,8 +116,8 @@ struct NamespaceController::State {
     co_return done;
   }
 
-  // Creates the object unless it exists. An answer of 4xx is final: the namespace is being deleted (an event follows),
-  // or somebody refuses the object (a quota, a webhook).
+  // Creates the object unless it exists. A response of 4xx is final: the namespace is being deleted (an event follows),
+  // or someone rejects the object (a quota, a webhook).
   Task<bool> ensure(std::string collection, std::string name, std::string object) {
     Result<net::ClientResponse> answer = co_await call("GET", collection + "/" + name, "", "");
     if (answer && answer->status == 404) {

@@ -14,7 +14,7 @@ Result<Value> object_tree(Arena& arena, const types::Type& type, std::string_vie
 }
 
 Result<Value> metadata_of(Arena& arena, std::string_view body) {
-  // Every object has its metadata in the same place; what this type does not know is passed over.
+  // Every object has its metadata in the same place; what this type does not know is skipped.
   static const types::Type& type = *types::find_type("meta/v1.PartialObjectMetadata");
   Result<Value> object = object_tree(arena, type, body);
   if (!object) return object;

@@ -1,4 +1,4 @@
-// Objects of the watch caches as the controllers look at them, and where they stand in the API.
+// Objects of the watch caches as the controllers look at them, and where they are in the API.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace holdfast::controllers {
 
 // A canonical body as a tree. Texts point into `body`.
 Result<Value> object_tree(Arena& arena, const types::Type& type, std::string_view body);
-// Only what lies in `metadata`, of an object of whatever type: the value of that member.
+// Only what is in `metadata`, of an object of whatever type: the value of that member.
 Result<Value> metadata_of(Arena& arena, std::string_view body);
 
 // "/apis/apps/v1/namespaces/NS/deployments": of a namespaced resource in one namespace, else all.

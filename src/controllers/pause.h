@@ -1,4 +1,4 @@
-// Whether a kube-controller-manager is at work: then the embedded controllers rest, so that no two do the same.
+// Whether a kube-controller-manager is active: then the embedded controllers pause, so that work is not done twice.
 #pragma once
 
 #include <chrono>

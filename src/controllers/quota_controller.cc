@@ -111,7 +111,7 @@ struct QuotaController::State {
     kinds.erase(kind.resource);
   }
 
-  // A watch keeps its cache alive, and a cache its kind: kinds that are no longer served must be let go.
+  // A watch keeps its cache alive, and a cache its kind: kinds that are no longer served must be released.
   void release_unserved() {
     for (const auto& [resource, kind] : kinds) {
       if (kind->watcher != nullptr && !is_served(*kind)) kind->watcher->cancel();
@@ -178,7 +178,7 @@ struct QuotaController::State {
     counting.erase(key);
   }
 
-  // True when the status says what is there.
+  // True if the status is up to date.
   Task<bool> settle(const std::string& key) {
     if (pause.on()) {
       co_await tasks.sleep(Pause::kLook);

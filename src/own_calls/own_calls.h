@@ -22,7 +22,7 @@ inline constexpr std::string_view kServerUser = "system:apiserver";
 // That name, in group system:masters.
 const auth::UserRef& server_user();
 
-// Answers a request of a user who may do everything.
+// Serves a request of a user who may do everything.
 using Handler = std::function<Task<void>(net::Request&, net::Response&, auth::UserRef)>;
 
 class OwnCalls {
