@@ -1,16 +1,16 @@
-// How objects of built-in kinds lie in the embedded store: kube-apiserver's bytes with two differences, which only our
-// own store ever sees (etcd holds exactly what kube-apiserver would have written).
+// How objects of built-in kinds are kept in the embedded store: kube-apiserver's bytes with two differences (etcd holds
+// exactly what kube-apiserver would have written).
 //
 //   * managedFields that are field sets hold FieldsV2: a quarter of the bytes.
-//   * The envelope's contentType, empty otherwise, holds a mark: "this object is in normal form" (defaults run, storage
-//     version, encoded as this version of the program encodes it), and the values of the selectable fields. What has
-//     the mark enters the cache by copying; what has not, or has another version's, is decoded and normalised as
-//     anything from etcd is.
+//   * The envelope's contentType, otherwise empty, holds a mark: "this object is in normal form" (defaults applied,
+//     storage version, encoded as this program encodes it), and the values of the selectable fields. A value with the
+//     mark enters the cache by copying; a value without it, or with a mark of another normal form, is decoded and
+//     normalised like anything read from etcd.
 #include <cassert>
 #include <charconv>
 
+#include "base/varint.h"
 #include "cache/cache.h"
-
 #include "codec/codec.h"
 
 namespace holdfast::cache {
@@ -18,31 +18,16 @@ namespace {
 
 using ownership::ManagedEntry;
 
-// Another version of the program may have other defaults, so it trusts no mark but its own.
-constexpr std::string_view kMark = "holdfast/" HOLDFAST_VERSION;
+// A program with another catalog or other defaults has another normal form: only marks of our own are trusted.
+constexpr std::string_view kMark = "holdfast/" HOLDFAST_NORMAL_FORM;
 constexpr std::string_view kAnyMark = "holdfast/";
 constexpr std::string_view kEmptyContentType{"\x22\0", 2};
-
-void put_varint(uint64_t n, std::string& out) {
-  for (; n >= 0x80; n >>= 7) out += static_cast<char>(n | 0x80);
-  out += static_cast<char>(n);
-}
-bool take_varint(std::string_view& bytes, uint64_t& n) {
-  n = 0;
-  for (int shift = 0; shift < 63 && !bytes.empty(); shift += 7) {
-    const auto b = static_cast<uint8_t>(bytes.front());
-    bytes.remove_prefix(1);
-    n |= uint64_t{b & 0x7fu} << shift;
-    if (b < 0x80) return true;
-  }
-  return false;
-}
 
 std::string mark_for(std::span<const std::string_view> fields) {
   std::string mark(kMark);
   mark += '\0';
   for (std::string_view field : fields) {
-    put_varint(field.size(), mark);
+    put_varint(mark, field.size());
     mark += field;
   }
   return mark;
@@ -51,14 +36,9 @@ std::string mark_for(std::span<const std::string_view> fields) {
 // The fields after our own mark; false for any other mark.
 bool read_mark(std::string_view mark, std::vector<std::string_view>& fields) {
   if (!mark.starts_with(kMark) || mark.size() == kMark.size() || mark[kMark.size()] != '\0') return false;
-  mark.remove_prefix(kMark.size() + 1);
-  while (!mark.empty()) {
-    uint64_t length = 0;
-    if (!take_varint(mark, length) || length > mark.size()) return false;
-    fields.push_back(mark.substr(0, length));
-    mark.remove_prefix(length);
-  }
-  return true;
+  ByteReader reader(mark.substr(kMark.size() + 1));
+  while (reader.ok() && !reader.rest().empty()) fields.push_back(reader.bytes(reader.varint()));
+  return reader.ok();
 }
 
 std::pair<std::string_view, std::string_view> type_of(std::string_view enveloped) {
@@ -101,8 +81,8 @@ class EmbeddedCodec final : public Codec {
   Result<std::string> encode_normal(std::string_view body, std::span<const ManagedEntry> managed,
                                     std::span<const std::string_view> fields) const override {
     Result<std::string> value = marked(body, managed, fields);
-#ifndef __OPTIMIZE__
-    // Finding it out costs as much as all the rest of a write, so that only debug builds do.
+#ifdef HOLDFAST_CHECK_NORMAL_FORM
+    // Costs as much as the rest of a write: only debug and sanitizer builds check it.
     assert(!value || *value == *encode(body, managed));
 #endif
     return value;
@@ -131,7 +111,7 @@ class EmbeddedCodec final : public Codec {
     if (!value || !value->ends_with(kEmptyContentType) || type_of(*value) != type_of(body)) return value;
     const std::string mark = mark_for(fields);
     value->pop_back();
-    put_varint(mark.size(), *value);
+    put_varint(*value, mark.size());
     *value += mark;
     return value;
   }

@@ -67,6 +67,17 @@ std::optional<std::string> wrong_builtin(const StoredKind& kind, std::string_vie
   Result<Value> object = kind.codec->tree(arena, decoded->body);
   if (!object) return object.error().message;
   if (std::optional<std::string> wrong = wrong_name(*object, below)) return wrong;
+  // A value that is marked as being in normal form was copied, not decoded: decoding it must give the same.
+  const Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(value);
+  if (envelope && !envelope->content_type.empty()) {
+    Result<std::string> plain = cache::kubernetes_value(value);
+    if (!plain) return plain.error().message;
+    Result<cache::Decoded> normalised = kind.codec->decode(key, *plain, Revision{1});
+    if (!normalised) return normalised.error().message;
+    if (normalised->body != decoded->body || normalised->fields != decoded->fields) {
+      return "it is marked as being in normal form, but is not";
+    }
+  }
   return wrong_owners(decoded->managed);
 }
 

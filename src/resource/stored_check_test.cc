@@ -2,6 +2,10 @@
 
 #include <gmock/gmock.h>
 
+#include <fstream>
+#include <sstream>
+
+#include "base/hash.h"
 #include "codec/codec.h"
 #include "resource/object_codec.h"
 
@@ -71,6 +75,93 @@ TEST(StoredCheck, CustomResourcesAreReadWithoutTheirDefinition) {
   EXPECT_EQ(wrong(kKey, R"({"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"}})"),
             "it holds the object w");
   EXPECT_NE(wrong(kKey, "{"), "");
+}
+
+TEST(StoredCheck, AValueWhoseMarkIsWrongIsNamed) {
+  auto codec = make_builtin_codec(*types::find_resource("", "v1", "pods"), Gates());
+  auto embedded = cache::embedded_codec(codec, {});
+  Result<cache::Decoded> normal = codec->decode("", stored_pod(kPod, {}, false), Revision{1});
+  ASSERT_TRUE(normal);
+  std::string value = *embedded->encode(normal->body, {});
+  EXPECT_EQ(wrong("/registry/pods/n/a", value), "");
+  // The mark repeats the selectable fields, spec.nodeName among them, at the end of the value.
+  const size_t node = value.rfind(std::string("\x01x"));
+  ASSERT_NE(node, std::string::npos);
+  value[node + 1] = 'y';
+  EXPECT_EQ(wrong("/registry/pods/n/a", value), "it is marked as being in normal form, but is not");
+}
+
+// A sample of a type: every struct is there, lists and maps have one element, scalars are left to the defaults.
+Value sample(Arena& arena, const types::Type& type, int depth) {
+  switch (type.shape) {
+    case types::Shape::Struct: {
+      MapBuilder members(arena);
+      for (const types::Field* field : type.members) {
+        if (!field->exists(nullptr) || depth == 0) continue;
+        const Value value = sample(arena, *field->type, depth - 1);
+        if (!value.is_null()) members.add(field->name, value);
+      }
+      return members.build();
+    }
+    case types::Shape::List: {
+      const Value item = depth == 0 ? Value::null() : sample(arena, *type.element, depth - 1);
+      if (item.is_null()) return Value::null();
+      ListBuilder items(arena);
+      items.add(item);
+      return items.build();
+    }
+    case types::Shape::Map: {
+      const Value item = depth == 0 ? Value::null() : sample(arena, *type.element, depth - 1);
+      if (item.is_null()) return Value::null();
+      MapBuilder members(arena);
+      members.add("key", item);
+      return members.build();
+    }
+    case types::Shape::Quantity:
+      return Value::string("1");
+    case types::Shape::Time:  // Where it is absent, a default may be the current time.
+      return Value::string("2026-01-01T00:00:00Z");
+    case types::Shape::MicroTime:
+      return Value::string("2026-01-01T00:00:00.000000Z");
+    default:
+      return Value::null();
+  }
+}
+
+TEST(NormalForm, HasAnotherNumberWhenItMakesAnythingElse) {
+  const std::string path = HOLDFAST_SOURCE_DIR "/catalog/normal_form";
+  std::ifstream file(path);
+  uint64_t number = 0, recorded = 0;
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with('#')) std::istringstream(line) >> std::dec >> number >> std::hex >> recorded;
+  }
+  ASSERT_GT(number, 0u) << path;
+  uint64_t digest = number;
+  size_t kinds = 0;
+  for (const types::Resource& resource : types::builtin_resources()) {
+    if (resource.storage_prefix.empty() || &stored_version(resource) != &resource) continue;
+    auto codec = make_builtin_codec(resource, Gates());
+    for (const int depth : {1, 12}) {
+      Arena arena;
+      Draft draft(arena, sample(arena, *resource.type, depth));
+      draft.root().set("apiVersion", Value::string(arena, api_version_of(resource)));
+      draft.root().set("kind", Value::string(resource.kind));
+      Draft::Node metadata = draft.root().child("metadata");
+      metadata.remove("managedFields");
+      metadata.set("name", Value::string("sample"));
+      Result<std::string> body = codec->body_of(arena, draft.value());
+      ASSERT_TRUE(body) << resource.kind << ": " << body.error().message;
+      Result<std::string> stored = codec->encode(*body, {});
+      ASSERT_TRUE(stored) << resource.kind << ": " << stored.error().message;
+      Result<cache::Decoded> normal = codec->decode("", *stored, Revision{1});
+      ASSERT_TRUE(normal) << resource.kind << ": " << normal.error().message;
+      digest = hash_combine(digest, hash_bytes(normal->body));
+    }
+    ++kinds;
+  }
+  EXPECT_GT(kinds, 50u);
+  EXPECT_EQ(digest, recorded) << "the normal form of built-in objects has changed: raise the number in " << path
+                              << ", run this again and record " << std::hex << digest;
 }
 
 }  // namespace

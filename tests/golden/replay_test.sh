@@ -82,3 +82,5 @@ for topic in "$@"; do
   done
 done
 python3 "$here/replay.py" --server "$server" --token replay-token --fast "${files[@]}"
+# Every value is intact, and what is marked as being in normal form is.
+[ -n "$on_etcd" ] || "$holdfast" store check "$dir/data"
