@@ -376,4 +376,60 @@ class Program {
   std::unique_ptr<State, Destroy> state_;
 };
 
+// --- Rules of schemas -----------------------------------------------------------------------------------------------
+
+inline constexpr uint64_t kRuleEstimateLimit = 10'000'000;     // One rule, times how often it may run.
+inline constexpr uint64_t kSchemaEstimateLimit = 100'000'000;  // All rules of one schema.
+
+// The x-kubernetes-validations of an openAPIV3Schema, compiled. Immutable.
+class SchemaRules {
+ public:
+  // Null: there are none. `resource_root` as for SchemaTypes.
+  static std::shared_ptr<const SchemaRules> compile(const Value& schema, bool resource_root = true);
+  ~SchemaRules();
+
+  struct Rule {
+    const Value* written = nullptr;  // {rule, message, ...}; lives as long as the SchemaRules.
+    std::string schema_path;         // Below the root: "properties[spec].items"; empty at the root.
+    std::string data_path;           // ".spec[*]"
+    size_t index = 0;                // In its x-kubernetes-validations.
+    std::string problem;             // Why it does not compile; empty: it does.
+    uint64_t estimate = 0;           // Of one evaluation, at most.
+    uint64_t times = 0;              // How often it may run in one request, by the size of what it looks at.
+    // The same by the limits of the schema; nothing: some list or map above it has none.
+    std::optional<uint64_t> bounded_times;
+    bool uses_old_self = false;
+    // Path of the list whose items have no identity, if the rule lies within one.
+    std::optional<std::string> uncorrelated;
+    bool has_message = false;  // A messageExpression.
+    std::string message_problem;
+    uint64_t message_estimate = 0;
+  };
+  std::span<const Rule> rules() const;
+
+  struct Failure {
+    enum class Kind : uint8_t { Invalid, Forbidden, Required, Duplicate, Internal };
+    Kind kind = Kind::Invalid;
+    std::string path;                 // "<nil>" at the root, as Kubernetes prints it.
+    std::optional<std::string> type;  // The schema's type in place of a value.
+    const Value* value = nullptr;     // Null (and no type): the value is not shown.
+    std::string detail;
+    bool ratcheted = false;  // What it is about did not change: a warning.
+
+    // "spec.a: Invalid value: 3: failed rule: ...", as Kubernetes prints a field error.
+    std::string text() const;
+  };
+  // Failures in the order found. `budget` is what all rules of the object may cost together; negative afterwards: it
+  // did not suffice. `ratchet`: find out which failures are about parts that `old` has, too.
+  std::vector<Failure> validate(Arena& arena, const Value& object, const Value* old, int64_t& budget, bool ratchet) const;
+
+  struct Node;
+
+ private:
+  SchemaRules() = default;
+  friend class RuleCompiler;
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
 }  // namespace holdfast::cel

@@ -1,4 +1,6 @@
 // Type checking: inference of type parameters by unification, choice of overloads, and cel-go's error messages.
+#include <algorithm>
+
 #include "cel/environment.h"
 
 namespace holdfast::cel {
@@ -318,6 +320,10 @@ class Checker {
     return of_optional || optional ? make_.optional(result) : result;
   }
 
+  static bool has_field(const Type* type, std::string_view field) {
+    return std::any_of(type->fields.begin(), type->fields.end(), [&](const FieldType& f) { return f.name == field; });
+  }
+
   const Type* field_type(int32_t offset, const Type* type, std::string_view field) {
     if (type->any_field) return dyn_type();
     if (type->fields.empty() && type->decl == nullptr && type->name.starts_with("kubernetes.")) {
@@ -500,7 +506,16 @@ class Checker {
     e->type = result;
     for (const Entry& entry : e->entries) {
       check(entry.value);
-      const Type* field = declared == nullptr ? nullptr : field_type(entry.offset, declared, entry.field);
+      const Type* field = nullptr;
+      if (declared == json_patch_type() && !has_field(declared, entry.field)) {
+        // Upstream's provider knows every field of a patch, the unknown ones without a type.
+        const Type* value = substitute(entry.value->type, false);
+        if (!dyn_or_error(value) && value->kind != TypeKind::Param)
+          issues_.add(entry.offset, "expected type of field '" + std::string(entry.field) +
+                                        "' is '' but provided type is '" + type_text(value) + "'");
+        continue;
+      }
+      if (declared != nullptr) field = field_type(entry.offset, declared, entry.field);
       if (declared == nullptr)
         issues_.add(entry.offset, "unexpected failed resolution of '" + std::string(found.name) + "'");
       if (field == nullptr) field = error_type();
@@ -620,9 +635,9 @@ class Validator {
     const Val& literal = e->args[0]->literal;
     bool bad = false;
     if (e->name == "duration") {
-      bad = convert_to_duration(arena_, literal).is_error();
+      bad = literal.is_null() || convert_to_duration(arena_, literal).is_error();
     } else if (e->name == "timestamp") {
-      bad = convert_to_timestamp(arena_, literal).is_error();
+      bad = literal.is_null() || convert_to_timestamp(arena_, literal).is_error();
     } else if (e->name == "matches") {
       // Of the global form this is the text, not the pattern; upstream compiles it all the same.
       bad = literal.is_string() && !regex_error(literal.text()).empty();

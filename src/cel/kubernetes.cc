@@ -345,15 +345,15 @@ const NamedFormat kFormats[] = {
        std::string problem = uri_problem(t);
        return problem.empty() ? Problems{} : Problems{problem};
      }},
-    {"uuid", "uuid", 78,
+    {"uuid", "uuid", 70,
      [](std::string_view t) {
        return one(full_match(t, "(?i)[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}"),
                   "does not match the UUID format");
      }},
     {"byte", "byte", 84,
      [](std::string_view t) { return one(base64_decode(t).has_value() && !t.empty(), "invalid base64"); }},
-    {"date", "date", 73, [](std::string_view t) { return one(is_date(t), "invalid date"); }},
-    {"datetime", "datetime", 73, [](std::string_view t) { return one(is_date_time(t), "invalid datetime"); }},
+    {"date", "date", 71, [](std::string_view t) { return one(is_date(t), "invalid date"); }},
+    {"datetime", "datetime", 71, [](std::string_view t) { return one(is_date_time(t), "invalid datetime"); }},
 };
 
 Val format_val(Context& c, size_t index) {

@@ -76,12 +76,7 @@ class Lexer {
     std::string shown;
     for (size_t i = at_; i < end;) {
       const Rune rune = decode_rune(text_, i);
-      switch (rune.value) {
-        case '\n': shown += "\\n"; break;
-        case '\t': shown += "\\t"; break;
-        case '\r': shown += "\\r"; break;
-        default: append_utf8(shown, rune.value);
-      }
+      append_utf8(shown, rune.value);
       i += rune.length;
     }
     issues_.add(offset_, "Syntax error: token recognition error at: '" + shown + "'");

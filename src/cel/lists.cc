@@ -149,7 +149,7 @@ Val range(Context& c, Args a) {
   const int64_t count = a[0].as_int();
   // Beyond the limit its cost is, too.
   if (count > 0 && static_cast<uint64_t>(count) > c.limit) {
-    c.exceeded = true;
+    c.charge(static_cast<uint64_t>(count) + 11);
     return Val::error(kCostLimitExceeded);
   }
   std::vector<Val> items;

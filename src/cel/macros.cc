@@ -187,8 +187,8 @@ MacroResult expand_macro(ExprFactory& factory, int32_t offset, std::string_view 
     test->test_only = true;
     return {test};
   }
-  const bool quantifier =
-      function == "all" || function == "exists" || function == "exists_one" || function == "existsOne";
+  const bool quantifier = function == "all" || function == "exists" || function == "exists_one" ||
+                          (function == "existsOne" && args.size() == 3);
   switch (args.size()) {
     case 2:
       if (quantifier || function == "map" || function == "filter") return one_variable(x, function, target, args);

@@ -81,7 +81,7 @@ Parsed parse_v6(std::string_view in) {
       const int digit = hex_digit(s[length]);
       if (digit < 0) break;
       value = value << 4 | static_cast<uint32_t>(digit);
-      if (length > 3) return fail("each group must have 4 or fewer digits", s);
+      if (length > 3) return fail("each group must have 4 or less digits", s);
     }
     if (length == 0) return fail("each colon-separated field must have at least one digit", s);
     if (length < s.size() && s[length] == '.') {

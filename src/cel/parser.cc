@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <vector>
 
 #include "base/text.h"
 #include "cel/ast.h"
@@ -73,22 +74,29 @@ class Parser {
     }
     return out + "}";
   }
-  // Reports the current token. When the one behind it would do, it is passed over; else parsing ends.
+  // Reports the current token, unless nothing was read since the last report.
+  void report(std::string message) {
+    if (reported_at_ != at_ + 1) issues_.add(current().offset, "Syntax error: " + std::move(message));
+    reported_at_ = at_ + 1;
+  }
+  // Whether the token behind the current one would do; the current one is reported and passed over then. Otherwise it
+  // is reported and stays.
+  bool passed_over(std::span<const Token> expected) {
+    const bool next_fits =
+        peek() != Token::Eof && std::find(expected.begin(), expected.end(), peek(1)) != expected.end();
+    report(std::string(next_fits ? "extraneous" : "mismatched") + " input " + quoted(current()) + " expecting " +
+           listed(expected));
+    if (next_fits) ++at_;
+    return next_fits;
+  }
   void unexpected(std::initializer_list<Token> expected) {
-    const std::span<const Token> wanted(expected.begin(), expected.size());
-    const bool next_fits = std::find(expected.begin(), expected.end(), peek(1)) != expected.end() && peek() != Token::Eof;
-    issues_.add(current().offset, "Syntax error: " + std::string(next_fits ? "extraneous" : "mismatched") + " input " +
-                                      quoted(current()) + " expecting " + listed(wanted));
-    if (!next_fits) throw Abort{};
-    ++at_;
+    if (!passed_over(std::span<const Token>(expected.begin(), expected.size()))) throw Abort{};
   }
   const Lexeme& take(Token token) {
     if (peek() != token) {
       const bool next_fits = peek(1) == token && peek() != Token::Eof;
-      if (!next_fits && peek() == Token::Eof && (token == Token::RightParen || token == Token::RightBracket ||
-                                                 token == Token::RightBrace)) {
-        issues_.add(current().offset,
-                    "Syntax error: missing " + std::string(token_name(token)) + " at " + quoted(current()));
+      if (!next_fits && peek() == Token::Eof && (token == Token::RightParen || token == Token::RightBracket)) {
+        report("missing " + std::string(token_name(token)) + " at " + quoted(current()));
         throw Abort{};
       }
       unexpected({token});
@@ -100,17 +108,43 @@ class Parser {
     ++at_;
     return true;
   }
-  void start_of_operand() {
-    switch (peek()) {
-      case Token::LeftBracket: case Token::LeftBrace: case Token::LeftParen: case Token::Dot: case Token::Minus:
-      case Token::Not: case Token::True: case Token::False: case Token::Null: case Token::Float: case Token::Int:
-      case Token::Uint: case Token::String: case Token::Bytes: case Token::Identifier:
-        return;
-      default:
-        unexpected({Token::LeftBracket, Token::LeftBrace, Token::LeftParen, Token::Dot, Token::Minus, Token::Not,
-                    Token::True, Token::False, Token::Null, Token::Float, Token::Int, Token::Uint, Token::String,
-                    Token::Bytes, Token::Identifier});
+
+  static constexpr Token kOperandStarts[] = {Token::LeftBracket, Token::LeftBrace, Token::LeftParen, Token::Dot,
+                                             Token::Minus,       Token::Not,       Token::True,      Token::False,
+                                             Token::Null,        Token::Float,     Token::Int,       Token::Uint,
+                                             Token::String,      Token::Bytes,     Token::Identifier};
+  static bool starts_operand(Token token) {
+    return std::find(std::begin(kOperandStarts), std::end(kOperandStarts), token) != std::end(kOperandStarts);
+  }
+  // Where an operand, or `besides`, must begin. False: neither does; what follows is passed over up to something that
+  // may follow an operand, so that further errors show.
+  bool operand_follows(std::optional<Token> besides = std::nullopt) {
+    if (starts_operand(peek()) || peek() == besides) return true;
+    std::vector<Token> expected(std::begin(kOperandStarts), std::end(kOperandStarts));
+    if (besides) expected.push_back(*besides);
+    std::sort(expected.begin(), expected.end());
+    if (passed_over(expected)) return true;
+    while (!follows_operand(peek())) ++at_;
+    return false;
+  }
+  static bool follows_operand(Token token) {
+    switch (token) {
+      case Token::Equals: case Token::NotEquals: case Token::In: case Token::Less: case Token::LessEquals:
+      case Token::GreaterEquals: case Token::Greater: case Token::And: case Token::Or: case Token::RightBracket:
+      case Token::RightBrace: case Token::RightParen: case Token::Comma: case Token::Minus: case Token::Question:
+      case Token::Colon: case Token::Plus: case Token::Star: case Token::Slash: case Token::Percent: case Token::Eof:
+        return true;
+      default: return false;
     }
+  }
+  // After an element of a literal: whether another one follows. The closing token is read.
+  bool another(Token close) {
+    if (peek() != close && peek() != Token::Comma) unexpected({close, Token::Comma});
+    if (accept(close)) return false;
+    take(Token::Comma);
+    if (starts_operand(peek()) || peek() == Token::Question) return true;
+    take(close);
+    return false;
   }
 
   // --- Depth ---
@@ -223,7 +257,7 @@ class Parser {
   }
 
   Expr* unary() {
-    start_of_operand();
+    if (!operand_follows()) return factory_.make(ExprKind::Unspecified, current().offset);
     const Token token = peek();
     if (token == Token::Minus && (peek(1) == Token::Int || peek(1) == Token::Float)) return member();
     if (token != Token::Not && token != Token::Minus) return member();
@@ -233,8 +267,7 @@ class Parser {
       ++at_;
       ++count;
     }
-    // --1: the last minus is the literal's own only where one stands alone.
-    start_of_operand();
+    if (!operand_follows()) return factory_.make(ExprKind::Unspecified, current().offset);
     Expr* operand = member();
     return count % 2 == 0 ? operand : global_call(offset, token == Token::Not ? op::kNot : op::kNegate, {operand});
   }
@@ -271,6 +304,7 @@ class Parser {
         const int32_t offset = current().offset;
         ++at_;
         depth.deeper();
+        if (!operand_follows(Token::Question)) throw Abort{};
         const bool optional = accept(Token::Question);
         Expr* index = expression();
         take(Token::RightBracket);
@@ -297,6 +331,7 @@ class Parser {
 
   std::vector<Expr*> arguments() {
     std::vector<Expr*> args;
+    if (!operand_follows(Token::RightParen)) throw Abort{};
     if (accept(Token::RightParen)) return args;
     do {
       args.push_back(expression());
@@ -322,24 +357,26 @@ class Parser {
     }
   }
 
+  // An empty literal, which may hold a comma.
+  bool closed_at_once(Token close) {
+    if (peek() == Token::Comma && peek(1) == close) ++at_;
+    return accept(close);
+  }
+
   Expr* list() {
     const int32_t offset = current().offset;
     ++at_;
     std::vector<Expr*> elements;
     std::vector<char> optionals;
     bool any_optional = false;
-    while (peek() != Token::RightBracket) {
-      if (peek() == Token::Comma && peek(1) == Token::RightBracket) {
-        ++at_;
-        break;
-      }
+    bool more = !closed_at_once(Token::RightBracket);
+    while (more) {
       const bool optional = accept(Token::Question);
       any_optional |= optional;
       optionals.push_back(optional);
       elements.push_back(expression());
-      if (peek() != Token::RightBracket && !accept(Token::Comma)) take(Token::RightBracket);
+      more = another(Token::RightBracket);
     }
-    take(Token::RightBracket);
     Expr* result = factory_.list(offset, elements);
     if (any_optional) {
       bool* flags = arena_.allocate_array<bool>(optionals.size());
@@ -353,20 +390,16 @@ class Parser {
     const int32_t offset = current().offset;
     ++at_;
     std::vector<Entry> entries;
-    while (peek() != Token::RightBrace) {
-      if (peek() == Token::Comma && peek(1) == Token::RightBrace) {
-        ++at_;
-        break;
-      }
+    bool more = !closed_at_once(Token::RightBrace);
+    while (more) {
       Entry entry;
       entry.optional = accept(Token::Question);
       entry.key_expr = expression();
       entry.offset = take(Token::Colon).offset;
       entry.value = expression();
       entries.push_back(entry);
-      if (peek() != Token::RightBrace && !accept(Token::Comma)) take(Token::RightBrace);
+      more = another(Token::RightBrace);
     }
-    take(Token::RightBrace);
     Expr* result = factory_.make(ExprKind::Map, offset);
     result->entries = arena_.copy(std::span<const Entry>(entries));
     return result;
@@ -416,11 +449,8 @@ class Parser {
     ++at_;
     result->name = type_name;
     std::vector<Entry> entries;
-    while (peek() != Token::RightBrace) {
-      if (peek() == Token::Comma && peek(1) == Token::RightBrace) {
-        ++at_;
-        break;
-      }
+    bool more = !closed_at_once(Token::RightBrace);
+    while (more) {
       Entry entry;
       const int32_t start = current().offset;
       entry.optional = accept(Token::Question);
@@ -434,9 +464,8 @@ class Parser {
       entry.offset = take(Token::Colon).offset;
       entry.value = expression();
       entries.push_back(entry);
-      if (peek() != Token::RightBrace && !accept(Token::Comma)) take(Token::RightBrace);
+      more = another(Token::RightBrace);
     }
-    take(Token::RightBrace);
     result->entries = arena_.copy(std::span<const Entry>(entries));
     return result;
   }
@@ -605,6 +634,7 @@ class Parser {
   const std::vector<Lexeme> tokens_;
   ExprFactory factory_;
   size_t at_ = 0;
+  size_t reported_at_ = 0;  // Position plus one of the last report.
   int expression_depth_ = 0, relation_depth_ = 0, sum_depth_ = 0, member_depth_ = 0;
 };
 

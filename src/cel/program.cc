@@ -611,8 +611,18 @@ class Evaluator {
         return resolve(*n.args[condition.as_bool() ? 1 : 2]);
       }
     }
-    if (base.is_error() || n.qualifiers.empty()) return base;
-    return qualified(n, base);
+    if (base.is_error()) return base;
+    if (base.kind() == Kind::Optional && base.has_value()) base = Val::optional_of(arena_, natively(Rep::inner(base)));
+    return n.qualifiers.empty() ? base : qualified(n, base);
+  }
+
+  // An attribute takes the value out of an optional as a Go value and puts it back: optionals within optionals collapse,
+  // and what has no CEL form of its own becomes an error inside.
+  Val natively(const Val& v) {
+    if (v.kind() == Kind::Optional) return v.has_value() ? natively(Rep::inner(v)) : Val::null();
+    if (v.kind() == Kind::Opaque)
+      return error(arena_, "unsupported conversion to ref.Val: (" + std::string(go_type_name(v)) + ")" + go_text(v));
+    return v;
   }
 
   Val qualified(const Node& n, Val v) {
@@ -829,6 +839,8 @@ class Evaluator {
         patch->value = arena_.make<Val>(v);
         continue;
       }
+      if (name != "op" && name != "path" && name != "from")
+        return error(arena_, "unexpected JSONPatchType field: " + std::string(name));
       if (!v.is_string())
         return error(arena_, "unexpected type " + std::string(go_native_name(v)) + " for JSONPatchType '" +
                                  std::string(name) + "' field");

@@ -21,6 +21,7 @@ Source::Source(std::string_view text) : text_(text) {
 }
 
 Source::Location Source::location(int32_t offset) const {
+  if (text_.empty()) return {1, -1};  // Upstream's lines of an empty text begin behind it.
   const auto next = std::upper_bound(line_starts_.begin(), line_starts_.end(), offset);
   const auto line = static_cast<int32_t>(next - line_starts_.begin());
   return {line + 1, line == 0 ? offset : offset - line_starts_[line - 1]};

@@ -175,6 +175,8 @@ Val type_of(Context& c, Args a) {
   if (a[0].kind() == Kind::Preserved)
     return Val::error("type conversion to 'type' not supported for values preserved by x-kubernetes-preserve-unknown-fields");
   (void)c;
+  // Values of mutations answer with the type of their type.
+  if (a[0].kind() == Kind::Object || a[0].kind() == Kind::JsonPatch) return Rep::type("type");
   return Rep::type(a[0].type_name());
 }
 

@@ -1106,7 +1106,9 @@ void show(const Val& v, std::string& out) {
     default: {
       std::string name, value;
       quote(v.type_name(), name);
-      quote(v.kind() == Kind::Opaque ? opaque_text(Rep::opaque(v)) : "", value);
+      // A computed quantity has no text in the oracle's answers.
+      const bool computed = Rep::is(v, OpaqueKind::Quantity) && Rep::as<QuantityOpaque>(v).computed;
+      quote(v.kind() == Kind::Opaque && !computed ? opaque_text(Rep::opaque(v)) : "", value);
       tagged("opaque", "[" + name + "," + value + "]");
     }
   }
@@ -1143,6 +1145,42 @@ std::string Val::object_type_errors() const {
   type_errors(*this, std::string(type_name()), out);
   return out;
 }
+
+namespace {
+
+// What an Object{...} cannot hold: structpb knows no null made by an expression, and no times.
+std::string object_problem(const Val& v) {
+  Arena arena;
+  switch (v.kind()) {
+    case Kind::Null: return "proto: invalid type: structpb.NullValue";
+    case Kind::Timestamp: return "proto: invalid type: time.Time";
+    case Kind::Duration: return "proto: invalid type: time.Duration";
+    case Kind::Object:
+      for (const auto& [name, field] : Rep::object(v).fields) {
+        if (std::string problem = object_problem(field); !problem.empty()) return problem;
+      }
+      return {};
+    case Kind::List: {
+      if (Rep::is_data(v)) return {};
+      const uint64_t count = list_size(v);
+      for (uint64_t i = 0; i < count; ++i) {
+        if (std::string problem = object_problem(list_at(arena, v, i)); !problem.empty()) return problem;
+      }
+      return {};
+    }
+    case Kind::Map: {
+      std::string problem;
+      if (!Rep::is_data(v))
+        v.for_each_entry(arena, [&](const Val&, const Val& value) {
+          if (problem.empty()) problem = object_problem(value);
+        });
+      return problem;
+    }
+    default: return {};
+  }
+}
+
+}  // namespace
 
 std::optional<Value> Val::to_value(Arena& arena, std::string* problem) const {
   const auto fail = [&](std::string message) -> std::optional<Value> {
@@ -1188,6 +1226,7 @@ std::optional<Value> Val::to_value(Arena& arena, std::string* problem) const {
       return members.build();
     }
     case Kind::Object: {
+      if (std::string bad = object_problem(*this); !bad.empty()) return fail(std::move(bad));
       MapBuilder members(arena);
       for (const auto& [name, field] : object_->fields) {
         const std::optional<Value> value = field.to_value(arena, problem);

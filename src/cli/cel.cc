@@ -3,8 +3,10 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <fstream>
 #include <iostream>
 #include <memory>
+#include <sstream>
 
 #include "cli/commands.h"
 #include "codec/codec.h"
@@ -12,7 +14,11 @@
 namespace holdfast::cli {
 namespace {
 
-// One line of --json-lines: {"expr", "vars", "mutation"}.
+// --- --json-lines: one query per line, one answer per line ---
+
+std::string quoted(std::string_view text) { return codec::encode_json_string(text); }
+
+// {"expr", "vars", "mutation"}
 std::string answer_expression(Arena& arena, const Value& query) {
   cel::Environment::Options options;
   const auto variables = query.members_at("vars");
@@ -21,17 +27,44 @@ std::string answer_expression(Arena& arena, const Value& query) {
   options.mutation = mutation != nullptr && mutation->is_bool() && mutation->as_bool();
   const std::shared_ptr<const cel::Environment> environment = cel::Environment::make(std::move(options));
   const cel::Environment::Compiled compiled = environment->compile(query.text_at("expr"));
-  if (compiled.program == nullptr) return "{\"compile\":" + codec::encode_json_string(compiled.error.text) + "}";
+  if (compiled.program == nullptr) return "{\"compile\":" + quoted(compiled.error.text) + "}";
   cel::Bindings bindings(*environment);
   for (size_t i = 0; i < variables.size(); ++i) bindings.set(i, cel::Val::data(variables[i].value));
   const cel::Outcome outcome = compiled.program->evaluate(bindings, arena);
   const cel::CostEstimate estimate = compiled.program->estimate();
   std::string out = "{\"cost\":" + std::to_string(outcome.cost);
-  if (outcome.value.is_error()) out += ",\"error\":" + codec::encode_json_string(outcome.value.text());
+  if (outcome.value.is_error()) out += ",\"error\":" + quoted(outcome.value.text());
   out += ",\"estimate\":[" + std::to_string(estimate.min) + "," + std::to_string(estimate.max) + "]";
-  out += ",\"type\":" + codec::encode_json_string(cel::go_type_text(compiled.program->result_type()));
+  out += ",\"type\":" + quoted(cel::go_type_text(compiled.program->result_type()));
   if (!outcome.value.is_error()) out += ",\"value\":" + outcome.value.shown();
   return out + "}";
+}
+
+// {"schema", "self", "old"}
+std::string answer_rules(Arena& arena, const Value& query) {
+  const std::shared_ptr<const cel::SchemaRules> rules = cel::SchemaRules::compile(*query.find("schema"));
+  std::string listed;
+  if (rules != nullptr) {
+    for (const cel::SchemaRules::Rule& rule : rules->rules()) {
+      listed += listed.empty() ? "{" : ",{";
+      if (!rule.problem.empty()) listed += "\"compile\":" + quoted(rule.problem) + ",";
+      listed += "\"estimate\":" + std::to_string(rule.estimate);
+      if (rule.has_message) {
+        listed += ",\"message\":{";
+        if (!rule.message_problem.empty()) listed += "\"compile\":" + quoted(rule.message_problem) + ",";
+        listed += "\"estimate\":" + std::to_string(rule.message_estimate) + "}";
+      }
+      listed += ",\"path\":" + quoted(rule.data_path) + ",\"rule\":" + quoted(rule.written->text_at("rule")) +
+                ",\"times\":" + std::to_string(rule.times) + "}";
+    }
+  }
+  const Value* self = query.find("self");
+  if (rules == nullptr || self == nullptr || self->is_null()) return "{\"errors\":[],\"rules\":[" + listed + "]}";
+  int64_t budget = cel::kRuntimeBudget;
+  std::string problems;
+  for (const cel::SchemaRules::Failure& failure : rules->validate(arena, *self, query.find("old"), budget, false))
+    problems += (problems.empty() ? "" : ",") + quoted(failure.text());
+  return "{\"errors\":[" + problems + "],\"left\":" + std::to_string(budget) + ",\"rules\":[" + listed + "]}";
 }
 
 int run_json_lines() {
@@ -42,26 +75,130 @@ int run_json_lines() {
     Arena arena;
     const Result<Value> query = codec::decode_json(arena, line);
     if (!query) return fail(query.error().message.c_str());
-    const std::string answer = answer_expression(arena, *query);
-    std::cout << answer << '\n';
+    std::cout << (query->has("schema") ? answer_rules(arena, *query) : answer_expression(arena, *query)) << '\n';
     if (std::cin.rdbuf()->in_avail() <= 0) std::cout.flush();
   }
   return 0;
 }
 
+// --- For people ---
+
 struct Options {
   bool json_lines = false;
+  bool mutation = false;
+  std::string expression, object, old_object, params, schema;
 };
+
+Result<codec::Document> read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return Error{Reason::NotFound, path + ": cannot be read"};
+  std::stringstream text;
+  text << in.rdbuf();
+  Result<codec::Document> document = codec::parse_yaml(text.str());
+  if (!document) return Error{Reason::BadRequest, path + ": " + document.error().message};
+  return document;
+}
+
+int run_expression(const Options& given) {
+  cel::Environment::Options options;
+  options.mutation = given.mutation;
+  std::vector<codec::Document> documents;
+  const std::pair<std::string_view, const std::string*> files[] = {
+      {"object", &given.object}, {"oldObject", &given.old_object}, {"params", &given.params}};
+  for (const auto& [name, path] : files) {
+    options.variables.push_back({std::string(name), cel::dyn_type()});
+    codec::Document document;
+    if (!path->empty()) {
+      Result<codec::Document> read = read_file(*path);
+      if (!read) return fail(read.error().message.c_str());
+      document = std::move(*read);
+    }
+    documents.push_back(std::move(document));
+  }
+  const std::shared_ptr<const cel::Environment> environment = cel::Environment::make(std::move(options));
+  const cel::Environment::Compiled compiled = environment->compile(given.expression);
+  if (compiled.program == nullptr) {
+    fprintf(stderr, "%s\n", compiled.error.text.c_str());
+    return 1;
+  }
+  Arena arena;
+  cel::Bindings bindings(*environment);
+  for (size_t i = 0; i < documents.size(); ++i) bindings.set(i, cel::Val::data(documents[i].root()));
+  const cel::Outcome outcome = compiled.program->evaluate(bindings, arena);
+  if (outcome.value.is_error()) {
+    fprintf(stderr, "error: %s\ncost: %llu\n", std::string(outcome.value.text()).c_str(),
+            static_cast<unsigned long long>(outcome.cost));
+    return 1;
+  }
+  const std::optional<Value> plain = outcome.value.to_value(arena);
+  printf("%s\ncost: %llu\n", (plain ? codec::encode_json_pretty(*plain) : outcome.value.shown()).c_str(),
+         static_cast<unsigned long long>(outcome.cost));
+  return 0;
+}
+
+// The schema of the version that the object names; the storage version's where it names none.
+const Value* schema_for(const Value& definition, const Value& object) {
+  const std::string_view api_version = object.text_at("apiVersion");
+  const std::string_view wanted = api_version.substr(api_version.find('/') == std::string_view::npos ? 0 : api_version.find('/') + 1);
+  const Value* storage = nullptr;
+  for (const Value& version : definition.items_at("spec", "versions")) {
+    const Value* schema = version.get("schema", "openAPIV3Schema");
+    if (version.text_at("name") == wanted) return schema;
+    const Value* is_storage = version.find("storage");
+    if (is_storage != nullptr && is_storage->is_bool() && is_storage->as_bool()) storage = schema;
+  }
+  return storage;
+}
+
+int run_schema(const Options& given) {
+  if (given.object.empty()) return fail("cel --schema needs an object: -f FILE");
+  Result<codec::Document> definition = read_file(given.schema);
+  if (!definition) return fail(definition.error().message.c_str());
+  Result<codec::Document> object = read_file(given.object);
+  if (!object) return fail(object.error().message.c_str());
+  codec::Document old;
+  if (!given.old_object.empty()) {
+    Result<codec::Document> read = read_file(given.old_object);
+    if (!read) return fail(read.error().message.c_str());
+    old = std::move(*read);
+  }
+  const Value* schema = schema_for(definition->root(), object->root());
+  if (schema == nullptr) return fail((given.schema + ": no version with a schema that fits the object").c_str());
+  const std::shared_ptr<const cel::SchemaRules> rules = cel::SchemaRules::compile(*schema);
+  if (rules == nullptr) {
+    printf("no rules\n");
+    return 0;
+  }
+  Arena arena;
+  int64_t budget = cel::kRuntimeBudget;
+  const std::vector<cel::SchemaRules::Failure> failures =
+      rules->validate(arena, object->root(), given.old_object.empty() ? nullptr : &old.root(), budget, true);
+  for (const cel::SchemaRules::Failure& failure : failures)
+    printf("%s%s\n", failure.ratcheted ? "warning: " : "", failure.text().c_str());
+  printf("rules: %zu, failures: %zu", rules->rules().size(), failures.size());
+  if (budget >= 0) printf(", cost: %lld", static_cast<long long>(cel::kRuntimeBudget - budget));
+  printf("\n");
+  return failures.empty() ? 0 : 1;
+}
 
 }  // namespace
 
 Command add_cel(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("cel", "Evaluate expressions of the Common Expression Language");
+  CLI::App* command = app.add_subcommand("cel", "Evaluate an expression of the Common Expression Language");
+  command->add_option("expression", options->expression, "Expression; object, oldObject and params are its variables");
+  command->add_option("-f,--filename", options->object, "YAML or JSON file with the object");
+  command->add_option("--old", options->old_object, "File with the object before the change");
+  command->add_option("--params", options->params, "File with the parameters of a policy");
+  command->add_option("--schema", options->schema,
+                      "CustomResourceDefinition whose rules are run over the object in place of an expression");
+  command->add_flag("--mutation", options->mutation, "Allow Object{} and JSONPatch{}, as mutating policies do");
   command->add_flag("--json-lines", options->json_lines, "Read one query per line as JSON and answer each in one line");
   return [options] {
     if (options->json_lines) return run_json_lines();
-    return fail("cel: use --json-lines");
+    if (!options->schema.empty()) return run_schema(*options);
+    if (options->expression.empty()) return fail("cel needs an expression, --schema or --json-lines");
+    return run_expression(*options);
   };
 }
 

@@ -1,0 +1,538 @@
+// x-kubernetes-validations: compiling the rules of a schema and running them over an object.
+#include <algorithm>
+#include <map>
+
+#include "base/text.h"
+#include "cel/types.h"
+#include "cel/values.h"
+#include "codec/codec.h"
+
+namespace holdfast::cel {
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  const auto space = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
+  while (!text.empty() && space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && space(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+struct CompiledRule {
+  const Value* written = nullptr;
+  std::string problem;
+  std::shared_ptr<const Environment> environment;
+  std::shared_ptr<const Program> program, message;
+  bool uses_old_self = false, optional_old_self = false;
+  std::string field_path;
+
+  std::string_view text(std::string_view key) const { return written->text_at(key); }
+  // What names the rule in errors.
+  std::string_view shown() const {
+    const std::string_view message_text = text("message");
+    return trimmed(message_text.empty() ? text("rule") : message_text);
+  }
+};
+
+}  // namespace
+
+struct SchemaRules::Node {
+  const Decl* decl = nullptr;
+  bool untyped = false;  // Expressions cannot see what it describes.
+  std::vector<CompiledRule> rules;
+  std::map<std::string, std::unique_ptr<Node>, std::less<>> properties;
+  std::unique_ptr<Node> items, additional;
+  std::vector<std::unique_ptr<Node>> all_of;
+};
+
+struct SchemaRules::State {
+  std::shared_ptr<const SchemaTypes> types;
+  std::vector<Rule> rules;
+  std::unique_ptr<Node> root;
+};
+
+// --- Compiling ------------------------------------------------------------------------------------------------------
+
+class RuleCompiler {
+ public:
+  static std::shared_ptr<const SchemaRules> compile(const Value& schema, bool resource_root) {
+    if (!has_rules(schema)) return nullptr;
+    auto state = std::make_shared<SchemaRules::State>();
+    state->types = SchemaTypes::build(schema, resource_root);
+    RuleCompiler compiler(*state);
+    const Decl& root = *state->types->root();
+    state->root = compiler.node(*root.schema, root, {"", "", 1, std::nullopt, true});
+    std::shared_ptr<SchemaRules> rules(new SchemaRules());
+    rules->state_ = std::move(state);
+    return rules;
+  }
+
+ private:
+  struct Place {
+    std::string schema_path, data_path;
+    std::optional<uint64_t> times;
+    std::optional<std::string> uncorrelated;
+    bool reported;  // Listed among rules(); those within allOf run, but are listed nowhere.
+  };
+
+  explicit RuleCompiler(SchemaRules::State& state) : state_(state) {}
+
+  static bool has_rules(const Value& schema) {
+    if (!schema.is_map()) return false;
+    if (!schema.items_at("x-kubernetes-validations").empty()) return true;
+    for (const Member& property : schema.members_at("properties")) {
+      if (has_rules(property.value)) return true;
+    }
+    for (const std::string_view key : {"items", "additionalProperties"}) {
+      if (const Value* child = schema.find(key); child != nullptr && has_rules(*child)) return true;
+    }
+    return false;
+  }
+
+  static std::optional<uint64_t> elements(const Value& schema) {
+    const std::string_view type = schema.text_at("type");
+    const auto limit = [&](std::string_view key) -> std::optional<uint64_t> {
+      const Value* value = schema.find(key);
+      if (value == nullptr || !value->is_number()) return std::nullopt;
+      return static_cast<uint64_t>(std::max(value->number_value(), 0.0));
+    };
+    if (type == "array") return limit("maxItems");
+    if (type == "object" && schema.has("additionalProperties")) return limit("maxProperties");
+    return 1;
+  }
+  static std::optional<uint64_t> times(std::optional<uint64_t> a, std::optional<uint64_t> b) {
+    if (!a || !b) return std::nullopt;
+    return *a != 0 && UINT64_MAX / *a < *b ? UINT64_MAX : *a * *b;
+  }
+
+  std::unique_ptr<SchemaRules::Node> node(const Value& validation, const Decl& decl, const Place& place) {
+    auto n = std::make_unique<SchemaRules::Node>();
+    n->decl = &decl;
+    n->untyped = !decl.visible;
+    // Rules of children are compiled first, as upstream checks them.
+    const std::optional<uint64_t> inner = times(place.times, elements(*decl.schema));
+    std::vector<SchemaRules::Rule> own;
+    compile_rules(*n, validation, place, own);
+    if (place.reported) state_.rules.insert(state_.rules.end(), std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
+    std::vector<std::pair<std::string_view, const Value*>> properties;
+    for (const Member& property : validation.members_at("properties")) properties.emplace_back(property.key, &property.value);
+    std::sort(properties.begin(), properties.end());
+    for (const auto& [name, schema] : properties) {
+      const Decl* child = decl.find(name);
+      if (child == nullptr || !schema->is_map()) continue;
+      const std::string key(name);
+      n->properties[key] = node(*schema, *child, {joined(place.schema_path, "properties[" + key + "]"),
+                                                  place.data_path + "." + key, inner, place.uncorrelated, place.reported});
+    }
+    if (const Value* items = validation.find("items"); items != nullptr && items->is_map() && decl.element != nullptr) {
+      std::optional<std::string> uncorrelated = place.uncorrelated;
+      if (!uncorrelated && decl.list_kind != Decl::ListKind::Keyed) uncorrelated = place.schema_path;
+      n->items = node(*items, *decl.element,
+                      {joined(place.schema_path, "items"), place.data_path + "[*]", inner, uncorrelated, place.reported});
+    }
+    if (const Value* additional = validation.find("additionalProperties");
+        additional != nullptr && additional->is_map() && decl.element != nullptr) {
+      n->additional = node(*additional, *decl.element,
+                           {joined(place.schema_path, "additionalProperties"), place.data_path + "[*]", inner,
+                            place.uncorrelated, place.reported});
+    }
+    for (const Value& part : validation.items_at("allOf")) {
+      if (!has_rules(part)) continue;
+      Place nested = place;
+      nested.reported = false;
+      n->all_of.push_back(node(part, decl, nested));
+    }
+    return n;
+  }
+  static std::string joined(const std::string& path, const std::string& step) {
+    return path.empty() ? step : path + "." + step;
+  }
+
+  std::shared_ptr<const Environment> environment(const Decl& decl, bool optional_old) const {
+    Environment::Options options;
+    options.schema = state_.types;
+    options.variables.push_back({"self", decl.type, &decl, false});
+    options.variables.push_back({"oldSelf", decl.type, &decl, optional_old});
+    return Environment::make(std::move(options));
+  }
+
+  void compile_rules(SchemaRules::Node& n, const Value& validation, const Place& place,
+                     std::vector<SchemaRules::Rule>& reports) {
+    const auto written = validation.items_at("x-kubernetes-validations");
+    if (written.empty()) return;
+    const Decl& decl = *n.decl;
+    std::shared_ptr<const Environment> plain, optional;
+    for (size_t i = 0; i < written.size(); ++i) {
+      CompiledRule rule;
+      rule.written = &written[i];
+      SchemaRules::Rule report;
+      report.written = rule.written;
+      report.schema_path = place.schema_path;
+      report.data_path = place.data_path;
+      report.index = i;
+      report.bounded_times = place.times;
+      report.uncorrelated = place.uncorrelated;
+      report.has_message = !rule.text("messageExpression").empty();
+      const Value* old_flag = written[i].find("optionalOldSelf");
+      rule.optional_old_self = old_flag != nullptr && old_flag->is_bool() && old_flag->as_bool();
+      if (n.untyped) {
+        rule.problem = "failed to convert to declType for CEL validation rules";
+      } else if (!trimmed(rule.text("rule")).empty()) {
+        std::shared_ptr<const Environment>& env = rule.optional_old_self ? optional : plain;
+        if (env == nullptr) env = environment(decl, rule.optional_old_self);
+        rule.environment = env;
+        one_rule(rule, report, decl);
+      }
+      report.problem = rule.problem;
+      report.uses_old_self = rule.uses_old_self;
+      reports.push_back(std::move(report));
+      n.rules.push_back(std::move(rule));
+    }
+  }
+
+  // Compiled, or what the problem is. cel-go's issues and what planning says are told apart by their first word.
+  static std::shared_ptr<const Program> compiled(const Environment& environment, std::string_view text, TypeRef wanted,
+                                                 std::string_view failed, std::string_view not_planned,
+                                                 std::string_view wrong_type, std::string& problem) {
+    Environment::Compiled result = environment.compile(text);
+    if (result.program == nullptr) {
+      const bool issues = result.error.text.starts_with("ERROR: ");
+      problem = std::string(issues ? failed : not_planned) + result.error.text;
+      return nullptr;
+    }
+    if (!same_type(result.program->result_type(), wanted)) {
+      problem = wrong_type;
+      return nullptr;
+    }
+    return result.program;
+  }
+
+  void one_rule(CompiledRule& rule, SchemaRules::Rule& report, const Decl& decl) {
+    rule.program = compiled(*rule.environment, rule.text("rule"), bool_type(), "compilation failed: ",
+                            "program instantiation failed: ", "cel expression must evaluate to a bool", rule.problem);
+    if (rule.program == nullptr) return;
+    rule.uses_old_self = rule.program->uses("oldSelf");
+    report.estimate = rule.program->estimate().max;
+    report.times = static_cast<uint64_t>(kMaxRequestBytes / (decl.min_serialized_bytes + 1));
+    if (report.has_message) {
+      rule.message = compiled(*rule.environment, rule.text("messageExpression"), string_type(),
+                              "messageExpression compilation failed: ", "messageExpression instantiation failed: ",
+                              "messageExpression must evaluate to a string", report.message_problem);
+      if (rule.message == nullptr) return;
+      report.message_estimate = rule.message->estimate().max;
+    }
+    if (!rule.text("fieldPath").empty()) rule.field_path = normalized_path(rule.text("fieldPath"), *decl.schema);
+  }
+
+  // A JSONPath of names as Kubernetes prints paths; empty when it leads nowhere.
+  static std::string normalized_path(std::string_view path, const Value& from) {
+    std::string out;
+    const Value* schema = &from;
+    while (!path.empty()) {
+      std::string name;
+      if (path[0] == '.') {
+        size_t end = 1;
+        while (end < path.size() && path[end] != '.' && path[end] != '[' && path[end] != ']') ++end;
+        name = path.substr(1, end - 1);
+        path.remove_prefix(end);
+      } else if (path.starts_with("['")) {
+        size_t end = 2;
+        while (end < path.size() && path[end] != '\'') {
+          if (path[end] == '\\' && end + 1 < path.size()) ++end;
+          name += path[end++];
+        }
+        if (path.substr(end) != "']" && !path.substr(end).starts_with("']")) return {};
+        path.remove_prefix(end + 2);
+      } else {
+        return {};
+      }
+      const Value* properties = schema->find("properties");
+      if (properties != nullptr && properties->is_map()) {
+        schema = properties->find(name);
+        if (schema == nullptr) return {};
+        out += (out.empty() ? "" : ".") + name;
+      } else if (const Value* additional = schema->find("additionalProperties"); additional != nullptr && additional->is_map()) {
+        schema = additional;
+        out += "[" + name + "]";
+      } else {
+        return {};
+      }
+    }
+    return out;
+  }
+
+  SchemaRules::State& state_;
+};
+
+std::shared_ptr<const SchemaRules> SchemaRules::compile(const Value& schema, bool resource_root) {
+  return RuleCompiler::compile(schema, resource_root);
+}
+SchemaRules::~SchemaRules() = default;
+std::span<const SchemaRules::Rule> SchemaRules::rules() const { return state_->rules; }
+
+// --- Running --------------------------------------------------------------------------------------------------------
+
+namespace {
+
+using Failure = SchemaRules::Failure;
+
+struct Path {
+  const Path* parent = nullptr;
+  std::string_view name;  // Child or, with `key`, key of a map.
+  int64_t index = -1;
+  bool key = false;
+
+  std::string text() const {
+    if (parent == nullptr) return {};
+    std::string out = parent->text();
+    if (index >= 0) return out + "[" + std::to_string(index) + "]";
+    if (key) return out + "[" + std::string(name) + "]";
+    return out.empty() ? std::string(name) : out + "." + std::string(name);
+  }
+};
+
+// A part of the object and what stood in its place before, for ratcheting.
+struct Correlation {
+  const Value* value = nullptr;
+  const Value* old = nullptr;  // Null: nothing corresponds.
+  bool enabled = false;
+  const Value* parent_value = nullptr;
+  const Value* parent_old = nullptr;
+
+  bool unchanged() const {
+    if (!enabled) return false;
+    if (old != nullptr) return holdfast::equal(*value, *old);
+    return parent_old != nullptr && holdfast::equal(*parent_value, *parent_old);
+  }
+  // Of a part with no counterpart the nearest one above counts.
+  Correlation inner(const Value& child, const Value* old_child) const {
+    if (!enabled || old == nullptr) return *this;
+    return {&child, old_child, true, value, old};
+  }
+};
+
+class Runner {
+ public:
+  Runner(Arena& arena, int64_t& budget) : arena_(arena), budget_(budget) {}
+
+  void run(const SchemaRules::Node& node, const Value& value, const Value* old, const Path& at,
+           const Correlation& correlation) {
+    if (value.is_null()) return;
+    if (old != nullptr && old->is_null()) old = nullptr;
+    expressions(node, value, old, at, correlation);
+    if (budget_ < 0) return;
+    for (const auto& part : node.all_of) {
+      Correlation nested = correlation;
+      nested.old = nullptr;
+      run(*part, value, old, at, nested);
+      if (budget_ < 0) return;
+    }
+    if (value.is_list() && node.items != nullptr) {
+      list(node, value, old, at, correlation);
+    } else if (value.is_map()) {
+      map(node, value, old, at, correlation);
+    }
+  }
+
+  std::vector<Failure> failures;
+
+ private:
+  void list(const SchemaRules::Node& node, const Value& value, const Value* old, const Path& at,
+            const Correlation& correlation) {
+    const auto items = value.items();
+    const std::span<const Value> before = old != nullptr && old->is_list() ? old->items() : std::span<const Value>{};
+    for (size_t i = 0; i < items.size() && budget_ >= 0; ++i) {
+      const Value* old_item = correlated(*node.decl, before, items[i]);
+      run(*node.items, items[i], old_item, {&at, {}, static_cast<int64_t>(i)}, correlation.inner(items[i], old_item));
+    }
+  }
+  // The item with the same keys; only keyed lists know which one that is.
+  static const Value* correlated(const Decl& decl, std::span<const Value> before, const Value& item) {
+    if (decl.list_kind != Decl::ListKind::Keyed || decl.list_keys.empty() || !item.is_map()) return nullptr;
+    for (const Value& old : before) {
+      if (!old.is_map()) continue;
+      const bool same = std::all_of(decl.list_keys.begin(), decl.list_keys.end(), [&](std::string_view key) {
+        const Value* a = item.find(key);
+        const Value* b = old.find(key);
+        return a != nullptr && b != nullptr && a->is_scalar() && holdfast::equal(*a, *b);
+      });
+      if (same) return &old;
+    }
+    return nullptr;
+  }
+
+  void map(const SchemaRules::Node& node, const Value& value, const Value* old, const Path& at,
+           const Correlation& correlation) {
+    for (const Member& member : value.members()) {
+      const Value* before = old != nullptr && old->is_map() ? old->find(member.key) : nullptr;
+      const SchemaRules::Node* child = node.additional.get();
+      const bool key = child != nullptr;
+      if (child == nullptr) {
+        const auto found = node.properties.find(member.key);
+        if (found != node.properties.end()) child = found->second.get();
+      }
+      if (child == nullptr) continue;
+      run(*child, member.value, before, {&at, member.key, -1, key}, correlation.inner(member.value, before));
+      if (budget_ < 0) return;
+    }
+  }
+
+  Failure& add(const SchemaRules::Node& node, const Path& at, std::string detail) {
+    Failure failure;
+    failure.path = at.text();
+    if (failure.path.empty()) failure.path = "<nil>";
+    failure.type = std::string(node.decl->schema_type);
+    failure.detail = std::move(detail);
+    failures.push_back(std::move(failure));
+    return failures.back();
+  }
+
+  void expressions(const SchemaRules::Node& node, const Value& value, const Value* old, const Path& at,
+                   const Correlation& correlation) {
+    if (node.rules.empty()) return;
+    if (node.untyped) {
+      add(node, at, "rule compiler initialization error: " + node.rules[0].problem);
+      return;
+    }
+    if (budget_ <= 0) {
+      out_of_budget(node, at);
+      return;
+    }
+    const bool any_old = std::any_of(node.rules.begin(), node.rules.end(), [](const CompiledRule& r) { return r.uses_old_self; });
+    const Val self = Val::data(arena_, value, node.decl);
+    std::optional<Val> old_self;
+    if (old != nullptr && any_old) old_self = Val::data(arena_, *old, node.decl);
+    for (const CompiledRule& rule : node.rules) {
+      if (!rule.problem.empty()) {
+        add(node, at, "rule compile error: " + rule.problem);
+        continue;
+      }
+      if (rule.program == nullptr) continue;
+      if (rule.uses_old_self && old == nullptr && !rule.optional_old_self) continue;
+      Bindings bindings(*rule.environment);
+      bindings.set(0, self);
+      if (rule.optional_old_self && any_old) {
+        bindings.set(1, old_self ? Val::optional_of(arena_, *old_self) : Val::optional_none());
+      } else if (old_self) {
+        bindings.set(1, *old_self);
+      }
+      const Outcome outcome = rule.program->evaluate(bindings, arena_);
+      if (outcome.cost > static_cast<uint64_t>(budget_)) {
+        out_of_budget(node, at);
+        return;
+      }
+      budget_ -= static_cast<int64_t>(outcome.cost);
+      if (outcome.value.is_error()) {
+        if (!failed(node, rule, outcome.value.text(), at)) return;
+        continue;
+      }
+      if (outcome.value.is_true()) continue;
+      if (!broken(node, rule, value, self, old_self, at, correlation)) return;
+    }
+  }
+
+  void out_of_budget(const SchemaRules::Node& node, const Path& at) {
+    add(node, at, "validation failed due to running out of cost budget, no further validation rules will be run");
+    budget_ = -1;
+  }
+
+  // False: no further rules run.
+  bool failed(const SchemaRules::Node& node, const CompiledRule& rule, std::string_view problem, const Path& at) {
+    const std::string text(problem), shown(rule.shown());
+    if (problem.starts_with("no such overload")) {
+      add(node, at, "'" + text + "': call arguments did not match a supported operator, function or macro signature for rule: " + shown);
+    } else if (problem.starts_with(kCostLimitExceeded)) {
+      add(node, at, "'" + text + "': no further validation rules will be run due to call cost exceeds limit for rule: " + shown);
+      budget_ = -1;
+      return false;
+    } else {
+      add(node, at, text + " evaluating rule: " + shown);
+    }
+    return true;
+  }
+
+  bool broken(const SchemaRules::Node& node, const CompiledRule& rule, const Value& value, const Val& self,
+              const std::optional<Val>& old_self, const Path& at, const Correlation& correlation) {
+    Failure failure;
+    failure.path = at.text();
+    if (!rule.field_path.empty())
+      failure.path += (failure.path.empty() || rule.field_path[0] == '[' ? "" : ".") + rule.field_path;
+    if (failure.path.empty()) failure.path = "<nil>";
+    failure.ratcheted = !rule.uses_old_self && correlation.unchanged();
+    std::string detail;
+    if (rule.message != nullptr) {
+      std::string problem;
+      detail = message(rule, self, old_self, problem);
+      if (!problem.empty()) {
+        failure.type = std::string(node.decl->schema_type);
+        failure.detail = std::move(problem);
+        failures.push_back(std::move(failure));
+        budget_ = -1;
+        return false;
+      }
+    }
+    if (detail.empty()) {
+      const std::string_view given = rule.text("message");
+      detail = given.empty() ? "failed rule: " + std::string(rule.shown()) : std::string(trimmed(given));
+    }
+    failure.detail = std::move(detail);
+    const std::string_view reason = rule.text("reason");
+    failure.kind = reason == "FieldValueForbidden"   ? Failure::Kind::Forbidden
+                   : reason == "FieldValueRequired"  ? Failure::Kind::Required
+                   : reason == "FieldValueDuplicate" ? Failure::Kind::Duplicate
+                                                     : Failure::Kind::Invalid;
+    if (node.decl->schema_type != "object" && node.decl->schema_type != "array") failure.value = &value;
+    failures.push_back(std::move(failure));
+    return true;
+  }
+
+  // What a messageExpression says; empty: the message of the rule is used. A `problem` ends the validation.
+  std::string message(const CompiledRule& rule, const Val& self, const std::optional<Val>& old_self, std::string& problem) {
+    Bindings bindings(*rule.environment);
+    bindings.set(0, self);
+    if (old_self) bindings.set(1, *old_self);  // Never as an optional: upstream's binding is the plain one.
+    const Outcome outcome = rule.message->evaluate(bindings, arena_);
+    if (outcome.cost > static_cast<uint64_t>(budget_)) {
+      problem = "messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run";
+      return {};
+    }
+    if (outcome.value.is_error() && outcome.value.text().starts_with(kCostLimitExceeded)) {
+      problem = "no further validation rules will be run due to call cost exceeds limit for messageExpression: " +
+                go_quote(rule.text("messageExpression"));
+      return {};
+    }
+    budget_ -= static_cast<int64_t>(outcome.cost);
+    if (!outcome.value.is_string()) return {};
+    const std::string_view text = trimmed(outcome.value.text());
+    if (text.size() > kMaxMessageBytes || text.find('\n') != std::string_view::npos) return {};
+    return std::string(text);
+  }
+
+  Arena& arena_;
+  int64_t& budget_;
+};
+
+}  // namespace
+
+std::string SchemaRules::Failure::text() const {
+  static constexpr std::string_view kNames[] = {"Invalid value", "Forbidden", "Required value", "Duplicate value",
+                                                "Internal error"};
+  std::string out = path + ": " + std::string(kNames[static_cast<size_t>(kind)]);
+  const bool shows = kind == Kind::Invalid || kind == Kind::Duplicate;
+  if (shows && type) {
+    out += ": " + go_quote(*type);
+  } else if (shows && value != nullptr) {
+    out += ": " + (value->is_string() ? go_quote(value->as_string()) : codec::encode_json_sorted(*value));
+  }
+  return kind == Kind::Duplicate || detail.empty() ? out : out + ": " + detail;
+}
+
+std::vector<SchemaRules::Failure> SchemaRules::validate(Arena& arena, const Value& object, const Value* old,
+                                                        int64_t& budget, bool ratchet) const {
+  Runner runner(arena, budget);
+  Correlation correlation;
+  if (ratchet && old != nullptr) correlation = {&object, old, true, nullptr, nullptr};
+  runner.run(*state_->root, object, old, Path{}, correlation);
+  return std::move(runner.failures);
+}
+
+}  // namespace holdfast::cel
