@@ -16,7 +16,7 @@ namespace {
 
 // --- --json-lines: one query per line, one answer per line ---
 
-std::string quoted(std::string_view text) { return codec::encode_json_string(text); }
+std::string json_text(std::string_view text) { return codec::encode_json_string(text); }
 
 // {"expr", "vars", "mutation"}
 std::string answer_expression(Arena& arena, const Value& query) {
@@ -27,15 +27,15 @@ std::string answer_expression(Arena& arena, const Value& query) {
   options.mutation = mutation != nullptr && mutation->is_bool() && mutation->as_bool();
   const std::shared_ptr<const cel::Environment> environment = cel::Environment::make(std::move(options));
   const cel::Environment::Compiled compiled = environment->compile(query.text_at("expr"));
-  if (compiled.program == nullptr) return "{\"compile\":" + quoted(compiled.error.text) + "}";
+  if (compiled.program == nullptr) return "{\"compile\":" + json_text(compiled.error.text) + "}";
   cel::Bindings bindings(*environment);
   for (size_t i = 0; i < variables.size(); ++i) bindings.set(i, cel::Val::data(variables[i].value));
   const cel::Outcome outcome = compiled.program->evaluate(bindings, arena);
   const cel::CostEstimate estimate = compiled.program->estimate();
   std::string out = "{\"cost\":" + std::to_string(outcome.cost);
-  if (outcome.value.is_error()) out += ",\"error\":" + quoted(outcome.value.text());
+  if (outcome.value.is_error()) out += ",\"error\":" + json_text(outcome.value.text());
   out += ",\"estimate\":[" + std::to_string(estimate.min) + "," + std::to_string(estimate.max) + "]";
-  out += ",\"type\":" + quoted(cel::go_type_text(compiled.program->result_type()));
+  out += ",\"type\":" + json_text(cel::go_type_text(compiled.program->result_type()));
   if (!outcome.value.is_error()) out += ",\"value\":" + outcome.value.shown();
   return out + "}";
 }
@@ -47,14 +47,14 @@ std::string answer_rules(Arena& arena, const Value& query) {
   if (rules != nullptr) {
     for (const cel::SchemaRules::Rule& rule : rules->rules()) {
       listed += listed.empty() ? "{" : ",{";
-      if (!rule.problem.empty()) listed += "\"compile\":" + quoted(rule.problem) + ",";
+      if (!rule.problem.empty()) listed += "\"compile\":" + json_text(rule.problem) + ",";
       listed += "\"estimate\":" + std::to_string(rule.estimate);
       if (rule.has_message) {
         listed += ",\"message\":{";
-        if (!rule.message_problem.empty()) listed += "\"compile\":" + quoted(rule.message_problem) + ",";
+        if (!rule.message_problem.empty()) listed += "\"compile\":" + json_text(rule.message_problem) + ",";
         listed += "\"estimate\":" + std::to_string(rule.message_estimate) + "}";
       }
-      listed += ",\"path\":" + quoted(rule.data_path) + ",\"rule\":" + quoted(rule.written->text_at("rule")) +
+      listed += ",\"path\":" + json_text(rule.data_path) + ",\"rule\":" + json_text(rule.written->text_at("rule")) +
                 ",\"times\":" + std::to_string(rule.times) + "}";
     }
   }
@@ -63,7 +63,7 @@ std::string answer_rules(Arena& arena, const Value& query) {
   int64_t budget = cel::kRuntimeBudget;
   std::string problems;
   for (const cel::SchemaRules::Failure& failure : rules->validate(arena, *self, query.find("old"), budget, false))
-    problems += (problems.empty() ? "" : ",") + quoted(failure.text());
+    problems += (problems.empty() ? "" : ",") + json_text(failure.text());
   return "{\"errors\":[" + problems + "],\"left\":" + std::to_string(budget) + ",\"rules\":[" + listed + "]}";
 }
 
