@@ -2,10 +2,8 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,6 +16,7 @@
 #include "base/error.h"
 #include "base/gates.h"
 #include "base/task.h"
+#include "base/task_group.h"
 #include "client/apply.h"
 #include "client/config.h"
 #include "client/object.h"
@@ -44,29 +43,11 @@ class [[nodiscard]] Call {
   // Blocks the thread until the answer is there. Not on the client's own loop.
   T wait() && {
     assert(!loop_->in_thread());
-    std::mutex mutex;
-    std::condition_variable changed;
-    bool done = false;
-    std::optional<T> value;
-    std::exception_ptr failure;
-    loop_->post([&] {
-      spawn(store(std::move(task_), value), [&](std::exception_ptr thrown) {
-        std::lock_guard lock(mutex);
-        failure = thrown;
-        done = true;
-        changed.notify_one();
-      });
-    });
-    std::unique_lock lock(mutex);
-    changed.wait(lock, [&] { return done; });
-    if (failure) std::rethrow_exception(failure);
-    return std::move(*value);
+    return block_on(*loop_, std::move(task_));
   }
   T wait() & { return std::move(*this).wait(); }
 
  private:
-  static Task<void> store(Task<T> task, std::optional<T>& into) { into.emplace(co_await task); }
-
   net::EventLoop* loop_;
   Task<T> task_;
 };

@@ -1,13 +1,12 @@
 #include "client/controller.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "base/log.h"
+#include "base/task_group.h"
 #include "client/core.h"
 
 namespace holdfast::client {
@@ -138,7 +137,8 @@ struct Controller::State : std::enable_shared_from_this<Controller::State> {
       : client(the_client),
         reconcile(std::move(the_reconcile)),
         options(the_options),
-        queue(client.loop(), options.limit) {}
+        queue(client.loop(), options.limit),
+        tasks(client.loop(), "controller") {}
 
   Client& client;
   const Reconcile reconcile;
@@ -150,33 +150,21 @@ struct Controller::State : std::enable_shared_from_this<Controller::State> {
   };
   std::vector<Followed> followed;
 
-  std::mutex mutex;
-  std::condition_variable ended;
-  int running = 0;
+  TaskGroup tasks;
+  bool stopped = false;
 
   static Task<void> work(std::shared_ptr<State> self);
   static Task<void> begin(std::shared_ptr<State> self);
-  void spawn_counted(Task<void> task);
 };
-
-void Controller::State::spawn_counted(Task<void> task) {
-  {
-    std::lock_guard lock(mutex);
-    ++running;
-  }
-  spawn(std::move(task), [self = shared_from_this()](std::exception_ptr failure) {
-    if (failure) log::error("a reconciler's worker ended by an exception");
-    std::lock_guard lock(self->mutex);
-    if (--self->running == 0) self->ended.notify_all();
-  });
-}
 
 Task<void> Controller::State::begin(std::shared_ptr<State> self) {
   for (const Followed& followed : self->followed) {
-    Result<Unit> synced = co_await followed.informer->wait_synced();
-    if (!synced) co_return;
+    // Looked at now and then rather than awaited, so that stop() does not wait for a server that never answers.
+    while (!followed.informer->status().synced && !self->tasks.closing()) {
+      co_await self->tasks.sleep(std::chrono::milliseconds(10));
+    }
   }
-  for (int i = 0; i < self->options.workers; ++i) self->spawn_counted(work(self));
+  for (int i = 0; i < self->options.workers; ++i) self->tasks.run(work(self));
 }
 
 Task<void> Controller::State::work(std::shared_ptr<State> self) {
@@ -243,14 +231,14 @@ std::shared_ptr<Informer> Controller::follow_owned(Resource resource, std::strin
 }
 
 void Controller::start() {
-  state_->client.loop().post([state = state_] { state->spawn_counted(State::begin(state)); });
+  state_->tasks.post([state = state_] { return State::begin(state); });
 }
 
 void Controller::stop() {
   for (const State::Followed& followed : state_->followed) followed.informer->remove_handlers(followed.handlers);
+  if (std::exchange(state_->stopped, true)) return;
   state_->queue.close();
-  std::unique_lock lock(state_->mutex);
-  state_->ended.wait(lock, [&] { return state_->running == 0; });
+  block_on(state_->client.loop(), state_->tasks.close(state_->client.loop()));
 }
 
 }  // namespace holdfast::client

@@ -101,6 +101,7 @@ Core::Core(net::EventLoop& event_loop, Config the_config, Options the_options)
       config(std::move(the_config)),
       options(std::move(the_options)),
       drops(opt_out_gate(options.opt_out_gate) ? options.drop_fields : std::vector<std::string>{}),
+      tasks(loop, "client"),
       tokens_(options.max_calls_per_second * 10),
       refilled_(std::chrono::steady_clock::now()) {
   cbor_bodies = options.encoding == Encoding::Cbor;
@@ -126,8 +127,13 @@ void Core::forget_close(uint64_t id) {
   close_callbacks_.erase(id);
 }
 
+Task<void> Core::drop_transport(std::shared_ptr<Core> core) {
+  core->transport_.reset();
+  co_await resume_on(core->loop);
+}
+
 void Core::close() {
-  loop.post([self = shared_from_this()] {
+  const auto interrupt = [self = shared_from_this()] {
     self->closing = true;
     std::map<uint64_t, std::function<void()>> callbacks;
     {
@@ -135,24 +141,13 @@ void Core::close() {
       callbacks = self->close_callbacks_;
     }
     for (const auto& [id, callback] : callbacks) callback();
-  });
+  };
+  block_on(loop, tasks.close(loop, interrupt));
   std::unique_lock lock(mutex_);
   idle_.wait(lock, [&] { return uses_ == 0; });
   lock.unlock();
   // The connection goes on its own thread, behind whatever was posted before.
-  std::mutex done_mutex;
-  std::condition_variable done;
-  bool gone = false;
-  loop.post([&] {
-    transport_.reset();
-    loop.post([&] {
-      std::lock_guard done_lock(done_mutex);
-      gone = true;
-      done.notify_one();
-    });
-  });
-  std::unique_lock done_lock(done_mutex);
-  done.wait(done_lock, [&] { return gone; });
+  block_on(loop, drop_transport(shared_from_this()));
 }
 
 double Core::jitter(double around) { return around * std::uniform_real_distribution<>(0.75, 1.25)(random_); }
@@ -238,8 +233,8 @@ Task<void> Core::wait_for_turn() {
     const double passed = std::chrono::duration<double>(now - refilled_).count();
     refilled_ = now;
     tokens_ = std::min(options.max_calls_per_second * 10, tokens_ + passed * options.max_calls_per_second);
-    if (tokens_ >= 1) break;
-    co_await loop.sleep_for(net::Millis(static_cast<int64_t>((1 - tokens_) / options.max_calls_per_second * 1000) + 1));
+    if (tokens_ >= 1 || closing) break;
+    co_await tasks.sleep(net::Millis(static_cast<int64_t>((1 - tokens_) / options.max_calls_per_second * 1000) + 1));
   }
   tokens_ -= 1;
 }
@@ -324,7 +319,7 @@ Task<Result<Answer>> Core::send(std::shared_ptr<Core> core, Sent sent) {
       delay_ms = std::max(delay_ms, static_cast<double>(*wait) * 1000);
     }
     answer.stream.reset();
-    co_await me.loop.sleep_for(net::Millis(static_cast<int64_t>(me.jitter(delay_ms))));
+    co_await me.tasks.sleep(net::Millis(static_cast<int64_t>(me.jitter(delay_ms))));
   }
 }
 

@@ -9,6 +9,7 @@
 #include <random>
 #include <set>
 
+#include "base/task_group.h"
 #include "client/api.h"
 
 namespace holdfast::client {
@@ -93,6 +94,7 @@ struct Core : std::enable_shared_from_this<Core> {
   void forget_close(uint64_t id);
   void close();  // Not on the loop: waits for calls.
   bool closing = false;
+  TaskGroup tasks;  // Informers; and whoever sleeps in it wakes when the client closes.
 
   double jitter(double around);  // Around it by a quarter.
 
@@ -113,6 +115,7 @@ struct Core : std::enable_shared_from_this<Core> {
   std::mutex informers_mutex;
 
  private:
+  static Task<void> drop_transport(std::shared_ptr<Core> core);
   Task<Result<Unit>> refresh_credentials(bool refused);
   Result<Unit> make_transport();
   Task<void> wait_for_turn();

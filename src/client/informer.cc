@@ -693,10 +693,8 @@ std::shared_ptr<Informer> Informer::follow(const Client& client, Resource resour
   std::weak_ptr<void>& known = core->informers[name];
   if (std::shared_ptr<void> alive = known.lock()) return std::static_pointer_cast<Informer>(alive);
   auto state = std::make_shared<State>(core, std::move(resource), std::move(options));
-  core->loop.post([state] {
-    spawn(State::run(state), [](std::exception_ptr) {});
-    if (state->options.resync.count() > 0) spawn(State::resync(state), [](std::exception_ptr) {});
-  });
+  core->tasks.post([state] { return State::run(state); });
+  if (state->options.resync.count() > 0) core->tasks.post([state] { return State::resync(state); });
   std::shared_ptr<Informer> informer(new Informer(std::move(state)));
   known = informer;
   return informer;

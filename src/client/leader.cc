@@ -1,13 +1,12 @@
 #include "client/leader.h"
 
 #include <atomic>
-#include <condition_variable>
 #include <mutex>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/task_group.h"
 #include "client/core.h"
-#include "client/pause.h"
 
 namespace holdfast::client {
 
@@ -19,23 +18,21 @@ struct LeaderElection::State : std::enable_shared_from_this<LeaderElection::Stat
         on_lost(std::move(lost_callback)),
         core(client.core()),
         api(client.api(builtin("coordination.k8s.io/v1", "Lease"), options.space)),
-        pause(client.loop()) {}
+        tasks(client.loop(), "leader election") {}
 
   const LeaderOptions options;
   const std::function<void()> on_leading, on_lost;
   const std::shared_ptr<Core> core;
   const Api<> api;
-  Pause pause;
-  bool stopping = false;
+  TaskGroup tasks;
+  bool started = false, stopped = false;
   std::atomic<bool> leading{false};
 
   // What was seen last, and since when by our own clock.
   std::string seen_version;
   std::chrono::steady_clock::time_point seen_at;
 
-  std::mutex mutex;
-  std::condition_variable ended;
-  bool running = false;
+  std::mutex mutex;  // Guards what follows.
   std::string holder;
 
   static Task<void> run(std::shared_ptr<State> self);
@@ -115,7 +112,7 @@ Task<void> LeaderElection::State::run(std::shared_ptr<State> self) {
   State& me = *self;
   const Core::Use use(me.core);
   auto renewed_at = std::chrono::steady_clock::now();
-  while (!me.stopping && !me.core->closing) {
+  while (!me.tasks.closing() && !me.core->closing) {
     const bool held = co_await me.try_to_lead();
     const auto now = std::chrono::steady_clock::now();
     if (held) {
@@ -125,8 +122,7 @@ Task<void> LeaderElection::State::run(std::shared_ptr<State> self) {
       me.leading = false;
       me.on_lost();
     }
-    if (me.stopping) break;
-    co_await me.pause.wait(net::Millis(
+    co_await me.tasks.sleep(net::Millis(
         static_cast<int64_t>(me.leading ? static_cast<double>(me.options.retry_period.count())
                                         : me.core->jitter(static_cast<double>(me.options.retry_period.count())))));
   }
@@ -142,27 +138,13 @@ LeaderElection::LeaderElection(Client& client, LeaderOptions options, std::funct
 LeaderElection::~LeaderElection() { stop(); }
 
 void LeaderElection::start() {
-  {
-    std::lock_guard lock(state_->mutex);
-    if (state_->running) return;
-    state_->running = true;
-  }
-  state_->core->loop.post([state = state_] {
-    spawn(State::run(state), [state](std::exception_ptr) {
-      std::lock_guard lock(state->mutex);
-      state->running = false;
-      state->ended.notify_all();
-    });
-  });
+  if (std::exchange(state_->started, true)) return;
+  state_->tasks.post([state = state_] { return State::run(state); });
 }
 
 void LeaderElection::stop() {
-  state_->core->loop.post([state = state_] {
-    state->stopping = true;
-    state->pause.wake();
-  });
-  std::unique_lock lock(state_->mutex);
-  state_->ended.wait(lock, [&] { return !state_->running; });
+  if (std::exchange(state_->stopped, true)) return;
+  block_on(state_->core->loop, state_->tasks.close(state_->core->loop));
 }
 
 bool LeaderElection::leading() const { return state_->leading; }

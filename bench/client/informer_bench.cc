@@ -1,0 +1,56 @@
+// informer_bench ENCODING DROP [PODS]: an informer over all pods; prints CPU seconds and resident MB once it has them.
+//
+// ENCODING: json, cbor, protobuf. DROP: keep, drop. Compared with go/main.go, which does the same with client-go.
+#include <malloc.h>
+#include <sys/resource.h>
+
+#include <unistd.h>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include "client/client.h"
+
+using namespace holdfast;
+using namespace holdfast::client;
+
+namespace {
+
+double cpu_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+double resident_mb() {
+  std::ifstream file("/proc/self/statm");
+  long pages = 0, resident = 0;
+  file >> pages >> resident;
+  return static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count < 3) return 1;
+  const std::string_view encoding = arguments[1];
+  Options options;
+  options.encoding = encoding == "json" ? Encoding::Json : encoding == "cbor" ? Encoding::Cbor : Encoding::Protobuf;
+  if (std::string_view(arguments[2]) == "drop") options.drop_fields = {std::string(kManagedFields)};
+  Result<Client> client = Client::connect(std::move(options));
+  if (!client) return fprintf(stderr, "%s\n", client.error().message.c_str()), 1;
+  const auto start = std::chrono::steady_clock::now();
+  const double before = cpu_seconds();
+  std::shared_ptr<Informer> informer = Informer::follow(*client, builtin("v1", "Pod"));
+  Result<Unit> synced = informer->wait_synced().wait();
+  if (!synced) return fprintf(stderr, "%s\n", synced.error().message.c_str()), 1;
+  const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double cpu = cpu_seconds() - before;
+  malloc_trim(0);
+  printf("%zu %.2f %.2f %.0f\n", informer->status().objects, took, cpu, resident_mb());
+}
