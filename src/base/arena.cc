@@ -6,10 +6,18 @@
 
 namespace holdfast {
 
+void ArenaBudget::take(size_t had, size_t bytes) {
+  if (had + bytes > each_bytes_) throw ArenaExhausted(ArenaExhausted::Why::Own);
+  if (taken_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes <= all_bytes_) return;
+  give(bytes);
+  throw ArenaExhausted(ArenaExhausted::Why::Shared);
+}
+
 void* Arena::allocate_slow(size_t bytes, size_t alignment) {
   const size_t needed = bytes + alignment + sizeof(Block);
   const bool own_block = needed > next_block_bytes_ / 2 && needed > kFirstBlockBytes;
   const size_t block_bytes = own_block ? needed : std::max(next_block_bytes_, needed);
+  if (budget_ != nullptr) budget_->take(reserved_bytes_, block_bytes);
   auto* block = static_cast<Block*>(take_block(block_bytes));
   block->bytes = block_bytes;
   reserved_bytes_ += block_bytes;
@@ -35,6 +43,7 @@ void Arena::release() {
     give_block(block, block->bytes);
     block = previous;
   }
+  if (budget_ != nullptr) budget_->give(reserved_bytes_);
   blocks_ = nullptr;
   cursor_ = end_ = 0;
   reserved_bytes_ = 0;

@@ -3,6 +3,7 @@
 // Threading: one owner at a time. Destructors are not run, so it only takes trivial types.
 #pragma once
 
+#include <atomic>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
@@ -16,10 +17,46 @@
 
 namespace holdfast {
 
+// Thrown by an arena that may not grow: it ends the request whose arena it is, and nothing else.
+class ArenaExhausted : public std::bad_alloc {
+ public:
+  enum class Why : uint8_t {
+    Own,     // This request alone needs too much: it would fail again.
+    Shared,  // All requests together do: it may be tried again.
+  };
+  explicit ArenaExhausted(Why why) : why_(why) {}
+  Why why() const { return why_; }
+  const char* what() const noexcept override { return "the request needs more memory than it may use"; }
+
+ private:
+  Why why_;
+};
+
+// What one arena may take, and all arenas of the budget together. Threading: shared by all threads.
+class ArenaBudget {
+ public:
+  ArenaBudget(size_t each_bytes, size_t all_bytes) : each_bytes_(each_bytes), all_bytes_(all_bytes) {}
+
+  size_t each_bytes() const { return each_bytes_; }
+  size_t all_bytes() const { return all_bytes_; }
+  size_t taken_bytes() const { return taken_bytes_.load(std::memory_order_relaxed); }
+
+ private:
+  friend class Arena;
+  // Throws ArenaExhausted. `had`: what this arena has already.
+  void take(size_t had, size_t bytes);
+  void give(size_t bytes) { taken_bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
+
+  const size_t each_bytes_, all_bytes_;
+  std::atomic<size_t> taken_bytes_{0};
+};
+
 class Arena {
  public:
   // Blocks start at this size and double up to kMaxBlockBytes; a larger request gets its own block.
   explicit Arena(size_t first_block_bytes = kFirstBlockBytes) : next_block_bytes_(first_block_bytes) {}
+  // Its memory counts against `budget`, which must outlive it.
+  explicit Arena(ArenaBudget& budget) : budget_(&budget) {}
   ~Arena() { release(); }
   Arena(Arena&& other) noexcept { swap(other); }
   Arena& operator=(Arena&& other) noexcept {
@@ -87,6 +124,7 @@ class Arena {
     std::swap(blocks_, other.blocks_);
     std::swap(next_block_bytes_, other.next_block_bytes_);
     std::swap(reserved_bytes_, other.reserved_bytes_);
+    std::swap(budget_, other.budget_);
   }
 
   uintptr_t cursor_ = 0;
@@ -94,6 +132,7 @@ class Arena {
   Block* blocks_ = nullptr;
   size_t next_block_bytes_ = kFirstBlockBytes;
   size_t reserved_bytes_ = 0;
+  ArenaBudget* budget_ = nullptr;  // Null: as much as there is.
 };
 
 }  // namespace holdfast

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/gates.h"
 #include "base/hash.h"
+#include "base/limits.h"
 #include "base/recycle.h"
 #include "base/same_text.h"
 #include "base/task.h"
@@ -162,6 +163,50 @@ TEST(Duration, IsRefusedInGosWords) {
                                {"5x", "time: unknown unit \"x\" in duration \"5x\""}};
   for (const BadDuration& c : cases) EXPECT_EQ(parse_go_duration(c.text).error().message, c.message);
   EXPECT_EQ(*parse_go_duration("1m30s"), 90'000'000'000);
+}
+
+TEST(ArenaBudgetTest, OneArenaAndAllTogetherHaveTheirLimits) {
+  ArenaBudget budget(1 << 20, 3 << 19);
+  Arena first(budget);
+  first.allocate(900'000);
+  try {
+    first.allocate(200'000);
+    FAIL() << "one arena took more than its share";
+  } catch (const ArenaExhausted& exhausted) {
+    EXPECT_EQ(exhausted.why(), ArenaExhausted::Why::Own);
+  }
+  {
+    Arena second(budget);
+    second.allocate(500'000);
+    EXPECT_THROW(second.allocate(300'000), ArenaExhausted);
+  }
+  const size_t held = budget.taken_bytes();
+  EXPECT_EQ(held, first.reserved_bytes());
+  Arena moved = std::move(first);
+  EXPECT_EQ(budget.taken_bytes(), held);
+  moved = Arena();
+  EXPECT_EQ(budget.taken_bytes(), 0u);
+}
+
+TEST(ArenaBudgetTest, RequestsHaveTheLimitsThatAreWritten) {
+  ArenaBudget budget(limits::kRequestBytes, limits::kAllRequestsBytes);
+  EXPECT_THROW(Arena(budget).allocate(limits::kRequestBytes), ArenaExhausted);
+  constexpr size_t kEach = limits::kRequestBytes - 4096;  // Not touched, so that nothing is taken from the machine.
+  std::vector<Arena> arenas;
+  for (size_t i = 0; i < limits::kAllRequestsBytes / limits::kRequestBytes; ++i)
+    arenas.emplace_back(budget).allocate(kEach);
+  try {
+    Arena(budget).allocate(1 << 20);
+    FAIL() << "all arenas took more than they may together";
+  } catch (const ArenaExhausted& exhausted) {
+    EXPECT_EQ(exhausted.why(), ArenaExhausted::Why::Shared);
+  }
+}
+
+TEST(HashTest, KeysHashDifferentlyFromTheirChecksums) {
+  // The seedless hash is known to everybody; which keys of a table collide must not be.
+  EXPECT_NE(hash_key("metadata"), hash_bytes("metadata"));
+  EXPECT_EQ(hash_key("metadata"), hash_key(std::string("metadata")));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "base/hash.h"
+#include "base/limits.h"
 
 namespace holdfast {
 
@@ -51,6 +52,12 @@ std::string_view type_of(const Histogram*) { return "histogram"; }
 
 using Labels = std::span<const std::string>;
 
+uint64_t hash_of(LabelValues values) {
+  uint64_t hash = 0;
+  for (const std::string_view value : values) hash = hash_combine(hash, hash_key(value));
+  return hash;
+}
+
 void render_one(std::string& out, const std::string& name, Labels labels, Labels values, const Counter& metric) {
   out += name + label_text(labels, values, {}) + ' ' + std::to_string(metric.value()) + '\n';
 }
@@ -94,20 +101,28 @@ typename Family<Metric>::Entry* Family<Metric>::find(uint64_t hash, LabelValues 
 }
 
 template <class Metric>
+typename Family<Metric>::Entry& Family<Metric>::add(uint64_t hash, LabelValues values) {
+  auto entry = std::make_unique<Entry>();
+  entry->values.assign(values.begin(), values.end());
+  entry->metric.reset(make_());
+  return *entries_.emplace(hash, std::move(entry))->second;
+}
+
+template <class Metric>
 Metric& Family<Metric>::with(LabelValues values) {
   assert(values.size() == labels_.size());
-  uint64_t hash = 0;
-  for (std::string_view value : values) hash = hash_bytes(value, hash);
+  const uint64_t hash = hash_of(values);
   {
     std::shared_lock lock(mutex_);
     if (Entry* entry = find(hash, values)) return *entry->metric;
   }
   std::unique_lock lock(mutex_);
   if (Entry* entry = find(hash, values)) return *entry->metric;
-  auto entry = std::make_unique<Entry>();
-  entry->values.assign(values.begin(), values.end());
-  entry->metric.reset(make_());
-  return *entries_.emplace(hash, std::move(entry))->second->metric;
+  if (entries_.size() < limits::kMetricSeries) return *add(hash, values).metric;
+  const std::vector<std::string_view> others(values.size(), "other");
+  const uint64_t others_hash = hash_of(others);
+  Entry* entry = find(others_hash, others);
+  return entry != nullptr ? *entry->metric : *add(others_hash, others).metric;
 }
 
 template <class Metric>
@@ -167,6 +182,17 @@ void MetricRegistry::computed(std::string name, std::string help, std::string_vi
   state_->renderers.emplace(name, [=](std::string& out) {
     render_head(out, name, help, type);
     out += name + ' ' + number(value()) + '\n';
+  });
+}
+
+void MetricRegistry::computed_by(std::string name, std::string help, std::string_view type, std::string label,
+                                 std::function<std::vector<std::pair<std::string, double>>()> values) {
+  std::lock_guard lock(state_->mutex);
+  state_->renderers.emplace(name, [=](std::string& out) {
+    render_head(out, name, help, type);
+    for (const auto& [labelled, value] : values()) {
+      out += name + label_text(std::span(&label, 1), std::span(&labelled, 1), {}) + ' ' + number(value) + '\n';
+    }
   });
 }
 

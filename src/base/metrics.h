@@ -56,7 +56,8 @@ class Histogram {
 
 using LabelValues = std::span<const std::string_view>;
 
-// All metrics of one name, one for each combination of label values that was seen.
+// All metrics of one name, one for each combination of label values that was seen, up to limits::kMetricSeries; the
+// rest is counted under "other" in every label.
 template <class Metric>
 class Family {
  public:
@@ -75,6 +76,7 @@ class Family {
     std::unique_ptr<Metric> metric;
   };
   Entry* find(uint64_t hash, LabelValues values) const;
+  Entry& add(uint64_t hash, LabelValues values);
 
   const std::string name_, help_;
   const std::vector<std::string> labels_;
@@ -94,6 +96,10 @@ class MetricRegistry {
                                 std::vector<std::string> labels = {});
   // A value that is computed when metrics are read: "gauge" or "counter".
   void computed(std::string name, std::string help, std::string_view type, std::function<double()> value);
+
+  // The same, one value for each value of a label.
+  void computed_by(std::string name, std::string help, std::string_view type, std::string label,
+                   std::function<std::vector<std::pair<std::string, double>>()> values);
 
   std::string render() const;
 

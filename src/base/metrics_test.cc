@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "base/limits.h"
+
 namespace holdfast {
 namespace {
 
@@ -33,6 +37,15 @@ TEST(Metrics, AFamilyNobodyUsedIsNotPrinted) {
   MetricRegistry registry;
   registry.counters("unused_total", "Nothing.", {"verb"});
   EXPECT_EQ(registry.render(), "");
+}
+
+TEST(Metrics, SeriesOfOneMetricAreBounded) {
+  MetricRegistry registry;
+  auto& family = registry.counters("requests_total", "Requests.", {"verb"});
+  for (size_t i = 0; i < limits::kMetricSeries + 1000; ++i) family.with({"v" + std::to_string(i)}).add();
+  const std::string text = registry.render();
+  EXPECT_NE(text.find("requests_total{verb=\"other\"} 1000\n"), std::string::npos);
+  EXPECT_EQ(static_cast<size_t>(std::count(text.begin(), text.end(), '\n')), limits::kMetricSeries + 1 + 2);
 }
 
 }  // namespace

@@ -1,0 +1,63 @@
+// How much of anything a client or the store may make the server take: one place, so that a reader sees what bounds
+// what, and `tests/security_test.py` can check that every one of them is enforced.
+//
+// Limits that operators can set are flags (`docs/security.md`); these are the fixed ones.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace holdfast::limits {
+
+// --- Nesting: maps and lists inside each other ---
+
+// Of anything that is decoded: JSON, YAML, CBOR. Code that walks a tree recurses, and must fit every thread's stack.
+// Kubernetes reads 10,000 levels; no real object has 100.
+inline constexpr uint32_t kDecodedDepth = 1024;
+// Of an object without its managedFields. The difference to kDecodedDepth is the way to FieldsV1 inside an object, so
+// that whatever was stored can be read back with its managedFields in it.
+inline constexpr uint32_t kObjectDepth = 1000;
+// Of a field set, FieldsV1 and FieldsV2 alike: an object's own.
+inline constexpr uint32_t kFieldSetDepth = kObjectDepth;
+
+// --- Documents ---
+
+// What uniting members given twice may copy, in bytes of the tree, for each byte of the document that has them.
+inline constexpr size_t kRepeatedBytesPerByte = 64;
+
+// Paths of unknown fields in one answer: each may be long, and there may be many.
+inline constexpr size_t kReportedBytes = 1 << 20;
+
+// --- Memory ---
+
+// The trees and texts of one request, and of all requests together. Over the first a request is answered 413, over the
+// second 429.
+inline constexpr size_t kRequestBytes = size_t{512} << 20;
+inline constexpr size_t kAllRequestsBytes = size_t{2} << 30;
+
+// --- Credentials ---
+
+// A bearer token, looked at before anything of it is decoded.
+inline constexpr size_t kTokenBytes = 16 << 10;
+
+// --- What stays ---
+
+// Series of one metric. What would be one more is counted under "other".
+inline constexpr size_t kMetricSeries = 10'000;
+
+// --- RBAC ---
+
+// Combinations of a rule's verbs, groups, resources and names that are looked at when somebody writes a role: more than
+// that and the role counts as one that gives more than its writer has.
+inline constexpr size_t kRuleCombinations = 1 << 20;
+// Those that an answer names.
+inline constexpr size_t kMissingRules = 1000;
+
+// --- Patches ---
+
+// Operations of one JSON patch, as Kubernetes has it.
+inline constexpr size_t kJsonPatchOperations = 10000;
+// What the `copy` operations of one JSON patch may add in all, so that doubling a document again and again ends.
+inline constexpr size_t kJsonPatchCopiedBytes = 3 << 20;
+
+}  // namespace holdfast::limits

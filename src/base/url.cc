@@ -1,0 +1,65 @@
+#include "base/url.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace holdfast {
+namespace {
+
+constexpr std::string_view kForm = "; desired format: https://host[/path]";
+
+bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
+
+std::vector<UrlProblem> unparsable(std::string_view url, std::string_view why) {
+  return {{.unparsable = true,
+           .part = {},
+           .why = "url must be a valid URL: parse " + go_quote(url) + ": " + std::string(why) + std::string(kForm)}};
+}
+
+}  // namespace
+
+std::vector<UrlProblem> webhook_url_problems(std::string_view url) {
+  if (std::any_of(url.begin(), url.end(), is_control)) {
+    return unparsable(url, "net/url: invalid control character in URL");
+  }
+  const size_t hash = std::min(url.find('#'), url.size());
+  const std::string_view fragment = url.substr(std::min(hash + 1, url.size()));
+  std::string_view rest = url.substr(0, hash);
+  const size_t question = std::min(rest.find('?'), rest.size());
+  const std::string_view query = rest.substr(std::min(question + 1, rest.size()));
+  rest = rest.substr(0, question);
+
+  const size_t colon = rest.find(':');
+  const bool has_scheme = colon != std::string_view::npos && rest.find('/') >= colon;
+  if (has_scheme && colon == 0) return unparsable(url, "missing protocol scheme");
+  const std::string_view scheme = has_scheme ? rest.substr(0, colon) : std::string_view();
+  if (has_scheme) rest.remove_prefix(colon + 1);
+  std::string_view authority;
+  if (rest.starts_with("//")) authority = rest.substr(2, rest.find('/', 2) - 2);
+  const size_t at = authority.rfind('@');
+  const std::string_view host = at == std::string_view::npos ? authority : authority.substr(at + 1);
+  if (const size_t bad = host.find_first_of(" <>\"\\^`{|}"); bad != std::string_view::npos) {
+    return unparsable(url, "invalid character " + go_quote(host.substr(bad, 1)) + " in host name");
+  }
+  const size_t port_at = host.rfind(':');
+  if (port_at != std::string_view::npos && host.find(']', port_at) == std::string_view::npos) {
+    const std::string_view port = host.substr(port_at + 1);
+    if (!std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; })) {
+      return unparsable(url, "invalid port " + go_quote(host.substr(port_at)) + " after host");
+    }
+  }
+
+  std::vector<UrlProblem> problems;
+  const auto add = [&](std::string_view part, std::string why) {
+    problems.push_back({.unparsable = false, .part = std::string(part), .why = std::move(why)});
+  };
+  if (scheme != "https") add(scheme, "'https' is the only allowed URL scheme" + std::string(kForm));
+  if (host.empty()) add(host, "host must be specified" + std::string(kForm));
+  if (at != std::string_view::npos) add(authority.substr(0, at), "user information is not permitted in the URL");
+  if (!fragment.empty()) add(fragment, "fragments are not permitted in the URL");
+  if (!query.empty()) add(query, "query parameters are not permitted in the URL");
+  return problems;
+}
+
+}  // namespace holdfast
