@@ -67,7 +67,7 @@ const LabelSet* Bodies::intern_labels(std::vector<std::pair<std::string_view, st
   }
   for (const auto& [key, value] : labels) content.append(key).append(value);
 
-  const uint64_t hash = hash_bytes(content);
+  const uint64_t hash = hash_key(content);
   std::lock_guard lock(labels_mutex_);
   const auto [first, last] = labels_.equal_range(hash);
   for (auto found = first; found != last; ++found) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "base/hash.h"
 #include "cache/bodies.h"
 
 namespace holdfast::cache {
@@ -12,7 +13,7 @@ void Index::assign(std::vector<EntryRef> sorted) {
   by_key.assign(sorted);
   for (auto& [field, tree] : by_field) {
     // Few values, many entries, and these are in order already: no need to compare their keys again.
-    std::unordered_map<std::string_view, std::vector<EntryRef>> by_value;
+    std::unordered_map<std::string_view, std::vector<EntryRef>, KeyHash> by_value;
     for (const EntryRef& entry : sorted) by_value[entry->field(field)].push_back(entry);
     std::vector<std::string_view> values;
     for (const auto& [value, entries] : by_value) values.push_back(value);

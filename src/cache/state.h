@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/hash.h"
 #include "cache/index.h"
 #include "cache/watcher.h"
 
@@ -59,13 +60,9 @@ struct CacheState : std::enable_shared_from_this<CacheState> {
   uint32_t events_since_checkpoint = 0;
   std::deque<Kept> exact;  // Asked for by revision, most recently used first.
 
-  struct RouteHash {
-    using is_transparent = void;
-    size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
-  };
   // Each watcher stands in the narrowest list that every change it may care about is looked up in: "" (all), a
   // namespace ("ns/"), a key ("ns/name"), or the value of an indexed field ("\1" position "=" value).
-  std::unordered_map<std::string, std::vector<std::shared_ptr<WatcherState>>, RouteHash, std::equal_to<>> routes;
+  std::unordered_map<std::string, std::vector<std::shared_ptr<WatcherState>>, KeyHash, std::equal_to<>> routes;
   uint64_t watcher_count = 0;
   uint64_t batch = 0;  // Counts publications.
 

@@ -1,8 +1,8 @@
 // JSON as Kubernetes reads and writes it (sigs.k8s.io/json, a fork of Go's encoding/json).
 //
 // Reading: an integer within int64 is an Int, every other number a Double; of a key given twice the last counts; each
-// byte that is not UTF-8 and each lone surrogate escape becomes U+FFFD; nesting up to 10000; nothing but white space
-// may follow. Errors are BadRequest with Go's own words; the offset is in JsonError.
+// byte that is not UTF-8 and each lone surrogate escape becomes U+FFFD; nesting up to limits::kDecodedDepth; nothing
+// but white space may follow. Errors are BadRequest with Go's own words; the offset is in JsonError.
 //
 // Writing: compact, members in their order, Go's escapes (<, >, &, U+2028, U+2029 too) and number texts. Doubles must
 // be finite; others are written as null.
@@ -16,13 +16,14 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/limits.h"
 #include "codec/fields.h"
 #include "codec/sink.h"
 #include "value/value.h"
 
 namespace holdfast::codec {
 
-inline constexpr uint32_t kMaxDepth = 10000;
+inline constexpr uint32_t kMaxDepth = limits::kDecodedDepth;
 
 struct JsonError {
   std::string message;  // "invalid character 'x' looking for beginning of value"

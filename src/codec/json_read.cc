@@ -114,10 +114,12 @@ class RepeatedKeys : public JsonIgnore {
  private:
   static constexpr int64_t kNotAList = -1;
   static constexpr size_t kMostFindings = 100;
+  // Each may have a long path, and be one that was found before.
+  static constexpr size_t kMostLookedAt = 1000;
   struct Frame {
     size_t path_length;  // Of the path to the container.
     int64_t index = kNotAList;
-    std::unordered_set<std::string_view> keys = {};
+    std::unordered_set<std::string_view, KeyHash> keys = {};
   };
 
   void open() { frames_.push_back({path_.size()}); }
@@ -136,12 +138,13 @@ class RepeatedKeys : public JsonIgnore {
     at_index();
   }
   void report() {
-    if (findings_.size() >= kMostFindings) return;
+    if (findings_.size() >= kMostFindings || ++looked_at_ > kMostLookedAt) return;
     std::string text = "duplicate field " + go_quote(path_);
     if (std::find(findings_.begin(), findings_.end(), text) == findings_.end()) findings_.push_back(std::move(text));
   }
 
   std::vector<std::string>& findings_;
+  size_t looked_at_ = 0;
   std::vector<Frame> frames_;
   std::string path_;
   Arena arena_;
@@ -212,34 +215,59 @@ class TextAt : public JsonIgnore {
 
 }  // namespace
 
-Value JsonTree::united(const Value& earlier, const Value& later) {
-  Value both = earlier;
-  for (const Member& member : later.members()) {
-    const Value* before = both.find(member.key);
-    const bool nested = before != nullptr && before->is_map() && member.value.is_map();
-    both = with_member(arena_, both, member.key, nested ? united(*before, member.value) : member.value);
+Value JsonTree::united(std::span<const Value> maps) {
+  struct Given {
+    std::string_view key;
+    std::vector<Value> values;
+  };
+  std::vector<Given> given;
+  std::unordered_map<std::string_view, size_t, KeyHash> places;
+  for (const Value& map : maps) {
+    united_bytes_ += map.count() * sizeof(Member);
+    if (too_many_repeated()) return maps.back();  // The document will be refused.
+    for (const Member& member : map.members()) {
+      const auto [at, fresh] = places.try_emplace(member.key, given.size());
+      if (fresh) given.push_back({member.key, {}});
+      given[at->second].values.push_back(member.value);
+    }
   }
-  return both;
+  MapBuilder all(arena_);
+  for (const Given& one : given) all.add(one.key, last_of(one.values));
+  return all.build();
+}
+
+Value JsonTree::last_of(std::span<const Value> values) {
+  if (!options_.unite_repeated_maps || !values.back().is_map()) return values.back();
+  size_t first = values.size() - 1;
+  while (first > 0 && values[first - 1].is_map()) --first;
+  return first + 1 == values.size() ? values.back() : united(values.subspan(first));
 }
 
 void JsonTree::merge_repeated(size_t start) {
   saw_repeated_ = true;
-  struct Hash {
-    size_t operator()(std::string_view key) const { return hash_bytes(key); }
+  constexpr size_t kAlone = SIZE_MAX;
+  struct Place {
+    size_t member;            // Where the first one stands,
+    size_t repeats = kAlone;  // and all of them in `repeated`.
   };
-  std::unordered_map<std::string_view, size_t, Hash> first;
+  std::unordered_map<std::string_view, Place, KeyHash> places;
+  std::vector<std::pair<size_t, std::vector<Value>>> repeated;
   size_t kept = start;
   for (size_t i = start; i < members_.size(); ++i) {
-    const auto [at, fresh] = first.try_emplace(members_[i].key, kept);
+    const auto [at, fresh] = places.try_emplace(members_[i].key, Place{kept});
     if (fresh) {
       members_[kept++] = members_[i];
-    } else {
-      Value& earlier = members_[at->second].value;
-      const Value& later = members_[i].value;
-      earlier = options_.unite_repeated_maps && earlier.is_map() && later.is_map() ? united(earlier, later) : later;
+      continue;
     }
+    Place& place = at->second;
+    if (place.repeats == kAlone) {
+      place.repeats = repeated.size();
+      repeated.push_back({place.member, {members_[place.member].value}});
+    }
+    repeated[place.repeats].second.push_back(members_[i].value);
   }
   members_.resize(kept);
+  for (const auto& [member, values] : repeated) members_[member].value = last_of(values);
 }
 
 std::string_view unescape_json(const JsonText& text, Arena& arena) {
@@ -267,7 +295,7 @@ std::string_view unescape_json(const JsonText& text, std::string& scratch) {
 
 Result<Value> decode_json(Arena& arena, std::string_view source, const JsonOptions& options) {
   if (source.size() > UINT32_MAX) return refuse(options, {"JSON of more than 4 GiB", 0});
-  JsonTree handler(arena, options);
+  JsonTree handler(arena, options, source.size());
   JsonParser parser(source, handler);
   if (!parser.parse_document()) {
     JsonError error = find_json_error(source);
@@ -279,6 +307,7 @@ Result<Value> decode_json(Arena& arena, std::string_view source, const JsonOptio
     }
     return refuse(options, std::move(error));
   }
+  if (handler.too_many_repeated()) return refuse(options, {"json: too many members are given more than once", 0});
   if (options.duplicates != nullptr && handler.saw_repeated()) {
     RepeatedKeys repeated(*options.duplicates);
     JsonParser(source, repeated).parse_document();

@@ -108,16 +108,18 @@ INSTANTIATE_TEST_SUITE_P(
         {"a syntax error after a huge number wins", "[1e309 x", "error@8: invalid character 'x' after array element"},
     }));
 
-TEST(Json, NestsTenThousandDeepAndNoDeeper) {
-  const std::string deep = std::string(10000, '[') + std::string(10000, ']');
+TEST(Json, NestsAsDeepAsTheLimitAndNoDeeper) {
+  const std::string deep = std::string(limits::kDecodedDepth, '[') + std::string(limits::kDecodedDepth, ']');
   EXPECT_EQ(reread(deep), deep);
-  EXPECT_EQ(reread("[" + deep + "]"), "error@10001: invalid character '[' exceeded max depth");
+  EXPECT_EQ(reread("[" + deep + "]"),
+            "error@" + std::to_string(limits::kDecodedDepth + 1) + ": invalid character '[' exceeded max depth");
 }
 
 TEST(Json, DeepMapsAreWrittenInEveryFormat) {
+  constexpr size_t kLevels = limits::kDecodedDepth - 1;
   std::string deep;
-  for (int i = 0; i < 9999; ++i) deep += "{\"a\":";
-  deep += "{}" + std::string(9999, '}');
+  for (size_t i = 0; i < kLevels; ++i) deep += "{\"a\":";
+  deep += "{}" + std::string(kLevels, '}');
   const auto document = parse_json(deep);
   ASSERT_TRUE(document);
   EXPECT_EQ(encode_json(document->root()), deep);
@@ -128,7 +130,47 @@ TEST(Json, DeepMapsAreWrittenInEveryFormat) {
   // Indentation makes the text grow with the square of the depth.
   std::string yaml;
   ASSERT_TRUE(encode_yaml(document->root(), yaml));
-  EXPECT_GT(yaml.size(), size_t{9999} * 9998);
+  EXPECT_GT(yaml.size(), kLevels * (kLevels - 1));
+}
+
+TEST(Json, MapsGivenManyTimesCostNoMoreThanTheirMembers) {
+  std::string source = "{";
+  constexpr int kTimes = 20'000;
+  for (int i = 0; i < kTimes; ++i) source += "\"a\":{\"k" + std::to_string(i) + "\":1},";
+  source.back() = '}';
+  Arena arena;
+  const auto tree = decode_json(arena, source, {.unite_repeated_maps = true});
+  ASSERT_TRUE(tree);
+  EXPECT_EQ(tree->members_at("a").size(), size_t{kTimes});
+  EXPECT_LT(arena.reserved_bytes(), source.size() * 64);
+}
+
+TEST(Json, UnitingRepeatedMapsAsGoFillsAStruct) {
+  Arena arena;
+  const auto tree = decode_json(
+      arena,
+      R"({"a":{"x":1,"m":{"p":1}},"b":0,"a":{"y":2,"m":{"q":2},"x":3},"a":{"m":5},"c":{"k":1},"c":7,"c":{"l":2}})",
+      {.unite_repeated_maps = true});
+  ASSERT_TRUE(tree);
+  EXPECT_EQ(encode_json(*tree), R"({"a":{"x":3,"m":5,"y":2},"b":0,"c":{"l":2}})");
+}
+
+TEST(Json, WorkForRepeatedMapsIsBounded) {
+  // Each level unites what the levels inside have united before.
+  std::string source = "{\"k\":0";
+  for (int i = 0; i < 20'000; ++i) source += ",\"k" + std::to_string(i) + "\":1";
+  source += "}";
+  for (int depth = 0; depth < 300; ++depth) {
+    std::string path;
+    for (int i = 0; i < depth; ++i) path += "{\"a\":";
+    path += "{\"k\":1}" + std::string(static_cast<size_t>(depth), '}');
+    source = "{\"a\":" + source + ",\"a\":" + path + "}";
+  }
+  Arena arena;
+  const auto tree = decode_json(arena, source, {.unite_repeated_maps = true});
+  ASSERT_FALSE(tree);
+  EXPECT_EQ(tree.error().message, "json: too many members are given more than once");
+  EXPECT_LT(arena.reserved_bytes(), source.size() * 2 * limits::kRepeatedBytesPerByte);
 }
 
 TEST(Json, NamesKeysGivenTwiceInTheOrderTheyAreMet) {

@@ -14,7 +14,9 @@ namespace holdfast::codec {
 
 class JsonTree {
  public:
-  JsonTree(Arena& arena, const JsonOptions& options) : arena_(arena), options_(options) {
+  // `source_bytes`: of the document, which bounds what may be done for members given twice.
+  JsonTree(Arena& arena, const JsonOptions& options, size_t source_bytes)
+      : arena_(arena), options_(options), most_united_bytes_(source_bytes * limits::kRepeatedBytesPerByte) {
     members_.reserve(64);
     items_.reserve(64);
     frames_.reserve(32);
@@ -65,6 +67,7 @@ class JsonTree {
   }
 
   Value root() const { return root_; }
+  bool too_many_repeated() const { return united_bytes_ > most_united_bytes_; }
   bool saw_repeated() const { return saw_repeated_; }
   std::string_view out_of_range() const { return out_of_range_; }
 
@@ -102,9 +105,13 @@ class JsonTree {
 
   FieldPaths::Node path_below() const { return frames_.empty() ? FieldPaths::kRoot : frames_.back().below; }
 
-  // Of members with one key the last value stays, in the first one's place.
+  // Of members with one key the last value stays, in the first one's place. Maps that were given one after the other
+  // are united, if the options say so.
   void merge_repeated(size_t start);
-  Value united(const Value& earlier, const Value& later);
+  // All of `maps` as one; of a member that several have, in the same way.
+  Value united(std::span<const Value> maps);
+  // The value of members with one key, in the order they were given.
+  Value last_of(std::span<const Value> values);
 
   Arena& arena_;
   const JsonOptions& options_;
@@ -115,6 +122,8 @@ class JsonTree {
   Value root_;
   std::string_view out_of_range_;
   bool saw_repeated_ = false;
+  const size_t most_united_bytes_;
+  size_t united_bytes_ = 0;
 };
 
 }  // namespace holdfast::codec

@@ -41,7 +41,7 @@ inline size_t first_repeated(std::span<const Member> members, std::vector<uint32
   const size_t slots = std::bit_ceil(members.size() * 2);
   scratch.assign(slots, 0);
   for (size_t i = 0; i < members.size(); ++i) {
-    size_t slot = hash_bytes(members[i].key) & (slots - 1);
+    size_t slot = hash_key(members[i].key) & (slots - 1);
     for (; scratch[slot] != 0; slot = (slot + 1) & (slots - 1)) {
       if (members[scratch[slot] - 1].key == members[i].key) return i;
     }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "base/hash.h"
 #include "base/text.h"
 #include "codec/json_parse.h"
 #include "codec/typed.h"
@@ -100,7 +101,7 @@ class JsonChecker : public JsonIgnore {
     size_t path_size;
     bool is_list;
     size_t position = 0;
-    std::unordered_set<std::string> seen = {};
+    std::unordered_set<std::string, KeyHash, std::equal_to<>> seen = {};
   };
 
   // Items of a list have no key: their place in the path comes from here.

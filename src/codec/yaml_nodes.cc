@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/hash.h"
 #include "codec/json.h"
 #include "codec/yaml_scalar.h"
 #include "codec/yaml_scanner.h"
@@ -120,8 +121,8 @@ class Parser {
   YamlParse result_;
   std::vector<Open> open_;
   std::vector<const YamlNode*> children_;
-  std::unordered_map<std::string_view, const YamlNode*> anchors_;
-  std::unordered_map<std::string_view, std::string_view> tag_prefixes_;
+  std::unordered_map<std::string_view, const YamlNode*, KeyHash> anchors_;
+  std::unordered_map<std::string_view, std::string_view, KeyHash> tag_prefixes_;
 };
 
 bool Parser::document() {

@@ -72,7 +72,7 @@ struct Key {
       case Kind::Float:
         return scalar.number == 0 ? 5 : hash_combine(5, std::bit_cast<uint64_t>(scalar.number));
       default:
-        return hash_bytes(text);
+        return hash_key(text);
     }
   }
 };
@@ -596,7 +596,7 @@ Result<Value> decode_yaml(Arena& arena, std::string_view source, const YamlOptio
   if (source.size() > UINT32_MAX) return bad_request("YAML of more than 4 GiB");
   if (source.starts_with('{') && has_plain_text(source)) {
     const JsonOptions plain;
-    JsonAsYaml tree(arena, plain);
+    JsonAsYaml tree(arena, plain, source.size());
     if (JsonParser(source, tree).parse_document() && !tree.differs()) return tree.root();
   }
   const YamlParse parsed = parse_yaml_nodes(arena, source);

@@ -123,8 +123,8 @@ TEST(Yaml, BoundsWhatAliasesMayBlowUp) {
   EXPECT_EQ(read(bomb), "error: yaml: document contains excessive aliasing");
 }
 
-TEST(Yaml, NestsTenThousandDeepAndNoDeeper) {
-  const std::string deep = std::string(10000, '[') + std::string(10000, ']');
+TEST(Yaml, NestsAsDeepAsTheLimitAndNoDeeper) {
+  const std::string deep = std::string(limits::kDecodedDepth, '[') + std::string(limits::kDecodedDepth, ']');
   EXPECT_TRUE(parse_yaml(deep));
   EXPECT_FALSE(parse_yaml("[" + deep + "]"));
 }

@@ -251,9 +251,10 @@ struct GarbageCollector::State {
     Result<Value> metadata = metadata_of(arena, *body);
     if (!metadata) return;
     std::vector<Uid> owners;
+    std::unordered_set<Uid, UidHash> known;
     for (const Value& reference : metadata->items_at("ownerReferences")) {
       const Uid owner = Uid::of(reference.text_at("uid"));
-      if (std::find(owners.begin(), owners.end(), owner) == owners.end()) owners.push_back(owner);
+      if (known.insert(owner).second) owners.push_back(owner);
     }
     const OwnerGraph::Change change = graph.set(uid, number, entry.key(), owners);
     for (const Uid& owner : change.lost) wake_owner(owner);

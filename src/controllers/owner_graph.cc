@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <unordered_set>
 
 #include "base/hash.h"
 
@@ -34,20 +35,18 @@ OwnerGraph::Change OwnerGraph::set(const Uid& object, uint32_t kind, std::string
   }
   Node& node = found->second;
   node.object.kind = kind;  // Another one when the definition of its kind changed.
-  const auto wanted = [&](const Uid& owner) { return std::find(owners.begin(), owners.end(), owner) != owners.end(); };
-  for (size_t i = 0; i < node.owners.size();) {
-    if (wanted(node.owners[i].owner)) {
-      ++i;
-      continue;
-    }
-    const Edge edge = node.owners[i];
-    node.owners.erase(node.owners.begin() + static_cast<ptrdiff_t>(i));
+  const std::unordered_set<Uid, UidHash> wanted(owners.begin(), owners.end());
+  std::unordered_set<Uid, UidHash> known;
+  std::vector<Edge> kept, dropped;
+  for (const Edge& edge : node.owners) (wanted.contains(edge.owner) ? kept : dropped).push_back(edge);
+  for (const Edge& edge : kept) known.insert(edge.owner);
+  node.owners = std::move(kept);
+  for (const Edge& edge : dropped) {
     unlink(edge);
     change.lost.push_back(edge.owner);
   }
   for (const Uid& owner : owners) {
-    const auto same = [&](const Edge& edge) { return edge.owner == owner; };
-    if (std::any_of(node.owners.begin(), node.owners.end(), same)) continue;
+    if (known.contains(owner)) continue;
     std::vector<Uid>& list = owned_[owner];
     node.owners.push_back({owner, static_cast<uint32_t>(list.size())});
     list.push_back(object);

@@ -15,6 +15,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/hash.h"
+
 namespace holdfast::controllers {
 
 // The 128 bits of a UUID; of any other text a hash.
@@ -24,7 +26,10 @@ struct Uid {
   static Uid of(std::string_view text);
 };
 struct UidHash {
-  size_t operator()(const Uid& uid) const { return uid.bits[0] ^ (uid.bits[1] * 0x9e3779b97f4a7c15ull); }
+  // Objects name the uids of their owners as they like.
+  size_t operator()(const Uid& uid) const {
+    return hash_key({reinterpret_cast<const char*>(uid.bits.data()), sizeof uid.bits});
+  }
 };
 
 class OwnerGraph {

@@ -6,6 +6,7 @@
 
 #include "base/strings.h"
 #include "base/text.h"
+#include "base/url.h"
 #include "codec/codec.h"
 #include "crd/crd.h"
 #include "crd/rules.h"
@@ -186,6 +187,14 @@ void validate_conversion(const Value* conversion, const Path& at, FieldErrors& e
       errors.required(client_at, "required when strategy is set to Webhook");
     } else if ((client->find("url") != nullptr) == (client->find("service") != nullptr)) {
       errors.required(client_at, "exactly one of url or service is required");
+    } else if (client->find("url") != nullptr) {
+      for (const UrlProblem& problem : webhook_url_problems(client->text_at("url"))) {
+        if (problem.unparsable) {
+          errors.required(client_at.child("url"), problem.why);
+        } else {
+          errors.invalid(client_at.child("url"), problem.part, problem.why);
+        }
+      }
     }
     const Path versions_at = at.child("conversionReviewVersions");
     if (versions.empty()) errors.required(versions_at);

@@ -9,6 +9,7 @@
 
 #include "base/base64.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "codec/codec.h"
 #include "crd/rules.h"
 
@@ -33,7 +34,7 @@ class Patterns {
  private:
   static constexpr size_t kMostPatterns = 4096;
   std::mutex mutex_;
-  std::unordered_map<std::string, std::shared_ptr<const RE2>> compiled_;
+  std::unordered_map<std::string, std::shared_ptr<const RE2>, KeyHash> compiled_;
 };
 
 Patterns& patterns() {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "base/hash.h"
 #include "base/strings.h"
 #include "base/text.h"
 #include "codec/codec.h"
@@ -317,7 +318,7 @@ struct UniqueItems {
 
   // Reports the second appearance of each value.
   void set(const Value& list, const Path* at) {
-    std::unordered_map<std::string, int> seen;
+    std::unordered_map<std::string, int, KeyHash> seen;
     for (size_t i = 0; i < list.count(); ++i) {
       // An integer and a double of the same value are different members here.
       std::string key = codec::encode_json_sorted(list.items()[i]);
@@ -335,7 +336,7 @@ struct UniqueItems {
         return;
       }
     }
-    std::unordered_map<std::string, int> seen;
+    std::unordered_map<std::string, int, KeyHash> seen;
     for (size_t i = 0; i < list.count(); ++i) {
       MapBuilder key(arena);
       for (std::string_view name : type.list_keys) {

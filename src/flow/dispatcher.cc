@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/hash.h"
 #include "flow/flow.h"
 
 namespace holdfast::flow {
@@ -23,8 +24,8 @@ struct Dispatcher::LevelState {
   struct Queue {
     std::deque<std::shared_ptr<Waiter>> waiters;
   };
-  std::unordered_map<std::string, Queue> queues;  // Of flows that wait.
-  std::list<std::string> turns;                   // The same flows, in the order they are served.
+  std::unordered_map<std::string, Queue, KeyHash> queues;  // Of flows that wait.
+  std::list<std::string> turns;                            // The same flows, who is next first.
   struct Meters {
     Gauge *running, *waiting;
     Counter* dispatched;

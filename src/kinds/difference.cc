@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/hash.h"
 #include "kinds/field_errors.h"
 #include "kinds/internal.h"
 
@@ -92,7 +93,7 @@ class Matcher {
   }
 
   const Lines &a_, &b_;
-  std::unordered_map<std::string_view, std::vector<size_t>> places_;
+  std::unordered_map<std::string_view, std::vector<size_t>, KeyHash> places_;
   std::vector<Match> matches_;
 };
 

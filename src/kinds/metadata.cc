@@ -16,6 +16,8 @@ constexpr size_t kMaxAnnotationBytes = 256 * 1024;
 void validate_owners(const Value* owners, const Path& at, FieldErrors& errors) {
   if (owners == nullptr || !owners->is_list()) return;
   std::string controller;
+  constexpr int kMostShown = 10;  // Each shows all references.
+  int shown = 0;
   for (const Value& owner : owners->items()) {
     const std::string_view api_version = owner.text_at("apiVersion"), kind = owner.text_at("kind");
     // "apps/v1" has a version, "v1" is one, "apps/" and "" have none; more than one slash is not a group and version.
@@ -35,7 +37,7 @@ void validate_owners(const Value* owners, const Path& at, FieldErrors& errors) {
     const std::string name = std::string(kind) + "/" + std::string(owner.text_at("name"));
     if (controller.empty()) {
       controller = name;
-    } else {
+    } else if (++shown <= kMostShown) {
       errors.invalid(at, *owners,
                      "Only one reference can have Controller set to true. Found \"true\" in references for " +
                          controller + " and " + name);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/strings.h"
+#include "base/url.h"
 #include "kinds/all.h"
 
 namespace holdfast::kinds {
@@ -143,18 +144,14 @@ void validate_client_config(const Value& config, const Path& at, FieldErrors& er
   const bool url = is_set(config, "url"), service = is_set(config, "service");
   if (url == service) return errors.required(at, "exactly one of url or service is required");
   if (url) {
-    const std::string_view text = config.text_at("url");
     const Path here = at.child("url");
-    constexpr std::string_view kForm = "; desired format: https://host[/path]";
-    if (!text.starts_with("https://")) {
-      const size_t colon = text.find("://");
-      const std::string scheme(colon == std::string_view::npos ? std::string_view() : text.substr(0, colon));
-      errors.invalid(here, Shown("" + scheme), "'https' is the only allowed URL scheme" + std::string(kForm));
+    for (const UrlProblem& problem : webhook_url_problems(config.text_at("url"))) {
+      if (problem.unparsable) {
+        errors.required(here, problem.why);
+      } else {
+        errors.invalid(here, problem.part, problem.why);
+      }
     }
-    const size_t slashes = text.find("//");
-    const bool has_host = slashes != std::string_view::npos && slashes + 2 < text.size() && text[slashes + 2] != '/' &&
-                          (slashes == 0 || text[slashes - 1] == ':');
-    if (!has_host) errors.invalid(here, "", "host must be specified" + std::string(kForm));
     return;
   }
   const Value& reference = sub(config, "service");

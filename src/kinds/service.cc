@@ -3,7 +3,11 @@
 #include "kinds/service.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_set>
 
+#include "base/hash.h"
 #include "codec/json.h"
 #include "kinds/all.h"
 #include "kinds/ip.h"
@@ -100,7 +104,7 @@ void update_service(Context& context, Draft::Node next, const Value& old) {
 
 void validate_ports(const Value& service, const Path& at, FieldErrors& errors) {
   const std::span<const Value> ports = service.items_at("spec", "ports");
-  std::vector<std::string_view> names;
+  std::unordered_set<std::string_view, KeyHash> names;
   for (size_t i = 0; i < ports.size(); ++i) {
     const Value& port = ports[i];
     const Path here = at.item("ports", i);
@@ -109,11 +113,7 @@ void validate_ports(const Value& service, const Path& at, FieldErrors& errors) {
       errors.required(here.child("name"));
     } else if (!name.empty()) {
       errors.invalid_each(here.child("name"), name, dns_label_errors(name));
-      if (contains(names, name)) {
-        errors.duplicate(here.child("name"), name);
-      } else {
-        names.push_back(name);
-      }
+      if (!names.insert(name).second) errors.duplicate(here.child("name"), name);
     }
     const int64_t number = port.int_at_or(0, "port");
     errors.invalid_each(here.child("port"), number, port_number_errors(number));
@@ -136,11 +136,10 @@ void validate_port_uniqueness(const Value& service, const Path& at, FieldErrors&
       }
     }
   }
+  // Whether one before it has the same number and protocol; asked of each port in turn.
+  std::map<std::string_view, std::set<std::pair<int64_t, std::string_view>>> known;
   const auto repeats = [&](size_t i, std::string_view key) {
-    return std::any_of(ports.begin(), ports.begin() + static_cast<ptrdiff_t>(i), [&](const Value& other) {
-      return other.int_at_or(0, key) == ports[i].int_at_or(0, key) &&
-             other.text_at("protocol") == ports[i].text_at("protocol");
-    });
+    return !known[key].emplace(ports[i].int_at_or(0, key), ports[i].text_at("protocol")).second;
   };
   for (size_t i = 0; i < ports.size(); ++i) {
     const Path here = at.item("ports", i);

@@ -2,29 +2,26 @@
 
 #include <pthread.h>
 
+#include <exception>
+
 namespace holdfast::ownership {
 namespace {
 
-constexpr int kUsualLevels = 256;
+constexpr uint32_t kUsualLevels = 256;
 constexpr size_t kStackBytes = size_t{512} << 20;
 
-bool deeper_than(const Value& value, int levels) {
-  if (!value.is_map() && !value.is_list()) return false;
-  if (levels == 0) return true;
-  if (value.is_list()) {
-    for (const Value& item : value.items()) {
-      if (deeper_than(item, levels - 1)) return true;
-    }
-  } else {
-    for (const Member& m : value.members()) {
-      if (deeper_than(m.value, levels - 1)) return true;
-    }
-  }
-  return false;
-}
+struct Work {
+  const std::function<void()>& run;
+  std::exception_ptr failure = nullptr;
+};
 
-void* call(void* work) {
-  (*static_cast<const std::function<void()>*>(work))();
+void* call(void* argument) {
+  Work& work = *static_cast<Work*>(argument);
+  try {
+    work.run();
+  } catch (...) {
+    work.failure = std::current_exception();
+  }
   return nullptr;
 }
 
@@ -36,10 +33,12 @@ bool run_with_room(const std::function<void()>& work) {
   pthread_attr_t attributes;
   if (pthread_attr_init(&attributes) != 0) return false;
   pthread_t thread;
+  Work shared{work};
   const bool started = pthread_attr_setstacksize(&attributes, kStackBytes) == 0 &&
-                       pthread_create(&thread, &attributes, call, const_cast<std::function<void()>*>(&work)) == 0;
+                       pthread_create(&thread, &attributes, call, &shared) == 0;
   pthread_attr_destroy(&attributes);
   if (started) pthread_join(thread, nullptr);
+  if (shared.failure) std::rethrow_exception(shared.failure);
   return started;
 }
 

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "base/base64.h"
+#include "base/limits.h"
 #include "codec/codec.h"
 #include "ownership/ownership.h"
 #include "schema/schema.h"
@@ -276,10 +277,10 @@ TEST_F(Fields, ObjectsAsDeepAsADecoderLetsThemBeAreTracked) {
   const FieldManager manager(std::move(options));
   auto nested = [&](std::string_view inner) {
     std::string text = R"({"apiVersion":"e.com/v1","kind":"W","spec":)";
-    const int depth = 9900;
-    for (int i = 0; i < depth; ++i) text += "{\"a\":";
+    constexpr size_t depth = limits::kDecodedDepth - 4;
+    for (size_t i = 0; i < depth; ++i) text += "{\"a\":";
     text += inner;
-    for (int i = 0; i < depth; ++i) text += "}";
+    text += std::string(depth, '}');
     Result<Value> value = codec::decode_json(arena_, arena_.copy(std::string_view(text + "}")));
     EXPECT_TRUE(value.ok());
     return *value;

@@ -217,11 +217,11 @@ uint64_t hash(const PathElement& e) {
   const uint64_t kind = static_cast<uint64_t>(e.kind());
   switch (e.kind()) {
     case PathElement::Kind::Field:
-      return hash_bytes(e.name(), kind);
+      return hash_combine(kind, hash_key(e.name()));
     case PathElement::Kind::Key: {
       uint64_t h = kind;
       for (const Member& field : e.key()) {
-        h = hash_combine(h, hash_bytes(field.key));
+        h = hash_combine(h, hash_key(field.key));
         h = hash_combine(h, hash(field.value));
       }
       return h;

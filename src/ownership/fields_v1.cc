@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/limits.h"
 #include "codec/codec.h"
 #include "ownership/deep.h"
 #include "ownership/field_set.h"
@@ -13,8 +14,7 @@
 namespace holdfast::ownership {
 namespace {
 
-// Kubernetes' reader stops at the same depth; it keeps recursion on bad input bounded.
-constexpr int kMaxDepth = 10000;
+constexpr int kMaxDepth = limits::kFieldSetDepth;
 // From here on recursion goes on with a larger stack.
 constexpr int kDeep = 500;
 // Integers beyond this lose digits when they are read, since Kubernetes reads every number as a double.

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/limits.h"
 #include "base/text.h"
 #include "codec/codec.h"
 #include "ownership/fields_v2_names.h"
@@ -32,8 +33,8 @@ constexpr size_t kMaxTableText = 128;
 constexpr uint32_t kMaxNames = 8192;
 static_assert(kMaxNames << 1 <= 1 << 14, "a number takes at most two bytes");
 
-// As deep as FieldsV1 is read.
-constexpr int kMaxDepth = 1000;
+// As deep as FieldsV1 is read: each form is turned into the other.
+constexpr int kMaxDepth = limits::kFieldSetDepth;
 constexpr double kExactIntegers = 9007199254740992.0;
 
 // --- Finding a text's number ----------------------------------------------------------------------------------------

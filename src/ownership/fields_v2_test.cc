@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "base/limits.h"
 #include "ownership/fields_v2_names.h"
 
 namespace holdfast::ownership {
@@ -147,6 +148,24 @@ TEST(FieldsV2Test, NestingBeyondReasonIsRefused) {
   Result<FieldSet> set = parse_fields_v2(arena, deep);
   ASSERT_FALSE(set);
   EXPECT_NE(set.error().message.find("nested too deeply"), std::string::npos);
+}
+
+TEST(FieldsV2Test, WhatFieldsV1TakesFieldsV2Takes) {
+  for (const bool beyond : {false, true}) {
+    const size_t levels = limits::kFieldSetDepth + (beyond ? 1 : 0);
+    std::string json;
+    for (size_t i = 0; i < levels; ++i) json += "{\"f:a\":";
+    json += "{}" + std::string(levels, '}');
+    Arena arena;
+    const Result<FieldSet> set = parse_fields_v1(arena, std::string_view(json));
+    ASSERT_EQ(set.ok(), !beyond);
+    if (beyond) continue;
+    const std::string bytes = to_fields_v2(*set);
+    ASSERT_TRUE(parse_fields_v2(arena, bytes));
+    std::string back;
+    append_fields_v1_of(bytes, back);
+    EXPECT_EQ(back, json);
+  }
 }
 
 TEST(FieldsV2Test, FixedNamesAreDistinct) {

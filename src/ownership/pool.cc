@@ -198,7 +198,7 @@ class Managers {
   }
 
   mutable std::mutex mutex_;
-  std::unordered_map<std::string_view, uint32_t> numbers_;  // Views of Manager::text.
+  std::unordered_map<std::string_view, uint32_t, KeyHash> numbers_;  // Views of Manager::text.
   std::vector<uint32_t> free_;
   uint32_t next_ = 0;
   uint64_t bytes_ = 0, chunk_count_ = 0;
@@ -570,7 +570,7 @@ struct Pool::State {
   template <class V1Bytes>
   FieldsBlock* intern_bytes(KindState& kind, std::string_view bytes, uint8_t flags, V1Bytes&& v1) {
     if (!share) return make_block(kind, bytes, 0, v1(), flags);
-    const uint64_t wide = hash_bytes(bytes);
+    const uint64_t wide = hash_key(bytes);
     const auto hash = static_cast<uint32_t>(wide ^ (wide >> 32));
     Shard& shard = shards[hash % kShards];
     {
@@ -607,7 +607,7 @@ struct Pool::State {
     if (!entry.fields) return nullptr;
     const std::string_view fields = *entry.fields;
     if (entry.fields_type == kFieldsV1) {
-      const uint64_t text_hash = share ? hash_bytes(fields) : 0;
+      const uint64_t text_hash = share ? hash_key(fields) : 0;
       if (share) {
         if (FieldsBlock* found = hot.find_text(fields, text_hash, form_of(kind.order))) {
           is_set = true;
@@ -632,7 +632,7 @@ struct Pool::State {
         return block;
       }
     } else if (entry.fields_type == kFieldsV2) {
-      const uint64_t hash = share ? hash_bytes(fields) : 0;
+      const uint64_t hash = share ? hash_key(fields) : 0;
       if (share) {
         if (FieldsBlock* found = hot.find_text(fields, hash, Form::Binary)) {
           is_set = true;
@@ -700,7 +700,7 @@ struct Pool::State {
     auto text = std::make_shared<std::string>();
     text->reserve(block->v1_bytes);
     append_text(*block, order, *text);
-    if (shared) hot.insert(block, form_of(order), text, hash_bytes(*text));
+    if (shared) hot.insert(block, form_of(order), text, hash_key(*text));
     return text;
   }
 };

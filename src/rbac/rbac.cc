@@ -1,9 +1,15 @@
 #include "rbac/rbac.h"
 
 #include <algorithm>
+#include <array>
+#include <map>
 #include <set>
+#include <tuple>
+#include <unordered_set>
 
 #include "base/api_error.h"
+#include "base/hash.h"
+#include "base/limits.h"
 #include "base/text.h"
 #include "kinds/kinds.h"
 
@@ -30,37 +36,112 @@ bool path_matches(const std::vector<std::string>& paths, std::string_view path) 
   });
 }
 
-// Each piece has one verb and one resource (and name), or one verb and one path.
-std::vector<Rule> pieces(const Rule& rule) {
-  std::vector<Rule> result;
-  for (const std::string& group : rule.groups) {
-    for (const std::string& resource : rule.resources) {
-      for (const std::string& verb : rule.verbs) {
-        if (rule.names.empty()) result.push_back({{verb}, {group}, {resource}, {}, {}});
-        for (const std::string& name : rule.names) result.push_back({{verb}, {group}, {resource}, {name}, {}});
-      }
+using Texts = std::unordered_set<std::string_view, KeyHash>;
+
+// A rule that somebody holds, for looking up in.
+struct Held {
+  explicit Held(const Rule& rule)
+      : verbs(rule.verbs.begin(), rule.verbs.end()),
+        groups(rule.groups.begin(), rule.groups.end()),
+        resources(rule.resources.begin(), rule.resources.end()),
+        names(rule.names.begin(), rule.names.end()),
+        paths(rule.paths) {}
+
+  bool has_verb(std::string_view verb) const { return verbs.contains("*") || verbs.contains(verb); }
+  bool has_group(std::string_view group) const { return groups.contains("*") || groups.contains(group); }
+  bool has_resource(std::string_view resource) const {
+    if (resources.contains("*") || resources.contains(resource)) return true;
+    const size_t slash = resource.find('/');
+    return slash != std::string_view::npos && resources.contains("*" + std::string(resource.substr(slash)));
+  }
+  bool has_name(std::string_view name) const { return names.empty() || names.contains(name); }
+  bool has_path(std::string_view path) const { return names.empty() && path_matches(paths, path); }
+
+  Texts verbs, groups, resources, names;
+  const std::vector<std::string>& paths;
+};
+
+// One column of a rule (its verbs, its groups, ...) sorted by which of the held rules have each text. Columns have far
+// fewer classes than texts: what holds for one text of a class holds for all.
+class Classes {
+ public:
+  template <class Has>
+  Classes(const std::vector<std::string>& texts, const std::vector<Held>& held, Has&& has) {
+    std::map<std::vector<bool>, size_t> known;
+    for (const std::string& text : texts) {
+      std::vector<bool> holders(held.size());
+      for (size_t i = 0; i < held.size(); ++i) holders[i] = has(held[i], text);
+      const auto [at, fresh] = known.try_emplace(std::move(holders), holders_.size());
+      if (fresh) holders_.push_back(at->first);
+      class_of_.push_back(at->second);
     }
   }
-  for (const std::string& path : rule.paths) {
-    for (const std::string& verb : rule.verbs) result.push_back({{verb}, {}, {}, {}, {path}});
+  // A column that says nothing: each of the held rules that says nothing there either.
+  template <class Fits>
+  Classes(const std::vector<Held>& held, Fits&& fits) : class_of_{0} {
+    holders_.emplace_back(held.size());
+    for (size_t i = 0; i < held.size(); ++i) holders_[0][i] = fits(held[i]);
   }
-  return result;
-}
 
-bool covers_piece(const Rule& held, const Rule& piece) {
-  auto all = [](const std::vector<std::string>& set, const std::vector<std::string>& wanted) {
-    return std::all_of(wanted.begin(), wanted.end(), [&set](const std::string& text) { return has(set, text); });
-  };
-  if (!has(held.verbs, "*") && !all(held.verbs, piece.verbs)) return false;
-  if (!has(held.groups, "*") && !all(held.groups, piece.groups)) return false;
-  for (const std::string& resource : piece.resources) {
-    if (has(held.resources, "*") || has(held.resources, resource)) continue;
-    const size_t slash = resource.find('/');
-    if (slash == std::string::npos || !has(held.resources, "*" + resource.substr(slash))) return false;
+  size_t count() const { return holders_.size(); }
+  size_t texts() const { return class_of_.size(); }
+  size_t of(size_t text) const { return class_of_[text]; }
+  bool has(size_t a_class, size_t rule) const { return holders_[a_class][rule]; }
+  bool all_have(size_t rule) const {
+    return std::all_of(holders_.begin(), holders_.end(), [rule](const std::vector<bool>& have) { return have[rule]; });
   }
-  if (piece.names.empty() ? !held.names.empty() : !held.names.empty() && !all(held.names, piece.names)) return false;
-  return std::all_of(piece.paths.begin(), piece.paths.end(),
-                     [&held](const std::string& path) { return path_matches(held.paths, path); });
+
+ private:
+  std::vector<std::vector<bool>> holders_;  // Of each class: which rules.
+  std::vector<size_t> class_of_;            // Of each text.
+};
+
+// Whether every combination of classes is held by one rule; `visit(indices)` for each combination of texts that is not,
+// while it says true. Combinations are counted, not made: a role of a few kilobytes has millions of them.
+template <size_t columns, class Visit>
+bool covers_product(const std::array<const Classes*, columns>& classes, size_t rules, Visit&& visit) {
+  for (const Classes* column : classes) {
+    if (column->texts() == 0) return true;
+  }
+  for (size_t rule = 0; rule < rules; ++rule) {
+    if (std::all_of(classes.begin(), classes.end(), [rule](const Classes* column) { return column->all_have(rule); }))
+      return true;
+  }
+  size_t combinations = 1;
+  for (const Classes* column : classes) {
+    combinations *= column->count();
+    if (combinations > limits::kRuleCombinations) return visit(std::array<size_t, columns>{}), false;
+  }
+  std::vector<bool> held(combinations);
+  std::array<size_t, columns> at{};
+  const auto number = [&](auto&& class_at) {
+    size_t all = 0;
+    for (size_t c = 0; c < columns; ++c) all = all * classes[c]->count() + class_at(c);
+    return all;
+  };
+  bool covered = true;
+  for (size_t i = 0; i < combinations; ++i) {
+    size_t rest = i;
+    for (size_t c = columns; c-- > 0;) {
+      at[c] = rest % classes[c]->count();
+      rest /= classes[c]->count();
+    }
+    for (size_t rule = 0; rule < rules && !held[i]; ++rule) {
+      bool has_all = true;
+      for (size_t c = 0; c < columns && has_all; ++c) has_all = classes[c]->has(at[c], rule);
+      held[i] = has_all;
+    }
+    covered = covered && held[i];
+  }
+  if (covered) return true;
+  std::array<size_t, columns> texts{};
+  for (size_t looked_at = 0; looked_at < limits::kRuleCombinations; ++looked_at) {
+    if (!held[number([&](size_t c) { return classes[c]->of(texts[c]); })] && !visit(texts)) return false;
+    size_t c = columns;
+    while (c > 0 && ++texts[c - 1] == classes[c - 1]->texts()) texts[--c] = 0;
+    if (c == 0) break;
+  }
+  return false;
 }
 
 std::string quoted_list(const std::vector<std::string>& values) {
@@ -85,17 +166,20 @@ std::string compact_text(const Rule& rule) {
 // Pieces that differ in the verb alone become one, as users wrote them.
 std::vector<Rule> joined(const std::vector<Rule>& missing) {
   std::vector<Rule> result;
+  using Columns = std::tuple<std::vector<std::string>, std::vector<std::string>, std::vector<std::string>>;
+  std::map<Columns, size_t> places;
   for (const Rule& rule : missing) {
-    const bool simple =
-        rule.groups.size() == 1 && rule.resources.size() == 1 && rule.names.size() <= 1 && rule.paths.empty();
-    auto same = std::find_if(result.begin(), result.end(), [&rule](const Rule& other) {
-      return other.paths.empty() && other.groups == rule.groups && other.resources == rule.resources &&
-             other.names == rule.names;
-    });
-    if (!simple || same == result.end())
+    if (rule.groups.size() != 1 || rule.resources.size() != 1 || rule.names.size() > 1 || !rule.paths.empty()) {
       result.push_back(rule);
-    else
-      same->verbs.insert(same->verbs.end(), rule.verbs.begin(), rule.verbs.end());
+      continue;
+    }
+    const auto [at, fresh] = places.try_emplace(Columns(rule.groups, rule.resources, rule.names), result.size());
+    if (fresh) {
+      result.push_back(rule);
+    } else {
+      std::vector<std::string>& verbs = result[at->second].verbs;
+      verbs.insert(verbs.end(), rule.verbs.begin(), rule.verbs.end());
+    }
   }
   return result;
 }
@@ -157,15 +241,37 @@ Value to_value(Arena& arena, const Rule& rule) {
 }
 
 bool covers(const std::vector<Rule>& held, const std::vector<Rule>& wanted, std::vector<Rule>* missing) {
+  const std::vector<Held> rules(held.begin(), held.end());
   bool covered = true;
   for (const Rule& rule : wanted) {
-    for (Rule& piece : pieces(rule)) {
-      if (std::any_of(held.begin(), held.end(), [&piece](const Rule& own) { return covers_piece(own, piece); }))
-        continue;
-      covered = false;
-      if (missing == nullptr) return false;
-      missing->push_back(std::move(piece));
-    }
+    const Classes verbs(rule.verbs, rules, [](const Held& h, std::string_view verb) { return h.has_verb(verb); });
+    // Of each missing piece: one verb and one resource (and name), or one verb and one path.
+    const auto miss = [&](Rule piece) {
+      if (missing != nullptr) missing->push_back(std::move(piece));
+      return missing != nullptr && missing->size() < limits::kMissingRules;
+    };
+    const Classes groups(rule.groups, rules, [](const Held& h, std::string_view group) { return h.has_group(group); });
+    const Classes resources(rule.resources, rules,
+                            [](const Held& h, std::string_view resource) { return h.has_resource(resource); });
+    const Classes names =
+        rule.names.empty()
+            ? Classes(rules, [](const Held& h) { return h.names.empty(); })
+            : Classes(rule.names, rules, [](const Held& h, std::string_view name) { return h.has_name(name); });
+    covered =
+        covers_product<4>({&groups, &resources, &verbs, &names}, rules.size(),
+                          [&](const std::array<size_t, 4>& at) {
+                            Rule piece{{rule.verbs[at[2]]}, {rule.groups[at[0]]}, {rule.resources[at[1]]}, {}, {}};
+                            if (!rule.names.empty()) piece.names = {rule.names[at[3]]};
+                            return miss(std::move(piece));
+                          }) &&
+        covered;
+    const Classes paths(rule.paths, rules, [](const Held& h, std::string_view path) { return h.has_path(path); });
+    covered = covers_product<2>({&paths, &verbs}, rules.size(),
+                                [&](const std::array<size_t, 2>& at) {
+                                  return miss({{rule.verbs[at[1]]}, {}, {}, {}, {rule.paths[at[0]]}});
+                                }) &&
+              covered;
+    if (!covered && (missing == nullptr || missing->size() >= limits::kMissingRules)) return false;
   }
   return covered;
 }

@@ -16,6 +16,7 @@
 #include "auth/auth.h"
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "value/value.h"
 
 namespace holdfast::rbac {
@@ -68,10 +69,10 @@ class Index {
   void visit(const auth::UserInfo& user, std::string_view ns, Visit&& visit) const;
 
   // By namespace of the binding (empty: everywhere) and subject: "NS/u:NAME", "/g:NAME".
-  std::unordered_map<std::string, std::vector<Grant>> grants_;
+  std::unordered_map<std::string, std::vector<Grant>, KeyHash> grants_;
   std::vector<std::unique_ptr<Binding>> bindings_;
   // "Role/NS/NAME", "ClusterRole//NAME".
-  std::unordered_map<std::string, std::shared_ptr<const std::vector<Rule>>> roles_;
+  std::unordered_map<std::string, std::shared_ptr<const std::vector<Rule>>, KeyHash> roles_;
 };
 
 // Aggregation: the rules of a ClusterRole with an aggregationRule, united from those that its selectors choose,

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/limits.h"
 #include "codec/codec.h"
 
 namespace holdfast::rbac {
@@ -94,6 +95,58 @@ TEST_F(RbacTest, RightsOneDoesNotHoldAreNamed) {
   const auto all =
       rules(R"([{"verbs":["*"],"apiGroups":["*"],"resources":["*"]},{"verbs":["*"],"nonResourceURLs":["*"]}])");
   EXPECT_TRUE(covers(all, wanted));
+}
+
+TEST_F(RbacTest, ARoleOfAMillionCombinationsIsJudgedByItsTexts) {
+  Rule large;
+  for (int i = 0; i < 100; ++i) {
+    large.verbs.push_back("v" + std::to_string(i));
+    large.groups.push_back("g" + std::to_string(i));
+    large.resources.push_back("r" + std::to_string(i));
+  }
+  EXPECT_TRUE(covers({large}, {large}));
+  // Two halves together are the whole; without one combination of them they are not.
+  Rule first = large, second = large;
+  first.verbs.resize(50);
+  second.verbs.erase(second.verbs.begin(), second.verbs.begin() + 50);
+  EXPECT_TRUE(covers({first, second}, {large}));
+  second.resources.pop_back();
+  std::vector<Rule> missing;
+  EXPECT_FALSE(covers({first, second}, {large}, &missing));
+  EXPECT_EQ(missing.size(), limits::kMissingRules);
+  EXPECT_EQ(missing.front(), (Rule{{"v50"}, {"g0"}, {"r99"}, {}, {}}));
+  missing.clear();
+  EXPECT_FALSE(covers({}, {large}, &missing));
+  EXPECT_EQ(missing.size(), limits::kMissingRules);
+}
+
+TEST_F(RbacTest, RulesWithTooManyCombinationsCountAsNotHeld) {
+  // Each text is held by another rule, so that none is like another.
+  constexpr size_t kTexts = 33;
+  static_assert(kTexts * kTexts * kTexts * kTexts > limits::kRuleCombinations);
+  Rule wanted;
+  std::vector<Rule> held;
+  for (size_t i = 0; i < kTexts; ++i) {
+    const std::string text = "t" + std::to_string(i);
+    for (auto* column : {&wanted.verbs, &wanted.groups, &wanted.resources, &wanted.names}) column->push_back(text);
+    held.push_back({{text}, {text}, {text}, {text}, {}});
+  }
+  std::vector<Rule> missing;
+  EXPECT_FALSE(covers(held, {wanted}, &missing));
+  EXPECT_EQ(missing.size(), 1u);
+  held.push_back(wanted);  // It alone has everything.
+  EXPECT_TRUE(covers(held, {wanted}));
+}
+
+TEST_F(RbacTest, NamesAreHeldOneByOneOrAllTogether) {
+  const auto named = rules(R"([{"verbs":["get"],"apiGroups":[""],"resources":["secrets"],"resourceNames":["a","b"]}])");
+  const auto any = rules(R"([{"verbs":["get"],"apiGroups":[""],"resources":["secrets"]}])");
+  const auto one = rules(R"([{"verbs":["get"],"apiGroups":[""],"resources":["secrets"],"resourceNames":["a"]}])");
+  const auto other = rules(R"([{"verbs":["get"],"apiGroups":[""],"resources":["secrets"],"resourceNames":["b"]}])");
+  EXPECT_TRUE(covers(any, named));
+  EXPECT_FALSE(covers(named, any));
+  EXPECT_FALSE(covers(one, named));
+  EXPECT_TRUE(covers({one[0], other[0]}, named));
 }
 
 TEST_F(RbacTest, AggregationUnitesTheChosenRoles) {

@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "base/hash.h"
+#include "base/limits.h"
 #include "base/packing.h"
 #include "codec/codec.h"
 
@@ -262,7 +263,7 @@ class Builder {
   Arena& arena_;
   const bool open_everywhere_;
   std::vector<Type*> plain_;  // Shared; never changed.
-  std::unordered_set<std::string_view> texts_;
+  std::unordered_set<std::string_view, KeyHash> texts_;
 };
 
 // The path of the member being examined, written only when something is found.
@@ -282,6 +283,7 @@ struct Trail {
 struct Pruner {
   Arena& arena;
   std::vector<std::string>* unknown;
+  size_t reported_bytes = 0;
 
   Value any(const Type& type, const Value& value, bool root, const Trail& at) {
     if (value.is_map()) return map(type, value, root || type.embedded_resource, at);
@@ -309,7 +311,10 @@ struct Pruner {
           result.add(member.key, member.value);
         } else {
           changed = true;
-          if (unknown != nullptr) unknown->push_back(here.text());
+          if (unknown != nullptr && reported_bytes < limits::kReportedBytes) {
+            unknown->push_back(here.text());
+            reported_bytes += unknown->back().size();
+          }
         }
         continue;
       }
@@ -445,7 +450,7 @@ Schema::Schema(std::string_view text, uint64_t hash, bool preserve_unknown_field
 
 std::shared_ptr<const Schema> Schema::build(const Value& schema, bool preserve_unknown_fields) {
   const std::string text = schema.is_map() ? codec::encode_json(schema) : std::string();
-  const uint64_t hash = hash_bytes(text) + (preserve_unknown_fields ? 1 : 0);
+  const uint64_t hash = hash_key(text) + (preserve_unknown_fields ? 1 : 0);
   std::shared_ptr<const Schema> made(new Schema(text, hash, preserve_unknown_fields), [hash](const Schema* gone) {
     {
       const std::lock_guard lock(known().mutex);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/limits.h"
 #include "codec/codec.h"
 
 namespace holdfast::schema {
@@ -58,6 +59,21 @@ TEST_F(SchemaTest, UnknownMembersArePrunedAndNamed) {
           &unknown),
       R"({"apiVersion":"v1","kind":"W","metadata":{"name":"w"},"spec":{"size":1,"ports":[{"num":1}],"empty":{}}})");
   EXPECT_EQ(unknown, (std::vector<std::string>{"spec.empty.x", "spec.ports[0].bad", "spec.zzz", "top"}));
+}
+
+TEST_F(SchemaTest, PathsOfUnknownMembersAreBounded) {
+  // A long key, which each path below it repeats.
+  const auto map = Schema::build(
+      parse(R"({"type":"object","additionalProperties":{"type":"object","properties":{"a":{"type":"string"}}}})"),
+      false);
+  std::string object = "{\"" + std::string(100'000, 'x') + "\":{\"u\":1";
+  for (int i = 0; i < 1000; ++i) object += ",\"u" + std::to_string(i) + "\":1";
+  std::vector<std::string> unknown;
+  prune(arena, map->root(), parse((object + "}}").c_str()), &unknown);
+  size_t bytes = 0;
+  for (const std::string& path : unknown) bytes += path.size();
+  EXPECT_GE(bytes, limits::kReportedBytes);
+  EXPECT_LT(bytes, limits::kReportedBytes + 200'000);
 }
 
 TEST_F(SchemaTest, BelowAPreservingNodeDeclaredPropertiesArePrunedAgain) {

@@ -17,6 +17,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/hash.h"
 #include "store/store.h"
 
 namespace holdfast::store {
@@ -70,7 +71,7 @@ class Feed : public std::enable_shared_from_this<Feed> {
   Revision floor_;
   std::deque<std::vector<EventRef>> recent_;
   uint64_t recent_bytes_ = 0;
-  std::unordered_map<std::string_view, EventRef> newest_;  // By key, the newest event in recent_.
+  std::unordered_map<std::string_view, EventRef, KeyHash> newest_;  // By key, the newest event in recent_.
   std::unordered_set<std::shared_ptr<Watching>> watchers_;
   // Those that wait and have seen everything, by prefix: a change looks up those that it concerns, however many others
   // there are. Prefixes that do not end at a slash are few and stand under "".

@@ -18,6 +18,7 @@
 #include <sstream>
 #include <utility>
 
+#include "base/files.h"
 #include "base/hash.h"
 #include "store/rocks_format.h"
 #include "store/wal_scan.h"
@@ -306,9 +307,9 @@ StoreResult<std::pair<Revision, Revision>> read_revisions(rocksdb::DB& db) {
 
 StoreResult<Database> open_database(const RocksOptions& options, rocksdb::Env* env) {
   const std::string& directory = options.directory;
-  std::error_code failed;
-  fs::create_directories(directory, failed);
-  if (failed) return StoreError{ErrorKind::Unavailable, directory + ": " + failed.message()};
+  if (Result<Unit> ours = make_private_directory(directory); !ours) {
+    return StoreError{ErrorKind::Unavailable, ours.take_error().message};
+  }
 
   Database database;
   StoreResult<AckMarker> marker = AckMarker::open(directory);

@@ -15,6 +15,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/hash.h"
 #include "store/feed.h"
 #include "store/rocks_db.h"
 #include "store/rocks_format.h"
@@ -400,7 +401,7 @@ class RocksStore final : public Store {
   struct Group {
     rocksdb::WriteBatch batch;
     std::vector<std::vector<EventRef>> transactions;
-    std::unordered_map<std::string_view, EventRef> newest;  // By key, of this group.
+    std::unordered_map<std::string_view, EventRef, KeyHash> newest;  // By key, of this group.
     Revision next;
     int64_t now_ms = 0;
     std::unique_ptr<rocksdb::Iterator> iterator;  // Of the state before the group; made when first needed.

@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "base/base64.h"
+#include "base/limits.h"
 #include "base/text.h"
 #include "codec/codec.h"
 #include "value/value.h"
@@ -221,6 +222,12 @@ struct Verifier::Keys {
   std::vector<Entry> entries;
 };
 
+template <class Entry>
+static bool could_be_signed_by(const Entry& entry, const Value& header) {
+  const std::string_view id = header.text_at("kid");
+  return entry.algorithm.name == header.text_at("alg") && (id.empty() || id == entry.id);
+}
+
 Signer::Signer(std::unique_ptr<const Key> key) : key_(std::move(key)) {}
 Signer::~Signer() = default;
 Signer::Signer(Signer&&) noexcept = default;
@@ -294,32 +301,38 @@ Result<Verifier> Verifier::from_pem(std::vector<std::string> issuers, const std:
 
 bool Verifier::recognizes(std::string_view token) const {
   const auto parts = split(token);
-  if (!parts) return false;
-  const auto json = url_decode(parts->payload);
+  const auto json = parts ? url_decode(parts->header) : std::nullopt;
   if (!json) return false;
   Arena arena;
-  const auto claims = codec::decode_json(arena, *json);
-  return claims && std::find(issuers_.begin(), issuers_.end(), claims->text_at("iss")) != issuers_.end();
+  const auto header = codec::decode_json(arena, *json);
+  return header && std::any_of(keys_->entries.begin(), keys_->entries.end(),
+                               [&](const Keys::Entry& entry) { return could_be_signed_by(entry, *header); });
 }
 
 Result<Claims> Verifier::verify(std::string_view token, const std::vector<std::string>& audiences, UnixTime now) const {
+  if (token.size() > limits::kTokenBytes) {
+    return refused("the token is longer than " + std::to_string(limits::kTokenBytes) + " bytes");
+  }
   const auto parts = split(token);
   if (!parts) return refused("the token has not three parts");
-  const auto header_json = url_decode(parts->header), payload_json = url_decode(parts->payload),
-             signature = url_decode(parts->signature);
-  if (!header_json || !payload_json || !signature) return refused("the token is not base64url");
+  const auto header_json = url_decode(parts->header), signature = url_decode(parts->signature);
+  if (!header_json || !signature) return refused("the token is not base64url");
   Arena arena;
   const auto header = codec::decode_json(arena, *header_json);
-  const auto token_claims = codec::decode_json(arena, *payload_json);
-  if (!header || !token_claims || !token_claims->is_map()) return refused("the token holds no JSON objects");
+  if (!header) return refused("the token holds no JSON objects");
+  // Names extensions that whoever reads the token must understand (RFC 7515, 4.1.11): we know none.
+  if (header->has("crit")) return refused("go-jose/go-jose: unsupported crit header");
 
-  const std::string_view algorithm = header->text_at("alg"), id = header->text_at("kid");
-  bool good = false;
-  for (const Keys::Entry& entry : keys_->entries) {
-    if (entry.algorithm.name != algorithm || (!id.empty() && id != entry.id)) continue;
-    good |= verify_bytes(entry.key.get(), entry.algorithm, parts->signed_text, *signature);
-  }
+  const bool good = std::any_of(keys_->entries.begin(), keys_->entries.end(), [&](const Keys::Entry& entry) {
+    return could_be_signed_by(entry, *header) &&
+           verify_bytes(entry.key.get(), entry.algorithm, parts->signed_text, *signature);
+  });
   if (!good) return refused("go-jose/go-jose: error in cryptographic primitive");
+
+  const auto payload_json = url_decode(parts->payload);
+  if (!payload_json) return refused("the token is not base64url");
+  const auto token_claims = codec::decode_json(arena, *payload_json);
+  if (!token_claims || !token_claims->is_map()) return refused("the token holds no JSON objects");
 
   Claims claims;
   claims.issuer = token_claims->text_at("iss");

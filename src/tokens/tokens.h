@@ -65,9 +65,11 @@ class Verifier {
   Verifier(Verifier&&) noexcept;
   Verifier& operator=(Verifier&&) noexcept;
 
-  // Whether the token claims one of these issuers; other tokens are left to other authenticators.
+  // Whether the token's header names one of these keys; other tokens are left to other authenticators. Reads nothing
+  // but the header.
   bool recognizes(std::string_view token) const;
-  // Unauthorized with the reason for the log. `audiences`: at least one must be the token's; empty asks for none.
+  // Unauthorized with the reason for the log. The claims are decoded once the signature is good. `audiences`: at least
+  // one must be the token's; empty asks for none.
   Result<Claims> verify(std::string_view token, const std::vector<std::string>& audiences, UnixTime now) const;
 
   // The part of verify() that can change its mind later: times and audiences.

@@ -7,6 +7,9 @@
 #include <openssl/pem.h>
 #include <openssl/rsa.h>
 
+#include "base/base64.h"
+#include "base/limits.h"
+
 namespace holdfast::tokens {
 namespace {
 
@@ -89,6 +92,42 @@ TEST(TokensTest, TheKeySetListsPublicPartsAlone) {
   EXPECT_EQ(
       verifier->configuration_json("https://x/openid/v1/jwks"),
       R"({"issuer":"https://x","jwks_uri":"https://x/openid/v1/jwks","response_types_supported":["id_token"],"subject_types_supported":["public"],"id_token_signing_alg_values_supported":["ES256"]})");
+}
+
+TEST(TokensTest, NothingButTheHeaderIsReadBeforeTheSignatureIsGood) {
+  const std::string pem = pem_of(EVP_EC_gen("P-256")), other = pem_of(EVP_EC_gen("P-256"));
+  const auto verifier = Verifier::from_pem({sample().issuer}, {pem});
+  const std::string good = Signer::from_pem(pem)->sign(sample()), foreign = Signer::from_pem(other)->sign(sample());
+  const auto why = [&](const std::string& token) {
+    const auto claims = verifier->verify(token, {}, {2000, 0});
+    return claims ? std::string("accepted") : claims.error().message;
+  };
+  EXPECT_FALSE(verifier->recognizes(foreign));
+  // A payload that is no JSON at all makes no difference.
+  const size_t first = good.find('.'), second = good.rfind('.');
+  EXPECT_EQ(why(good.substr(0, first + 1) + "!!" + good.substr(second)),
+            "go-jose/go-jose: error in cryptographic primitive");
+}
+
+TEST(TokensTest, TokensBeyondTheLimitAreNotDecoded) {
+  const std::string pem = pem_of(EVP_EC_gen("P-256"));
+  const auto verifier = Verifier::from_pem({sample().issuer}, {pem});
+  Claims large = sample();
+  large.audiences = {std::string(limits::kTokenBytes, 'a')};
+  const auto claims = verifier->verify(Signer::from_pem(pem)->sign(large), {}, {2000, 0});
+  ASSERT_FALSE(claims);
+  EXPECT_THAT(claims.error().message, testing::HasSubstr("longer than"));
+}
+
+TEST(TokensTest, ExtensionsThatMustBeUnderstoodAreRefused) {
+  const std::string pem = pem_of(EVP_EC_gen("P-256"));
+  const auto verifier = Verifier::from_pem({sample().issuer}, {pem});
+  const std::string token = Signer::from_pem(pem)->sign(sample());
+  std::string header = base64_encode(R"({"alg":"ES256","crit":["exp"]})");
+  while (header.ends_with('=')) header.pop_back();
+  const auto claims = verifier->verify(header + token.substr(token.find('.')), {}, {2000, 0});
+  ASSERT_FALSE(claims);
+  EXPECT_EQ(claims.error().message, "go-jose/go-jose: unsupported crit header");
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ const uint32_t* build_index(Arena& arena, std::span<const Member> members, uint3
   std::memset(index, 0, slots * sizeof(uint32_t));
   mask = slots - 1;
   for (uint32_t i = 0; i < members.size(); ++i) {
-    uint32_t slot = static_cast<uint32_t>(hash_bytes(members[i].key)) & mask;
+    uint32_t slot = static_cast<uint32_t>(hash_key(members[i].key)) & mask;
     while (index[slot] != 0) slot = (slot + 1) & mask;
     index[slot] = i + 1;
   }
@@ -49,7 +49,7 @@ const uint32_t* build_index(Arena& arena, std::span<const Member> members, uint3
 // Apart from find(), which then calls nothing.
 [[gnu::noinline]] const Value* find_indexed(const Member* members, std::string_view key) {
   const Header& header = header_of(members);
-  uint32_t slot = static_cast<uint32_t>(hash_bytes(key)) & header.index_mask;
+  uint32_t slot = static_cast<uint32_t>(hash_key(key)) & header.index_mask;
   for (; header.index[slot] != 0; slot = (slot + 1) & header.index_mask) {
     const Member& member = members[header.index[slot] - 1];
     if (same_text(member.key, key)) return &member.value;
@@ -155,9 +155,9 @@ uint64_t hash(const Value& value) {
       return hash_combine(std::bit_cast<uint64_t>(number), 4);
     }
     case Value::Kind::String:
-      return hash_bytes(value.as_string(), 5);
+      return hash_combine(5, hash_key(value.as_string()));
     case Value::Kind::Raw:
-      return hash_bytes(value.raw_json(), 6);
+      return hash_combine(6, hash_key(value.raw_json()));
     case Value::Kind::List: {
       uint64_t result = 7;
       for (const Value& item : value.items()) result = hash_combine(result, hash(item));
@@ -165,11 +165,26 @@ uint64_t hash(const Value& value) {
     }
     case Value::Kind::Map: {
       uint64_t sum = 0;  // A sum, so that member order does not count.
-      for (const Member& member : value.members()) sum += hash_combine(hash_bytes(member.key), hash(member.value));
+      for (const Member& member : value.members()) sum += hash_combine(hash_key(member.key), hash(member.value));
       return hash_combine(sum, 8);
     }
   }
   return 0;
+}
+
+bool deeper_than(const Value& value, uint32_t levels) {
+  if (!value.is_map() && !value.is_list()) return false;
+  if (levels == 0) return true;
+  if (value.is_list()) {
+    for (const Value& item : value.items()) {
+      if (deeper_than(item, levels - 1)) return true;
+    }
+  } else {
+    for (const Member& m : value.members()) {
+      if (deeper_than(m.value, levels - 1)) return true;
+    }
+  }
+  return false;
 }
 
 Value deep_copy(Arena& arena, const Value& value) {
@@ -199,26 +214,47 @@ Value ListBuilder::build() {
   return list;
 }
 
-void MapBuilder::set(std::string_view key, Value value) {
-  for (Member& member : members_) {
-    if (same_text(member.key, key)) {
-      member.value = value;
-      return;
+size_t MapBuilder::place_of(std::string_view key) const {
+  if (members_.size() < kIndexedFrom) {
+    for (size_t i = 0; i < members_.size(); ++i) {
+      if (same_text(members_[i].key, key)) return i;
     }
+    return kAbsent;
   }
-  members_.push_back({key, value});
+  if (index_.size() < members_.size() * 2) {
+    index_.assign(std::bit_ceil(members_.size() * 4), 0);
+    indexed_ = 0;
+  }
+  const size_t mask = index_.size() - 1;
+  for (; indexed_ < members_.size(); ++indexed_) {
+    size_t slot = hash_key(members_[indexed_].key) & mask;
+    while (index_[slot] != 0) slot = (slot + 1) & mask;
+    index_[slot] = static_cast<uint32_t>(indexed_ + 1);
+  }
+  for (size_t slot = hash_key(key) & mask; index_[slot] != 0; slot = (slot + 1) & mask) {
+    if (same_text(members_[index_[slot] - 1].key, key)) return index_[slot] - 1;
+  }
+  return kAbsent;
+}
+
+void MapBuilder::set(std::string_view key, Value value) {
+  if (const size_t place = place_of(key); place != kAbsent) {
+    members_[place].value = value;
+  } else {
+    members_.push_back({key, value});
+  }
 }
 
 const Value* MapBuilder::find(std::string_view key) const {
-  for (const Member& member : members_) {
-    if (same_text(member.key, key)) return &member.value;
-  }
-  return nullptr;
+  const size_t place = place_of(key);
+  return place == kAbsent ? nullptr : &members_[place].value;
 }
 
 Value MapBuilder::build() {
   const Value map = Value::map(*arena_, members_);
   members_.clear();
+  index_.clear();
+  indexed_ = 0;
   return map;
 }
 

@@ -206,6 +206,9 @@ bool equal(const Value& a, const Value& b, Numbers numbers = Numbers::Exact);
 // Equal values (ByValue) have equal hashes; map order does not count.
 uint64_t hash(const Value& value);
 
+// Whether maps and lists are nested more than `levels` deep. Looks no deeper than that.
+bool deeper_than(const Value& value, uint32_t levels);
+
 // A deep copy whose strings, arrays and maps are all allocated in `arena`.
 Value deep_copy(Arena& arena, const Value& value);
 
@@ -236,8 +239,14 @@ class MapBuilder {
   Value build();
 
  private:
+  static constexpr size_t kAbsent = SIZE_MAX;
+  size_t place_of(std::string_view key) const;
+
   Arena* arena_;
   std::vector<Member> members_;
+  // Places of the first `indexed_` members by key, plus one; made when somebody looks for keys among many members.
+  mutable std::vector<uint32_t> index_;
+  mutable size_t indexed_ = 0;
 };
 
 // New trees that share everything but the path that changed.

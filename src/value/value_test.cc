@@ -38,6 +38,31 @@ TEST(ValueTest, LargeMapsAreIndexed) {
   EXPECT_FALSE(without_member(arena, map, "key500").has("key500"));
 }
 
+TEST(ValueTest, ABuilderFindsAmongMany) {
+  Arena arena;
+  MapBuilder builder(arena);
+  for (int round = 0; round < 2; ++round) {
+    for (int i = 0; i < 1000; ++i) {
+      const std::string_view key = arena.copy("key" + std::to_string(i));
+      (i % 2 == 0 ? builder.add(key, Value::integer(i)) : builder.set(key, Value::integer(i)));
+      builder.set(key, Value::integer(-i));
+      EXPECT_EQ(builder.find("key" + std::to_string(i / 2))->as_int(), -(i / 2));
+      EXPECT_EQ(builder.find("no" + std::to_string(i)), nullptr);
+    }
+    EXPECT_EQ(builder.count(), 1000u);
+    builder.build();
+  }
+}
+
+TEST(ValueTest, DepthIsLookedAtNoFurtherThanAsked) {
+  Arena arena;
+  Value deep = Value::empty_map();
+  for (int i = 0; i < 10; ++i) deep = with_member(arena, Value::empty_map(), "a", deep);
+  EXPECT_FALSE(deeper_than(deep, 11));
+  EXPECT_TRUE(deeper_than(deep, 10));
+  EXPECT_FALSE(deeper_than(Value::integer(1), 0));
+}
+
 TEST(ValueTest, EqualityIgnoresMapOrderAndMayCompareNumbersByValue) {
   Arena arena;
   MapBuilder a(arena), b(arena);

@@ -5,6 +5,7 @@
 
 #include "base/base64.h"
 #include "base/text.h"
+#include "base/url.h"
 #include "codec/codec.h"
 #include "webhook/webhook.h"
 
@@ -188,6 +189,10 @@ Task<Result<std::string>> Caller::post(net::EventLoop& loop, ClientConfig config
     address = services_.resolve(service.ns, service.name, service.port);
   } else {
     if (config.url.empty()) co_return bad_request("webhook configuration must have either service or URL");
+    // Checked when it was written; but whoever wrote it may have been another server.
+    if (const std::vector<UrlProblem> problems = webhook_url_problems(config.url); !problems.empty()) {
+      co_return bad_request("Unparsable URL: " + problems.front().why);
+    }
     Result<Target> target = parse_url(config.url);
     if (!target) co_return target.take_error();
     server_name = target->host;
