@@ -21,6 +21,7 @@ using detail::ContextPtr;
 using detail::Endpoint;
 using detail::Http2Call;
 using detail::Http2Calls;
+using detail::kCancelled;
 using detail::kDeadline;
 using detail::lookup;
 using detail::Wire;
@@ -75,6 +76,17 @@ bool start_body(BodyDecoder& decoder, const std::string& method, const ClientRes
   return error == std::errc() && stop == length.data() + length.size();
 }
 
+// Why a request cannot be sent: whoever made up its texts must not be able to write lines of it. Empty: it can.
+std::string why_unsendable(const ClientRequest& request) {
+  if (!detail::is_token(request.method)) return "net/http: invalid method";
+  if (request.target.empty() || !detail::is_clean_target(request.target)) return "net/url: invalid request target";
+  for (const auto& [name, value] : request.headers) {
+    if (!detail::is_token(name)) return "net/http: invalid header field name";
+    if (!detail::is_header_value(value)) return "net/http: invalid header field value for \"" + name + "\"";
+  }
+  return {};
+}
+
 std::string request_text(const ClientOptions& options, const ClientRequest& request) {
   std::string text = request.method + " " + request.target + " HTTP/1.1\r\n";
   auto given = [&](std::string_view name) {
@@ -82,11 +94,7 @@ std::string request_text(const ClientOptions& options, const ClientRequest& requ
                        [&](const auto& header) { return detail::equals_ignoring_case(header.first, name); });
   };
   if (!given("host")) text += "Host: " + detail::authority_of(options) + "\r\n";
-  for (const auto& [name, value] : request.headers) {
-    text += name + ": ";
-    for (const char c : value) text += c == '\r' || c == '\n' ? ' ' : c;
-    text += "\r\n";
-  }
+  for (const auto& [name, value] : request.headers) text += name + ": " + value + "\r\n";
   if (!request.body.empty() || request.method == "POST" || request.method == "PUT" || request.method == "PATCH") {
     text += "Content-Length: " + std::to_string(request.body.size()) + "\r\n";
   }
@@ -94,6 +102,31 @@ std::string request_text(const ClientOptions& options, const ClientRequest& requ
 }
 
 }  // namespace
+
+void Cancellation::cancel() {
+  cancelled_ = true;
+  for (const std::function<void()>& stop : stops_) stop();
+}
+
+// While it lives, cancelling ends what a call waits for. Private to this file.
+class CancellationScope {
+ public:
+  CancellationScope(std::shared_ptr<Cancellation> cancellation, std::function<void()> stop)
+      : cancellation_(std::move(cancellation)) {
+    if (cancellation_ == nullptr) return;
+    mine_ = cancellation_->stops_.insert(cancellation_->stops_.end(), std::move(stop));
+    if (cancellation_->cancelled()) (*mine_)();
+  }
+  ~CancellationScope() {
+    if (cancellation_ != nullptr) cancellation_->stops_.erase(mine_);
+  }
+  CancellationScope(const CancellationScope&) = delete;
+  CancellationScope& operator=(const CancellationScope&) = delete;
+
+ private:
+  std::shared_ptr<Cancellation> cancellation_;
+  std::list<std::function<void()>>::iterator mine_;
+};
 
 std::string_view ClientResponse::header(std::string_view name) const {
   for (const auto& [key, value] : headers) {
@@ -178,6 +211,11 @@ struct ClientStream::State {
     if (keep) client->give_back(std::move(wire));
     wire.reset();
   }
+
+  void fail(std::string_view why) {
+    if (call) call->cancel(std::string(why));
+    if (wire) wire->fail(std::string(why));
+  }
 };
 
 namespace {
@@ -208,7 +246,8 @@ Task<Result<Unit>> open_tunnel(Wire& wire, const ClientOptions& options) {
   co_return Unit{};
 }
 
-Task<Result<std::unique_ptr<Wire>>> dial(std::shared_ptr<ClientState> client, Millis timeout) {
+Task<Result<std::unique_ptr<Wire>>> dial(std::shared_ptr<ClientState> client, const ClientRequest& request) {
+  const Millis timeout = request.timeout;
   const ClientOptions& options = client->options;
   if (options.tls && !client->context) client->context = detail::client_context(options);
   if (options.tls && !client->context->ok()) co_return client->context->error();
@@ -225,6 +264,7 @@ Task<Result<std::unique_ptr<Wire>>> dial(std::shared_ptr<ClientState> client, Mi
   std::string why = "dial tcp: lookup " + host + ": no addresses";
   for (const Endpoint& endpoint : *endpoints) {
     auto wire = std::make_unique<Wire>(client->loop, endpoint);
+    const CancellationScope scope(request.cancellation, [&wire = *wire] { wire.fail(std::string(kCancelled)); });
     if (options.tls && !proxied) wire->use_tls(**client->context, options.server_name, !options.insecure);
     wire->set_deadline(timeout.count() > 0 ? std::min(timeout, options.connect_timeout) : options.connect_timeout);
     while (wire->failure.empty() && !wire->connected) co_await wire->changed();
@@ -236,6 +276,7 @@ Task<Result<std::unique_ptr<Wire>>> dial(std::shared_ptr<ClientState> client, Mi
     while (wire->failure.empty() && options.tls && !wire->secured) co_await wire->changed();
     if (wire->failure.empty()) co_return wire;
     why = wire->failure;
+    if (why == kCancelled) break;
     if (why == kDeadline && timeout.count() == 0) why = "dial tcp " + endpoint.text + ": i/o timeout";
   }
   co_return call_error(std::move(why));
@@ -244,6 +285,7 @@ Task<Result<std::unique_ptr<Wire>>> dial(std::shared_ptr<ClientState> client, Mi
 // Sends the request and reads the head of the answer. `reused` tells whether the connection had served before.
 Task<Result<std::unique_ptr<ClientStream::State>>> exchange(std::shared_ptr<ClientState> client,
                                                             const ClientRequest& request, std::unique_ptr<Wire> wire) {
+  const CancellationScope scope(request.cancellation, [&wire = *wire] { wire.fail(std::string(kCancelled)); });
   wire->set_deadline(request.timeout);
   wire->send(request_text(client->options, request));
   auto stream = std::make_unique<ClientStream::State>();
@@ -276,6 +318,7 @@ Task<Result<std::unique_ptr<ClientStream::State>>> exchange(std::shared_ptr<Clie
   stream->client = std::move(client);
   stream->call = connection->start(request);
   Http2Call& call = *stream->call;
+  const CancellationScope scope(request.cancellation, [&call] { call.cancel(std::string(kCancelled)); });
   while (!call.head_done && call.failure.empty() && !call.ended) co_await call.changed();
   if (!call.head_done) co_return call_error(call.failure.empty() ? "unexpected EOF" : call.failure);
   stream->head = std::move(call.head);
@@ -287,7 +330,7 @@ struct Connected {
   std::shared_ptr<Http2Calls> shared;
   std::unique_ptr<Wire> wire;
 };
-Task<Result<Connected>> connect(std::shared_ptr<ClientState> client, Millis timeout) {
+Task<Result<Connected>> connect(std::shared_ptr<ClientState> client, const ClientRequest& request) {
   const bool may_share = client->options.http2 && client->options.tls;
   while (may_share && !client->http1_only) {
     if (std::shared_ptr<Http2Calls> shared = client->take_shared()) co_return Connected{std::move(shared), nullptr};
@@ -295,7 +338,7 @@ Task<Result<Connected>> connect(std::shared_ptr<ClientState> client, Millis time
     co_await client->dialled();
   }
   client->dialling = may_share;
-  Result<std::unique_ptr<Wire>> wire = co_await dial(client, timeout);
+  Result<std::unique_ptr<Wire>> wire = co_await dial(client, request);
   if (!wire) {
     client->end_dialling();
     co_return wire.take_error();
@@ -318,6 +361,7 @@ Task<Result<Connected>> connect(std::shared_ptr<ClientState> client, Millis time
 Task<Result<std::unique_ptr<ClientStream::State>>> open_stream(std::shared_ptr<ClientState> client,
                                                                const ClientRequest& request) {
   if (!client->loop.in_thread()) co_await resume_on(client->loop);
+  if (std::string why = why_unsendable(request); !why.empty()) co_return call_error(std::move(why));
   if (std::unique_ptr<Wire> wire = client->take_idle()) {
     Result<std::unique_ptr<ClientStream::State>> opened = co_await exchange(client, request, std::move(wire));
     // The server may have closed an idle connection while the request was on its way: once more on a new one.
@@ -326,7 +370,7 @@ Task<Result<std::unique_ptr<ClientStream::State>>> open_stream(std::shared_ptr<C
   // A server that goes away refuses what it has not looked at: that is sent again over a new connection.
   constexpr int kTries = 3;
   for (int tried = 1;; ++tried) {
-    Result<Connected> connected = co_await connect(client, request.timeout);
+    Result<Connected> connected = co_await connect(client, request);
     if (!connected) co_return connected.take_error();
     if (connected->wire) co_return co_await exchange(client, request, std::move(connected->wire));
     Result<std::unique_ptr<ClientStream::State>> opened = co_await exchange(client, request, connected->shared);
@@ -383,10 +427,7 @@ ClientStream::~ClientStream() = default;
 
 const ClientResponse& ClientStream::head() const { return state_->head; }
 Task<Result<std::string>> ClientStream::read_some() { return read_piece(*state_); }
-void ClientStream::cancel() {
-  if (state_->call) state_->call->cancel("context canceled");
-  if (state_->wire) state_->wire->fail("context canceled");
-}
+void ClientStream::cancel() { state_->fail(kCancelled); }
 
 Client::Client(EventLoop& loop, ClientOptions options) : state_(std::make_shared<State>(loop, std::move(options))) {}
 
@@ -414,6 +455,7 @@ Task<Result<ClientResponse>> Client::fetch(ClientRequest request, size_t body_li
   Result<std::unique_ptr<ClientStream::State>> opened = co_await open_stream(state_, request);
   if (!opened) co_return opened.take_error();
   std::unique_ptr<ClientStream::State> stream = std::move(*opened);
+  const CancellationScope scope(request.cancellation, [&stream = *stream] { stream.fail(kCancelled); });
   std::string body;
   while (true) {
     Result<std::string> piece = co_await read_piece(*stream);

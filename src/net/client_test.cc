@@ -148,6 +148,35 @@ TEST(Client, SaysWhyItCouldNotConnect) {
             "dial tcp: lookup no-such-host.invalid: no such host");
 }
 
+TEST_P(EitherClient, SendsNothingThatCouldBeReadAsAnotherLine) {
+  TestServer s(tls_options());
+  Client client(s.loops.at(0), to(s, GetParam()));
+  const auto fails = [&](ClientRequest request) { return !run(s.loops.at(0), client.fetch(request, 1000)); };
+  EXPECT_TRUE(fails(get("/a\r\nX-Remote-User: admin")));
+  EXPECT_TRUE(fails(get("/a b")));
+  ClientRequest header = get("/");
+  header.headers.emplace_back("X-A", "b\r\nX-Remote-User: admin");
+  EXPECT_TRUE(fails(header));
+  ClientRequest name = get("/");
+  name.headers.emplace_back("X-A: b\r\nX-Remote-User", "admin");
+  EXPECT_TRUE(fails(name));
+  ClientRequest method = get("/");
+  method.method = "GET / HTTP/1.1\r\nX-Remote-User: admin\r\n\r\nGET";
+  EXPECT_TRUE(fails(method));
+}
+
+TEST_P(EitherClient, IsEndedByItsCancellation) {
+  TestServer s(tls_options());
+  Client client(s.loops.at(0), to(s, GetParam()));
+  ClientRequest request = get("/forever");
+  request.cancellation = std::make_shared<Cancellation>();
+  s.loops.at(0).post(
+      [&] { s.loops.at(0).run_after(20ms, [cancellation = request.cancellation] { cancellation->cancel(); }); });
+  EXPECT_EQ(run(s.loops.at(0), client.fetch(request, 1000)).error().message, "context canceled");
+  // One that was cancelled before it began does not begin.
+  EXPECT_EQ(run(s.loops.at(0), client.fetch(request, 1000)).error().message, "context canceled");
+}
+
 TEST_P(EitherClient, GivesUpInTime) {
   TestServer s(tls_options());
   Client client(s.loops.at(0), to(s, GetParam()));

@@ -31,10 +31,29 @@ void Home::tick() {
   tick_timer = connections.empty() ? 0 : loop.run_after(shared.options.housekeeping_interval, [this] { tick(); });
 }
 
-Connection::Connection(Home& owner, int fd, std::string address, const ContextPtr& context)
+bool Strangers::enter(const std::string& host, const ServerOptions& options) {
+  const std::lock_guard lock(mutex_);
+  if (count_ >= options.max_strangers) return false;
+  uint32_t& from_host = by_host_[host];
+  if (from_host >= options.max_strangers_per_address) return false;
+  ++from_host;
+  ++count_;
+  return true;
+}
+
+void Strangers::leave(const std::string& host) {
+  const std::lock_guard lock(mutex_);
+  const auto found = by_host_.find(host);
+  assert(found != by_host_.end() && count_ > 0);
+  --count_;
+  if (--found->second == 0) by_host_.erase(found);
+}
+
+Connection::Connection(Home& owner, int fd, std::string address, std::string stranger_host, const ContextPtr& context)
     : home(owner),
       shared(owner.shared),
       fd_(fd),
+      stranger_host_(std::move(stranger_host)),
       state_(context ? State::Handshaking : State::Sniffing),
       state_since_(owner.loop.state().now()),
       out_progress_(state_since_) {
@@ -250,8 +269,13 @@ void Connection::finish() {
   set_reading(true);
 }
 
+void Connection::trust() {
+  if (!stranger_host_.empty()) shared.strangers.leave(std::exchange(stranger_host_, {}));
+}
+
 void Connection::close() {
   if (state_ == State::Closed) return;
+  trust();  // It no longer counts.
   state_ = State::Closed;
   home.loop.state().remove(fd_, this);
   ::close(fd_);

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "base/hash.h"
 #include "net/loop.h"
 #include "net/stream.h"
 #include "net/tls.h"
@@ -32,11 +33,25 @@ struct Counters {
       protocol_errors{0}, received{0}, sent{0};
 };
 
+// Connections on which nobody known has asked anything yet, by the address they come from. Any thread.
+class Strangers {
+ public:
+  // False: there are too many, in all or from this host.
+  bool enter(const std::string& host, const ServerOptions& options);
+  void leave(const std::string& host);
+
+ private:
+  std::mutex mutex_;
+  size_t count_ = 0;
+  std::unordered_map<std::string, uint32_t, KeyHash, std::equal_to<>> by_host_;
+};
+
 // What the connections of one server share.
 struct ServerShared {
   ServerOptions options;
   Handler handler;
   Counters counters;
+  Strangers strangers;
   std::atomic<bool> draining{false};
   std::atomic<uint64_t> next_connection{1};
   std::mutex mutex;  // Guards context.
@@ -58,7 +73,8 @@ struct Home {
 
 class Connection final : public EventSource, public Flushable {
  public:
-  Connection(Home& home, int fd, std::string address, const ContextPtr& context);
+  // `stranger_host`: as entered in ServerShared::strangers; empty when it does not count as one.
+  Connection(Home& home, int fd, std::string address, std::string stranger_host, const ContextPtr& context);
   ~Connection() override;
 
   void on_events(uint32_t events) override;
@@ -73,6 +89,7 @@ class Connection final : public EventSource, public Flushable {
   void put(std::string_view bytes);
   void flush_soon() { home.loop.state().flush_soon(this); }
   void set_reading(bool on);
+  void trust();           // Somebody known uses it.
   void protocol_error();  // Counts and closes after what is queued has been sent.
   bool is_closed() const { return state_ == State::Closed; }
   TimePoint now() const { return home.loop.state().now(); }
@@ -95,6 +112,7 @@ class Connection final : public EventSource, public Flushable {
   void bury_if_quiet();
 
   int fd_;
+  std::string stranger_host_;
   State state_;
   std::optional<TlsEngine> tls_;
   bool tls_used_ = false;  // Since the last tick.

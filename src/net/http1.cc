@@ -134,6 +134,7 @@ class Http1Session final : public Session, public StreamOwner {
     if (!lost_) connection_.close();
   }
   void close_after(Stream&) override { keep_alive_ = false; }
+  void trust(Stream&) override { connection_.trust(); }
   void handler_ended(Stream&) override;
 
  private:
@@ -232,7 +233,7 @@ bool Http1Session::parse_lines(std::string_view head) {
   } else {
     return refuse(version.starts_with("HTTP/") ? 505 : 400), false;
   }
-  if (!is_token(request.method) || target.find(' ') != std::string_view::npos || !parse_target(stream_, target)) {
+  if (!is_token(request.method) || !parse_target(stream_, target)) {
     return refuse(400), false;
   }
 
@@ -256,7 +257,7 @@ bool Http1Session::parse_lines(std::string_view head) {
     std::string_view value = line.substr(colon + 1);
     while (!value.empty() && (value.front() == ' ' || value.front() == '\t')) value.remove_prefix(1);
     while (!value.empty() && (value.back() == ' ' || value.back() == '\t')) value.remove_suffix(1);
-    if (value.find_first_of(std::string_view("\0\r\n", 3)) != std::string_view::npos) return refuse(400), false;
+    if (!is_header_value(value)) return refuse(400), false;
     request.headers.add({name, value});
     if (name == "host") {
       request.authority = value;

@@ -112,6 +112,11 @@ TEST(Http1, MalformedRequestsAreRefused) {
       {"a bad escape in the path", "GET /%zz HTTP/1.1\r\nHost: x\r\n\r\n", "400"},
       {"a target that is no path", "GET pods HTTP/1.1\r\nHost: x\r\n\r\n", "400"},
       {"headers without end", "GET / HTTP/1.1\r\nHost: x\r\nA: " + std::string(1'200'000, 'a'), "431"},
+      {"a line feed in the target", "GET /a\nX-Remote-User: admin HTTP/1.1\r\nHost: x\r\n\r\n", "400"},
+      {"a carriage return in the target", "GET /a\rb HTTP/1.1\r\nHost: x\r\n\r\n", "400"},
+      {"a tab in the target", "GET /a\tb HTTP/1.1\r\nHost: x\r\n\r\n", "400"},
+      {"DEL in the target", "GET /a\x7f HTTP/1.1\r\nHost: x\r\n\r\n", "400"},
+      {"a control character in a header", "GET / HTTP/1.1\r\nHost: x\r\nA: b\x01\r\n\r\n", "400"},
       {"a NUL in a header", std::string("GET / HTTP/1.1\r\nHost: x\r\nA: b") + '\0' + "c\r\n\r\n", "400"},
   };
   TestServer s;
@@ -257,6 +262,39 @@ TEST(Http1, AbsoluteTargetsWorkAsProxiesSendThem) {
   Socket peer(s.port());
   peer.send("GET http://example.com/p?q HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   EXPECT_THAT(peer.read_all(), EndsWith("hello /p?q"));
+}
+
+TEST(Strangers, ConnectionsOfNobodyKnownAreLimitedForEachAddress) {
+  ServerOptions options;
+  options.max_strangers_per_address = 2;
+  TestServer s(options);
+  Socket known(s.port());
+  known.send("GET /trusted HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_THAT(known.read_until("trusted"), HasSubstr("200 OK"));
+  Socket first(s.port()), second(s.port());
+  ASSERT_TRUE(eventually([&] { return s.server->stats().connections_open == 3; }));
+  EXPECT_EQ(Socket(s.port()).read_all(), "");  // Closed at once: the one that is known does not count, these two do.
+  EXPECT_EQ(s.server->stats().connections_refused, 1u);
+  first.close();
+  ASSERT_TRUE(eventually([&] { return s.server->stats().connections_open == 2; }));
+  Socket third(s.port());
+  third.send("GET /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  EXPECT_THAT(third.read_all(), HasSubstr("200 OK"));
+}
+
+TEST(Strangers, AllOfThemTogetherAreLimited) {
+  ServerOptions options;
+  options.max_strangers = 1;
+  TestServer s(options);
+  Socket first(s.port());
+  ASSERT_TRUE(eventually([&] { return s.server->stats().connections_open == 1; }));
+  EXPECT_EQ(Socket(s.port()).read_all(), "");
+}
+
+TEST(Loop, TellsHowLongItKeptOthersWaiting) {
+  Loops loops(1);
+  loops.at(0).post([] { std::this_thread::sleep_for(20ms); });
+  EXPECT_TRUE(eventually([&] { return loops.at(0).take_longest_stall() >= 20ms; }));
 }
 
 }  // namespace

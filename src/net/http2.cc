@@ -50,6 +50,7 @@ class Http2Session final : public Session, public StreamOwner {
   void input_wanted(Stream&) override {}
   void abort(Stream& stream) override;
   void close_after(Stream&) override { go_away(NGHTTP2_NO_ERROR); }
+  void trust(Stream&) override { connection_.trust(); }
   void handler_ended(Stream& stream) override;
 
  private:
@@ -92,7 +93,7 @@ class Http2Session final : public Session, public StreamOwner {
   bool draining_ = false;
   double reset_tokens_;
   TimePoint reset_refilled_;
-  TimePoint last_activity_;
+  TimePoint idle_since_;  // When the last stream ended. PINGs and settings do not count, as in Go.
 };
 
 const nghttp2_session_callbacks* Http2Session::callbacks() {
@@ -115,7 +116,7 @@ Http2Session::Http2Session(Connection& connection)
       options_(connection.shared.options),
       reset_tokens_(options_.reset_burst),
       reset_refilled_(connection.now()),
-      last_activity_(connection.now()) {
+      idle_since_(connection.now()) {
   nghttp2_option* option = nullptr;
   nghttp2_option_new(&option);
   nghttp2_option_set_no_auto_window_update(option, 1);
@@ -142,7 +143,6 @@ Http2Session::~Http2Session() {
 
 void Http2Session::receive(std::string_view bytes) {
   if (failed_) return;
-  last_activity_ = connection_.now();
   const ssize_t taken =
       nghttp2_session_mem_recv(session_, reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
   if (taken < 0) {
@@ -423,7 +423,6 @@ void Http2Session::after_callbacks() {
     release_if_over(*stream);
   }
   closed_.clear();
-  if (streams_.empty()) last_activity_ = connection_.now();
 }
 
 void Http2Session::release_if_over(Http2Stream& stream) {
@@ -434,6 +433,7 @@ void Http2Session::release_if_over(Http2Stream& stream) {
     streams_[slot]->slot = slot;
   }
   streams_.pop_back();
+  if (streams_.empty()) idle_since_ = connection_.now();
 }
 
 void Http2Session::handler_ended(Stream& base) {
@@ -475,7 +475,7 @@ void Http2Session::drain() {
 
 void Http2Session::tick(TimePoint now) {
   if (streams_.empty()) {
-    if (now - last_activity_ > options_.idle_timeout) go_away(NGHTTP2_NO_ERROR);
+    if (now - idle_since_ > options_.idle_timeout) go_away(NGHTTP2_NO_ERROR);
     return;
   }
   for (auto& stream : streams_) {

@@ -285,6 +285,27 @@ TEST(Http2, AnIdleConnectionIsSentAway) {
   EXPECT_EQ(peer.goaway, static_cast<uint32_t>(NGHTTP2_NO_ERROR));
 }
 
+TEST(Http2, PingsDoNotKeepAnIdleConnection) {
+  ServerOptions options;
+  options.idle_timeout = 300ms;
+  TestServer s(options);
+  Peer peer(s.port());
+  ASSERT_TRUE(peer.answered(peer.request("GET", "/x")));
+  peer.until([&] {
+    nghttp2_submit_ping(peer.session, 0, nullptr);
+    return peer.hung_up;
+  });
+  EXPECT_TRUE(peer.hung_up);
+}
+
+TEST(Http2, ControlCharactersInATargetAreRefused) {
+  TestServer s;
+  Peer peer(s.port());
+  const int32_t id = peer.request("GET", "/a\x7f");
+  ASSERT_TRUE(peer.until([&] { return peer.answers[id].closed || peer.hung_up; }));
+  EXPECT_NE(peer.answers[id].status, "200");
+}
+
 TEST(Http2, DrainingSaysGoAwayAndFinishes) {
   TestServer s;
   Peer peer(s.port());

@@ -57,6 +57,7 @@ class LocalCall final : public detail::StreamOwner {
   void input_wanted(detail::Stream&) override {}
   void abort(detail::Stream&) override { response_.status = 500; }
   void close_after(detail::Stream&) override {}
+  void trust(detail::Stream&) override {}
   void handler_ended(detail::Stream&) override { stream_.loop.state().resume_soon(caller_); }
 
  private:

@@ -117,6 +117,13 @@ void LoopState::run_posted() {
   running_.clear();
 }
 
+void LoopState::measure_stall() {
+  const TimePoint end = std::chrono::steady_clock::now();
+  const int64_t took = std::chrono::duration_cast<std::chrono::microseconds>(end - measured_).count();
+  measured_ = end;
+  if (took > longest_stall_us.load(std::memory_order_relaxed)) longest_stall_us.store(took, std::memory_order_relaxed);
+}
+
 void LoopState::run() {
   thread = std::this_thread::get_id();
   while (!stopping_) {
@@ -131,7 +138,7 @@ void LoopState::run() {
     }
     event_count_ = std::max(0, epoll_wait(epoll_fd_, events_.data(), static_cast<int>(events_.size()), wait));
     asleep_ = false;
-    now_ = std::chrono::steady_clock::now();
+    now_ = measured_ = std::chrono::steady_clock::now();
     for (int i = 0; i < event_count_; ++i) {
       auto* source = static_cast<EventSource*>(events_[i].data.ptr);
       if (source != nullptr && events_[i].events != 0) source->on_events(events_[i].events);
@@ -151,6 +158,7 @@ void LoopState::run() {
     }
     flushing_.clear();
     graveyard_.clear();
+    measure_stall();
   }
   // What was posted before the end still runs: somebody may be waiting for it.
   run_posted();
@@ -182,6 +190,10 @@ bool EventLoop::in_thread() const {
 
 EventLoop::TimerId EventLoop::run_after(Millis delay, std::function<void()> work) {
   return state_->add_timer(std::chrono::steady_clock::now() + delay, std::move(work));
+}
+
+std::chrono::microseconds EventLoop::take_longest_stall() {
+  return std::chrono::microseconds(state_->longest_stall_us.exchange(0, std::memory_order_relaxed));
 }
 
 void EventLoop::cancel(TimerId id) { state_->cancel_timer(id); }

@@ -63,6 +63,7 @@ struct LoopState {
   std::string_view http_date();           // "Sun, 06 Nov 1994 08:49:37 GMT", made once a second.
 
   std::atomic<std::thread::id> thread;
+  std::atomic<int64_t> longest_stall_us{0};
 
   // Scratch of one round, shared by the connections of this loop so that idle ones hold no buffers.
   std::string received;  // As from the socket.
@@ -74,11 +75,14 @@ struct LoopState {
   int wait_millis() const;
   void run_timers();
   void run_posted();
+  // Work of one kind has ended: how long it took counts if it is the longest so far.
+  void measure_stall();
 
   int epoll_fd_;
   int wake_fd_;
   std::atomic<bool> stopping_{false};
   TimePoint now_;
+  TimePoint measured_;  // The end of the work before.
   std::vector<std::coroutine_handle<>> ready_, resuming_;
   std::vector<Flushable*> dirty_, flushing_;
   std::vector<std::unique_ptr<EventSource>> graveyard_;

@@ -19,6 +19,7 @@
 #include <coroutine>
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -71,6 +72,10 @@ class EventLoop final : public TimedExecutor {
     };
     return Awaiter{*this, delay};
   }
+
+  // The longest time that one event, timer or posted work kept everything else on this loop waiting, since the last
+  // call. From any thread.
+  std::chrono::microseconds take_longest_stall();
 
   detail::LoopState& state() { return *state_; }  // For net's own files.
 
@@ -136,6 +141,22 @@ struct Identity {
   std::string certificate_pem;  // Leaf first, then its chain.
   std::string key_pem;
 };
+
+struct NamedIdentity {
+  Identity identity;
+  // Host names, "*.example.com" for all one label below. Empty: those in the certificate.
+  std::vector<std::string> names;
+};
+
+struct TlsOptions {
+  enum class Version : uint8_t { Tls12, Tls13 };
+  Version min_version = Version::Tls12;
+  // IANA's names (TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256) of those that TLS 1.2 may use, in order of preference. Empty:
+  // the ones with forward secrecy and authenticated encryption. TLS 1.3 has no weak ones to choose from.
+  std::vector<std::string> cipher_suites;
+};
+// Those that TlsOptions::cipher_suites takes.
+std::vector<std::string_view> known_cipher_suites();
 
 // ---------------------------------------------------------------------------------------------------- Bytes
 
@@ -276,6 +297,10 @@ class Response {
   // co_await response.sleep_for(10ms) -> Result<Unit>: returns early with an error when the peer disconnects.
   auto sleep_for(Millis delay);
 
+  // Tells the server that somebody it knows uses this connection: it counts no longer as one of a stranger's
+  // (ServerOptions::max_strangers).
+  void trust_connection();
+
   EventLoop& loop() const;
 
   detail::Stream* stream = nullptr;  // For net's own files.
@@ -290,8 +315,11 @@ struct ServerOptions {
   std::string listen = "127.0.0.1:0";
   // TLS when given; cleartext (HTTP/1.1, or HTTP/2 with prior knowledge) otherwise.
   std::optional<Identity> identity;
+  // Chosen instead of `identity` for the host names they are given for.
+  std::vector<NamedIdentity> named_identities;
   // Names sent to clients so that they can choose a certificate; verification is done by CaPool.
   std::string client_ca_pem;
+  TlsOptions tls;
 
   // The values of Go's server and kube-apiserver, which clients rely on.
   uint32_t max_header_bytes = 1 << 20;
@@ -312,6 +340,10 @@ struct ServerOptions {
   // second. Protects against rapid resets.
   uint32_t reset_burst = 1000;
   uint32_t max_connections = 20'000;
+  // Connections on which nobody known has asked anything yet (Response::trust_connection): all of them, and those from
+  // one address. Beyond it new ones are closed at once. Unix sockets do not count.
+  uint32_t max_strangers = 5'000;
+  uint32_t max_strangers_per_address = 1'000;
   Millis housekeeping_interval{1000};  // How often the timeouts above are checked.
 
   // Called with what a handler threw, on its loop's thread.
@@ -323,7 +355,7 @@ struct ServerOptions {
 struct ServerStats {
   uint64_t connections_accepted = 0;
   uint64_t connections_open = 0;
-  uint64_t connections_refused = 0;  // Above max_connections.
+  uint64_t connections_refused = 0;  // Above max_connections, or a stranger's above max_strangers.
   uint64_t handshake_failures = 0;
   uint64_t requests = 0;
   uint64_t requests_active = 0;
@@ -384,12 +416,26 @@ struct ClientOptions {
   uint32_t max_header_bytes = 1 << 20;
 };
 
+// Ends calls from outside, those under way and those to come. On the loop's thread.
+class Cancellation {
+ public:
+  void cancel();
+  bool cancelled() const { return cancelled_; }
+
+ private:
+  friend class CancellationScope;
+  bool cancelled_ = false;
+  std::list<std::function<void()>> stops_;  // Each ends what a call waits for now.
+};
+
 struct ClientRequest {
   std::string method = "GET";
   std::string target = "/";
   std::vector<std::pair<std::string, std::string>> headers;  // host and content-length are added.
   std::string body;
   Millis timeout{0};  // Of the whole call with fetch(), until the head has arrived with open(); 0: none.
+  // Ends fetch(), or open() until the head has arrived, with an error.
+  std::shared_ptr<Cancellation> cancellation = nullptr;
 };
 
 struct ClientResponse {

@@ -83,6 +83,23 @@ Result<Address> parse_address(const std::string& text) {
   return address;
 }
 
+// Without the port; empty for a unix socket.
+std::string host_of(const sockaddr_storage& storage) {
+  char text[INET6_ADDRSTRLEN];
+  if (storage.ss_family == AF_INET) {
+    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in&>(storage).sin_addr, text, sizeof text);
+  } else if (storage.ss_family == AF_INET6) {
+    // A host has all of its network's addresses to choose from.
+    in6_addr address = reinterpret_cast<const sockaddr_in6&>(storage).sin6_addr;
+    constexpr size_t kNetworkBytes = 8;
+    if (!IN6_IS_ADDR_V4MAPPED(&address)) std::memset(address.s6_addr + kNetworkBytes, 0, 16 - kNetworkBytes);
+    inet_ntop(AF_INET6, &address, text, sizeof text);
+  } else {
+    return {};
+  }
+  return text;
+}
+
 std::string describe(const sockaddr_storage& storage) {
   char text[INET6_ADDRSTRLEN];
   if (storage.ss_family == AF_INET) {
@@ -122,6 +139,9 @@ struct Server::State : detail::EventSource {
 
   void on_events(uint32_t) override { accept_all(); }
   void accept_all();
+  // Looks away from the listener for a moment: a connection that cannot be accepted stays there, and would be told of
+  // again and again.
+  void pause_accepting();
   // Runs `work` on every loop and waits until all have run it.
   void on_all_loops(const std::function<void(Home&)>& work);
 
@@ -132,8 +152,19 @@ struct Server::State : detail::EventSource {
   std::string unix_path;
   uint16_t port = 0;
   size_t next_home = 0;
+  uint64_t accept_timer = 0;  // While accepting is paused.
   bool stopped = false;
 };
+
+void Server::State::pause_accepting() {
+  constexpr Millis kPause{100};
+  EventLoop& loop = loops.at(0);
+  loop.state().change(listen_fd, this, 0);
+  accept_timer = loop.run_after(kPause, [this, &loop] {
+    accept_timer = 0;
+    loop.state().change(listen_fd, this, EPOLLIN);
+  });
+}
 
 void Server::State::accept_all() {
   // A few at a time: a storm of connections must not starve those that are open.
@@ -141,8 +172,14 @@ void Server::State::accept_all() {
     sockaddr_storage from{};
     socklen_t bytes = sizeof from;
     const int fd = accept4(listen_fd, reinterpret_cast<sockaddr*>(&from), &bytes, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (fd < 0) return;
-    if (shared.counters.open >= shared.options.max_connections || shared.draining) {
+    if (fd < 0) {
+      // One that went away meanwhile is not worth a word; without descriptors or memory the next try fails too.
+      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) pause_accepting();
+      return;
+    }
+    const std::string host = host_of(from);
+    if (shared.counters.open >= shared.options.max_connections || shared.draining ||
+        (!host.empty() && !shared.strangers.enter(host, shared.options))) {
       shared.counters.refused.fetch_add(1, std::memory_order_relaxed);
       close(fd);
       continue;
@@ -156,8 +193,8 @@ void Server::State::accept_all() {
       context = shared.context;
     }
     Home& home = *homes[next_home++ % homes.size()];
-    auto adopt = [&home, fd, address = describe(from), context]() mutable {
-      auto connection = std::make_unique<Connection>(home, fd, std::move(address), context);
+    auto adopt = [&home, fd, address = describe(from), host, context]() mutable {
+      auto connection = std::make_unique<Connection>(home, fd, std::move(address), std::move(host), context);
       Connection* raw = connection.get();
       home.connections.emplace(raw, std::move(connection));
       if (home.tick_timer == 0)
@@ -240,7 +277,7 @@ Result<Unit> Server::start() {
 uint16_t Server::port() const { return state_->port; }
 
 Result<Unit> Server::reload(const Identity& identity, std::string_view client_ca_pem) {
-  Result<ContextPtr> context = detail::server_context(identity, client_ca_pem);
+  Result<ContextPtr> context = detail::server_context(identity, state_->shared.options, client_ca_pem);
   if (!context) return context.take_error();
   std::lock_guard lock(state_->shared.mutex);
   state_->shared.context = std::move(*context);
@@ -256,6 +293,7 @@ void Server::stop(Millis grace) {
   size_t busy = s.homes.size();
   s.on_all_loops([&](Home& home) {
     if (&home == s.homes.front().get() && s.listen_fd >= 0) {
+      home.loop.cancel(s.accept_timer);
       home.loop.state().remove(s.listen_fd, &s);
       close(s.listen_fd);
       if (!s.unix_path.empty()) unlink(s.unix_path.c_str());

@@ -30,7 +30,22 @@ bool is_token(std::string_view text) {
   });
 }
 
+bool is_clean_target(std::string_view target) {
+  return std::all_of(target.begin(), target.end(), [](char c) {
+    const unsigned char byte = static_cast<unsigned char>(c);
+    return byte > ' ' && byte != 0x7f;
+  });
+}
+
+bool is_header_value(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    const unsigned char byte = static_cast<unsigned char>(c);
+    return (byte >= ' ' && byte != 0x7f) || c == '\t';
+  });
+}
+
 bool parse_target(Stream& stream, std::string_view target) {
+  if (!is_clean_target(target)) return false;
   Request& request = stream.request;
   request.target = target;
   // Absolute form, as proxies send it: http://host/path.
@@ -442,6 +457,7 @@ void Response::abort() {
   if (stream->dead()) return;
   stream->owner.abort(*stream);
 }
+void Response::trust_connection() { stream->owner.trust(*stream); }
 void Response::close_connection_after() { stream->owner.close_after(*stream); }
 bool Response::started() const { return stream->status != 0; }
 int Response::status() const { return stream->status; }

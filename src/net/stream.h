@@ -19,6 +19,7 @@ class StreamOwner {
   virtual void input_wanted(Stream& stream) = 0;  // The handler waits for the body.
   virtual void abort(Stream& stream) = 0;         // Break the answer off.
   virtual void close_after(Stream& stream) = 0;
+  virtual void trust(Stream& stream) = 0;          // Somebody known uses the connection.
   virtual void handler_ended(Stream& stream) = 0;  // The stream may be destroyed from here on.
 };
 
@@ -182,6 +183,10 @@ class Stream {
 
 // Fills in target, path and query from the raw target; false when it is not one a server accepts.
 bool parse_target(Stream& stream, std::string_view target);
+// Nothing in it that could end a line or the target, or that no text has: no control characters, no spaces.
+bool is_clean_target(std::string_view target);
+// As a header's value may be: no control characters but tabs.
+bool is_header_value(std::string_view text);
 // A token of RFC 9110, as header names and methods are.
 bool is_token(std::string_view text);
 bool equals_ignoring_case(std::string_view a, std::string_view b);

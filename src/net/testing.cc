@@ -65,6 +65,9 @@ Task<void> handle(Request& request, Response& response) {
     EXPECT_FALSE(response.send(200, Body(std::string("nobody hears this"))));
   } else if (path == "/early") {
     (void)response.send(403, Body(std::string("no")));
+  } else if (path == "/trusted") {
+    response.trust_connection();
+    (void)response.send(200, Body(std::string("trusted")));
   } else if (path == "/goaway") {
     response.close_connection_after();
     (void)response.send(200, Body(std::string("last")));

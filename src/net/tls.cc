@@ -11,6 +11,8 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "base/strings.h"
+
 namespace holdfast::net {
 
 namespace detail {
@@ -111,8 +113,113 @@ Result<std::vector<X509Ptr>> certificates_from_pem(std::string_view pem, std::st
   return found;
 }
 
-Result<ContextPtr> server_context(const Identity& identity, std::string_view client_ca_pem) {
+namespace {
+
+// Go's names of the suites of TLS 1.2 that can be asked for, and whether they are used when none is.
+struct Suite {
+  std::string_view name;
+  bool usual;
+};
+constexpr Suite kSuites[] = {
+    {"TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", true},
+    {"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", true},
+    {"TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384", true},
+    {"TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384", true},
+    {"TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256", true},
+    {"TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256", true},
+    {"TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA", false},
+    {"TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA", false},
+    {"TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA", false},
+    {"TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA", false},
+    {"TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256", false},
+    {"TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256", false},
+    {"TLS_RSA_WITH_AES_128_GCM_SHA256", false},
+    {"TLS_RSA_WITH_AES_256_GCM_SHA384", false},
+    {"TLS_RSA_WITH_AES_128_CBC_SHA", false},
+    {"TLS_RSA_WITH_AES_256_CBC_SHA", false},
+    {"TLS_RSA_WITH_AES_128_CBC_SHA256", false},
+};
+// The order that Go's servers prefer, so that clients get from us what they get from kube-apiserver; OpenSSL's own
+// begins with AES-256, a third slower.
+constexpr const char kTls13Suites[] = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
+
+// OpenSSL's names have no order in common with IANA's.
+std::string openssl_name(std::string_view name) {
+  // Two that OpenSSL spells without their hash.
+  if (name.ends_with("CHACHA20_POLY1305_SHA256")) {
+    return name.find("ECDSA") != std::string_view::npos ? "ECDHE-ECDSA-CHACHA20-POLY1305"
+                                                        : "ECDHE-RSA-CHACHA20-POLY1305";
+  }
+  const char* found = OPENSSL_cipher_name(std::string(name).c_str());
+  return found == nullptr ? std::string() : std::string(found);
+}
+
+Result<Unit> use_suites(SSL_CTX* ctx, const std::vector<std::string>& names) {
+  std::string list;
+  const auto add = [&list](std::string_view name) { list += (list.empty() ? "" : ":") + openssl_name(name); };
+  for (const std::string& name : names) {
+    const auto known =
+        std::find_if(std::begin(kSuites), std::end(kSuites), [&](const Suite& s) { return s.name == name; });
+    if (known != std::end(kSuites)) {
+      add(name);
+    } else if (std::string_view(kTls13Suites).find(name) == std::string_view::npos) {
+      return bad_request("Cipher suite " + name + " not supported or doesn't exist");
+    }
+  }
+  if (list.empty()) {
+    for (const Suite& suite : kSuites) {
+      if (suite.usual) add(suite.name);
+    }
+  }
+  if (SSL_CTX_set_cipher_list(ctx, list.c_str()) != 1) {
+    return bad_request("the cipher suites cannot be used: " + openssl_error());
+  }
+  SSL_CTX_set_ciphersuites(ctx, kTls13Suites);
+  return Unit{};
+}
+
+// The host names a certificate is for.
+std::vector<std::string> names_in(X509* certificate) {
+  std::vector<std::string> names;
+  auto* all = static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
+  for (int i = 0; i < sk_GENERAL_NAME_num(all); ++i) {
+    const GENERAL_NAME* name = sk_GENERAL_NAME_value(all, i);
+    if (name->type != GEN_DNS) continue;
+    names.emplace_back(reinterpret_cast<const char*>(ASN1_STRING_get0_data(name->d.dNSName)),
+                       static_cast<size_t>(ASN1_STRING_length(name->d.dNSName)));
+  }
+  GENERAL_NAMES_free(all);
+  return names;
+}
+
+// A server's context and those for other host names.
+struct NamedContexts {
+  ContextPtr usual;
+  std::vector<std::pair<std::string, ContextPtr>> named;  // Lower case; the first that matches counts.
+
+  const ContextPtr* find(std::string_view host) const {
+    for (const auto& [name, context] : named) {
+      const size_t dot = host.find('.');
+      const bool below = name.starts_with("*.") && dot != std::string_view::npos && host.substr(dot) == name.substr(1);
+      if (below || name == host) return &context;
+    }
+    return nullptr;
+  }
+};
+
+int choose_context(SSL* ssl, int*, void* arg) {
+  const char* host = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
+  if (host == nullptr) return SSL_TLSEXT_ERR_OK;
+  if (const ContextPtr* found = static_cast<const NamedContexts*>(arg)->find(to_lower(host))) {
+    SSL_set_SSL_CTX(ssl, found->get());
+  }
+  return SSL_TLSEXT_ERR_OK;
+}
+
+Result<ContextPtr> one_context(const Identity& identity, const TlsOptions& options, std::string_view client_ca_pem) {
   ContextPtr ctx = new_context(TLS_server_method());
+  if (options.min_version == TlsOptions::Version::Tls13) SSL_CTX_set_min_proto_version(ctx.get(), TLS1_3_VERSION);
+  if (Result<Unit> suites = use_suites(ctx.get(), options.cipher_suites); !suites) return suites.take_error();
   Result<Unit> used = use_identity(ctx.get(), identity);
   if (!used) return used.take_error();
   SSL_CTX_set_options(ctx.get(), SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_NO_TICKET);
@@ -122,9 +229,6 @@ Result<ContextPtr> server_context(const Identity& identity, std::string_view cli
   SSL_CTX_set_alpn_select_cb(ctx.get(), choose_protocol, nullptr);
   SSL_CTX_set_verify(ctx.get(), SSL_VERIFY_PEER, nullptr);
   SSL_CTX_set_cert_verify_callback(ctx.get(), accept_any, nullptr);
-  // The order that Go's servers prefer, so that clients get from us what they get from kube-apiserver; OpenSSL's own
-  // begins with AES-256, a third slower.
-  SSL_CTX_set_ciphersuites(ctx.get(), "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256");
   // A record's head and body come from memory: fetching them one after the other saves nothing.
   SSL_CTX_set_read_ahead(ctx.get(), 1);
   if (!client_ca_pem.empty()) {
@@ -133,6 +237,30 @@ Result<ContextPtr> server_context(const Identity& identity, std::string_view cli
     for (const X509Ptr& authority : *authorities) SSL_CTX_add_client_CA(ctx.get(), authority.get());
   }
   return ctx;
+}
+
+}  // namespace
+
+Result<ContextPtr> server_context(const Identity& identity, const ServerOptions& options,
+                                  std::string_view client_ca_pem) {
+  auto all = std::make_shared<NamedContexts>();
+  Result<ContextPtr> usual = one_context(identity, options.tls, client_ca_pem);
+  if (!usual) return usual;
+  all->usual = std::move(*usual);
+  for (const NamedIdentity& named : options.named_identities) {
+    Result<ContextPtr> context = one_context(named.identity, options.tls, client_ca_pem);
+    if (!context) return context;
+    for (const std::string& name :
+         named.names.empty() ? names_in(SSL_CTX_get0_certificate(context->get())) : named.names) {
+      all->named.emplace_back(to_lower(name), *context);
+    }
+  }
+  if (!all->named.empty()) {
+    SSL_CTX_set_tlsext_servername_callback(all->usual.get(), choose_context);
+    SSL_CTX_set_tlsext_servername_arg(all->usual.get(), all.get());
+  }
+  SSL_CTX* const raw = all->usual.get();
+  return ContextPtr(std::move(all), raw);
 }
 
 Result<ContextPtr> client_context(const ClientOptions& options) {
@@ -200,7 +328,7 @@ struct MemoryBio {
   }
 };
 
-TlsEngine::TlsEngine(const ContextPtr& context, bool server) : ssl_(SSL_new(context.get())) {
+TlsEngine::TlsEngine(const ContextPtr& context, bool server) : context_(context), ssl_(SSL_new(context.get())) {
   BIO* bio = BIO_new(MemoryBio::method());
   BIO_set_data(bio, this);
   SSL_set_bio(ssl_.get(), bio, bio);
@@ -290,6 +418,9 @@ std::unique_ptr<CertificateData> TlsEngine::peer_certificate() const {
   if (!names.empty()) data->common_name = std::move(names.back());
   data->organizations = subject_texts(leaf, NID_organizationName);
   data->uid = subject_uid(leaf);
+  tm end{};
+  ASN1_TIME_to_tm(X509_get0_notAfter(leaf), &end);
+  data->not_after = std::chrono::system_clock::from_time_t(timegm(&end)) + std::chrono::seconds(1);
   unsigned char* der = nullptr;
   const int bytes = i2d_X509(leaf, &der);
   if (bytes > 0) data->der.assign(reinterpret_cast<char*>(der), bytes);
@@ -306,6 +437,12 @@ std::unique_ptr<CertificateData> TlsEngine::peer_certificate() const {
 }
 
 }  // namespace detail
+
+std::vector<std::string_view> known_cipher_suites() {
+  std::vector<std::string_view> names;
+  for (const detail::Suite& suite : detail::kSuites) names.push_back(suite.name);
+  return names;
+}
 
 PeerCertificate::PeerCertificate(std::unique_ptr<detail::CertificateData> data) : data_(std::move(data)) {}
 PeerCertificate::~PeerCertificate() = default;
@@ -350,6 +487,8 @@ Result<Unit> CaPool::verify_client(const PeerCertificate& certificate) const {
   constexpr size_t kGoodLeaves = 1024;
   const auto now = std::chrono::system_clock::now();
   const detail::CertificateData& data = certificate.data();
+  // Not a moment longer than the certificate itself.
+  if (now > data.not_after) return Error{Reason::Unauthorized, "certificate has expired"};
   auto known = std::find_if(data.verdicts.begin(), data.verdicts.end(),
                             [&](const auto& verdict) { return verdict.pool == state_->id; });
   if (known == data.verdicts.end()) {

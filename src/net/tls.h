@@ -26,7 +26,9 @@ using X509Ptr = std::unique_ptr<X509, X509Free>;
 // The newest OpenSSL error as text; clears the queue.
 std::string openssl_error();
 
-Result<ContextPtr> server_context(const Identity& identity, std::string_view client_ca_pem);
+// With what `options` says about TLS and about certificates for other names.
+Result<ContextPtr> server_context(const Identity& identity, const ServerOptions& options,
+                                  std::string_view client_ca_pem);
 Result<ContextPtr> client_context(const ClientOptions& options);
 Result<std::vector<X509Ptr>> certificates_from_pem(std::string_view pem, std::string_view source);
 
@@ -38,6 +40,7 @@ struct CertificateData {
   std::string uid;
   std::string der;
   std::string sha256_hex;
+  std::chrono::system_clock::time_point not_after;  // The first moment at which it is no longer valid.
   // Which pools have already looked at this certificate, and until when their answer holds.
   struct Verdict {
     uint64_t pool = 0;
@@ -78,6 +81,7 @@ class TlsEngine {
   friend struct MemoryBio;
   Status status_of(int result);
 
+  ContextPtr context_;  // Certificates for other names are looked up in it during the handshake.
   SslPtr ssl_;
   std::string_view input_;
   std::string* output_ = nullptr;

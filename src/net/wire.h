@@ -17,6 +17,7 @@
 namespace holdfast::net::detail {
 
 inline constexpr std::string_view kDeadline = "context deadline exceeded";
+inline constexpr std::string_view kCancelled = "context canceled";
 
 inline Error call_error(std::string text) { return {Reason::ServiceUnavailable, std::move(text)}; }
 
