@@ -465,6 +465,11 @@ Task<void> Aggregation::proxy(Call& call, RemoteApi remote) {
 
   const std::shared_ptr<net::Client> client =
       api_.state().caller->client(call.request.loop(), *address, trust_of(remote));
+  // Until its head has come, the call ends with the client and with the request's deadline: whoever waits holds a seat.
+  forwarded.cancellation = std::make_shared<net::Cancellation>();
+  call.response.on_interrupt([cancellation = forwarded.cancellation](net::Interrupt why) {
+    if (why == net::Interrupt::PeerGone) cancellation->cancel();
+  });
   Result<net::ClientStream> opened = co_await client->open(std::move(forwarded));
   if (!opened) co_return send_plain(call, 503, "error trying to reach service: " + opened.error().message);
   net::ClientStream stream = std::move(*opened);

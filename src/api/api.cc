@@ -328,6 +328,14 @@ std::vector<std::string> Api::group_paths() const {
   return {paths.begin(), paths.end()};
 }
 
+bool Api::serves(const request::Target& target) const {
+  const resource::Registry::SnapshotRef served = state_->registry.snapshot();
+  const resource::Served* found = served->find(target.group, target.version, target.resource);
+  return found != nullptr && (target.subresource.empty() || found->subresource(target.subresource) != nullptr);
+}
+
+const ArenaBudget& Api::request_memory() const { return state_->request_memory; }
+
 std::optional<ObjectIdentity> Api::identity_of(std::string_view group, std::string_view plural, std::string_view ns,
                                                std::string_view name) const {
   const resource::Registry::SnapshotRef served = state_->registry.snapshot();
@@ -357,7 +365,7 @@ Task<void> Api::handle_own(net::Request& request, net::Response& response, auth:
 
 Task<void> Api::handle(const request::RequestInfo& info, net::Request& request, net::Response& response,
                        auth::UserRef user, Recording* recording) {
-  Call call(*state_, info, request, response, std::move(user));
+  Call call(*state_, state_->request_memory, info, request, response, std::move(user));
   call.recording = recording;
   call.registry = state_->registry.snapshot();
   if (state_->aggregation->any() && co_await state_->aggregation->proxied(call)) co_return;

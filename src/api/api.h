@@ -148,6 +148,12 @@ class Api {
   // The paths of the groups and versions that are served now: /api/v1, /apis/apps, /apis/apps/v1.
   std::vector<std::string> group_paths() const;
 
+  // Whether the resource, and the subresource if it names one, is served now. Any thread.
+  bool serves(const request::Target& target) const;
+
+  // What the requests under way use. Any thread.
+  const ArenaBudget& request_memory() const;
+
   // An object of a v1 resource, as the cache has it; nothing when it is not there. Any thread.
   std::optional<ObjectIdentity> identity_of(std::string_view group, std::string_view plural, std::string_view ns,
                                             std::string_view name) const;

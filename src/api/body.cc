@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <unordered_set>
 
 #include "api/custom.h"
 #include "api/state.h"
@@ -527,12 +528,14 @@ Value without_repeated_owners(Call& call, const Value& object, bool after_admiss
   if (owners.size() < 2) return object;
   std::vector<Value> kept;
   std::vector<std::string> repeated;
+  const auto value_hash = [](const Value& value) { return static_cast<size_t>(hash(value)); };
+  const auto same = [](const Value& a, const Value& b) { return equal(a, b); };
+  std::unordered_set<Value, decltype(value_hash), decltype(same)> known(owners.size(), value_hash, same);
   for (const Value& owner : owners) {
-    const bool again = std::any_of(kept.begin(), kept.end(), [&](const Value& other) { return equal(other, owner); });
-    if (again) {
-      repeated.emplace_back(owner.text_at("uid"));
-    } else {
+    if (known.insert(owner).second) {
       kept.push_back(owner);
+    } else {
+      repeated.emplace_back(owner.text_at("uid"));
     }
   }
   if (repeated.empty()) return object;

@@ -20,9 +20,15 @@
 namespace holdfast::api {
 
 struct Call {
-  Call(Api::State& state, const request::RequestInfo& read, net::Request& asked, net::Response& answer,
-       auth::UserRef who)
-      : api(state), request_info(read), request(asked), response(answer), user(std::move(who)), info(read.target()) {}
+  Call(Api::State& state, ArenaBudget& memory, const request::RequestInfo& read, net::Request& asked,
+       net::Response& answer, auth::UserRef who)
+      : api(state),
+        request_info(read),
+        request(asked),
+        response(answer),
+        user(std::move(who)),
+        info(read.target()),
+        arena(memory) {}
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/conversions.h"
+#include "base/limits.h"
 #include "codec/codec.h"
 #include "codec/typed.h"
 #include "ownership/ownership.h"
@@ -149,7 +150,10 @@ class CustomCodec final : public resource::ObjectCodec {
     Result<Value> tree =
         stored.starts_with("\xd9\xd9\xf7") ? codec::decode_cbor(arena, stored) : codec::decode_json(arena, stored);
     if (!tree) return internal_error("stored object " + std::string(key) + ": " + tree.error().message);
-    if (!tree->is_map()) return internal_error("stored object " + std::string(key) + ": it is no object");
+    const Value* metadata = tree->find("metadata");
+    if (!tree->is_map() || (metadata != nullptr && !metadata->is_map())) {
+      return internal_error("stored object " + std::string(key) + ": it is no object");
+    }
 
     cache::Decoded decoded;
     decoded.managed = resource::managed_entries(arena, tree->get("metadata", "managedFields"));
@@ -205,6 +209,7 @@ class CustomCodec final : public resource::ObjectCodec {
   Result<std::string> body_of(Arena& arena, const Value& tree) const override {
     Draft draft(arena, tree);
     draft.root().child("metadata").remove("managedFields");
+    if (deeper_than(draft.value(), limits::kObjectDepth)) return resource::nested_too_deeply();
     return codec::encode_json_sorted(draft.value());
   }
 

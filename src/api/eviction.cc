@@ -180,7 +180,8 @@ Task<Result<bool>> pass_budget(Call& call, const Value& pod, bool dry_run) {
     co_return untyped(
         "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.");
   }
-  Call asked(call.api, call.request_info, call.request, call.response, own_calls::server_user());
+  Call asked(call.api, call.api.request_memory, call.request_info, call.request, call.response,
+             own_calls::server_user());
   asked.registry = call.registry;
   asked.served = budgets;
   asked.view = call.view;

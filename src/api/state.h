@@ -18,6 +18,8 @@
 #include "api/quota.h"
 #include "api/service_addresses.h"
 #include "api/service_pools.h"
+#include "base/arena.h"
+#include "base/limits.h"
 #include "base/task_group.h"
 #include "resource/registry.h"
 #include "resource/storage.h"
@@ -30,6 +32,7 @@ struct Api::State {
   const Dependencies deps;
   const Options options;
   resource::Registry registry;
+  ArenaBudget request_memory{limits::kRequestBytes, limits::kAllRequestsBytes};
   std::unordered_map<std::string, resource::Storage*>
       builtin_storages;  // By plural.group; constant after construction.
 

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "net/net.h"
 
 namespace holdfast::auth {
@@ -49,7 +50,7 @@ class TokenTable {
   UserRef find(std::string_view token) const;  // Null when unknown.
 
  private:
-  std::unordered_map<std::string, UserRef> users_;
+  std::unordered_map<std::string, UserRef, KeyHash> users_;
 };
 
 // The user of a bearer token, and for which of the requested audiences it is valid.
@@ -75,7 +76,7 @@ struct AuthenticatorOptions {
   std::optional<net::CaPool> request_header_ca;
   std::vector<std::string> request_header_allowed_names;  // Empty: any name signed by that CA.
   std::vector<std::string> username_headers = {"X-Remote-User"};
-  std::vector<std::string> uid_headers = {"X-Remote-Uid"};
+  std::vector<std::string> uid_headers = {};  // None is believed unless it is asked for.
   std::vector<std::string> group_headers = {"X-Remote-Group"};
   std::vector<std::string> extra_header_prefixes = {"X-Remote-Extra-"};
 };
@@ -181,8 +182,7 @@ struct KubeconfigRequest {
 };
 std::string make_kubeconfig(const KubeconfigRequest& request);
 
-// Whole files; written atomically, private (0600) if requested. Errors name the path.
+// The whole file. Errors name the path.
 Result<std::string> read_file(const std::string& path);
-Result<Unit> write_file(const std::string& path, std::string_view content, bool is_private);
 
 }  // namespace holdfast::auth

@@ -7,6 +7,8 @@
 
 #include <filesystem>
 
+#include "base/files.h"
+
 namespace holdfast::auth {
 namespace {
 
@@ -161,7 +163,7 @@ TEST(Pki, ANewAddressMakesANewServingCertificateAlone) {
 TEST(Pki, ADamagedFileIsNamed) {
   Folder folder;
   ASSERT_TRUE(ensure_pki({.directory = folder.path, .dns_names = {}, .addresses = {}}));
-  ASSERT_TRUE(write_file(folder.path + "/apiserver.crt", "nonsense", false));
+  ASSERT_TRUE(replace_file(folder.path + "/apiserver.crt", "nonsense", Readers::Everybody));
   Result<Pki> again = ensure_pki({.directory = folder.path, .dns_names = {}, .addresses = {}});
   ASSERT_FALSE(again);
   EXPECT_THAT(again.error().message, HasSubstr("apiserver.crt holds no certificate"));

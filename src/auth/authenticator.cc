@@ -3,6 +3,7 @@
 
 #include "auth/auth.h"
 #include "base/api_error.h"
+#include "base/limits.h"
 
 namespace holdfast::auth {
 
@@ -223,6 +224,7 @@ Result<UserRef> Authenticator::by_token(const net::Request& request) const {
 
 Result<TokenUser> Authenticator::authenticate_token(std::string_view token,
                                                     const std::vector<std::string>& audiences) const {
+  if (token.size() > limits::kTokenBytes) return unauthorized("invalid bearer token");
   std::string failures;
   for (const TokenCheck& check : options_.tokens) {
     Result<TokenUser> known = check(token, audiences.empty() ? options_.audiences : audiences);

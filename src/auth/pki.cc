@@ -14,6 +14,7 @@
 
 #include "auth/auth.h"
 #include "base/base64.h"
+#include "base/files.h"
 
 namespace holdfast::auth {
 
@@ -115,26 +116,6 @@ Result<std::string> read_file(const std::string& path) {
   }
   close(fd);
   return content;
-}
-
-Result<Unit> write_file(const std::string& path, std::string_view content, bool is_private) {
-  const std::string temporary = path + ".new";
-  const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, is_private ? 0600 : 0644);
-  auto fail = [&] {
-    const std::string why = std::strerror(errno);
-    if (fd >= 0) close(fd);
-    return internal_error("cannot write " + path + ": " + why);
-  };
-  if (fd < 0) return fail();
-  while (!content.empty()) {
-    const ssize_t written = write(fd, content.data(), content.size());
-    if (written < 0) return fail();
-    content.remove_prefix(written);
-  }
-  close(fd);
-  if (rename(temporary.c_str(), path.c_str()) != 0)
-    return internal_error("cannot write " + path + ": " + std::strerror(errno));
-  return Unit{};
 }
 
 Result<std::pair<std::string, std::string>> make_key_pair() {
@@ -255,9 +236,9 @@ class Files {
   }
 
   Result<Unit> write(const net::Identity& identity) const {
-    Result<Unit> written = write_file(key_path_, identity.key_pem, true);
+    Result<Unit> written = replace_file(key_path_, identity.key_pem, Readers::Owner);
     if (!written) return written;
-    return write_file(certificate_path_, identity.certificate_pem, false);
+    return replace_file(certificate_path_, identity.certificate_pem, Readers::Everybody);
   }
 
  private:
@@ -291,9 +272,7 @@ Result<Made> ensure(const std::string& directory, const std::string& name, const
 Result<Pki> ensure_pki(const PkiOptions& options) {
   using Use = CertificateRequest::Use;
   const std::string& dir = options.directory;
-  std::error_code failed;
-  std::filesystem::create_directories(dir, failed);
-  if (failed) return internal_error("cannot create " + dir + ": " + failed.message());
+  if (Result<Unit> made = make_private_directory(dir); !made) return made.take_error();
 
   Pki pki;
   Parsed parsed_authority, parsed_proxy_authority;
@@ -355,8 +334,10 @@ Result<Pki> ensure_pki(const PkiOptions& options) {
   if (!pair) return pair.take_error();
   pki.service_account_public_pem = std::move(pair->first);
   pki.service_account_private_pem = std::move(pair->second);
-  if (Result<Unit> w = write_file(public_path, pki.service_account_public_pem, false); !w) return w.take_error();
-  if (Result<Unit> w = write_file(private_path, pki.service_account_private_pem, true); !w) return w.take_error();
+  if (Result<Unit> w = replace_file(public_path, pki.service_account_public_pem, Readers::Everybody); !w)
+    return w.take_error();
+  if (Result<Unit> w = replace_file(private_path, pki.service_account_private_pem, Readers::Owner); !w)
+    return w.take_error();
   return pki;
 }
 

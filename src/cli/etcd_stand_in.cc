@@ -1,6 +1,7 @@
 #include "cli/etcd_stand_in.h"
 
 #include <signal.h>
+#include <sys/stat.h>
 
 #include <cstdio>
 #include <filesystem>
@@ -103,6 +104,7 @@ int run_etcd(const std::vector<std::string>& arguments) {
       return 0;
     }
   }
+  umask(0077);
   const Flags flags = parse(arguments);
   std::error_code failed;
   std::filesystem::create_directories(flags.data_dir, failed);

@@ -1,4 +1,5 @@
 #include <signal.h>
+#include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -150,10 +151,42 @@ Command add_serve(CLI::App& app) {
       ->check(CLI::Range(0, 3600))
       ->group("Network");
 
+  c->add_option("--max-connections", o.max_connections,
+                "Maximum number of client connections; never more than the limit of open files leaves room for")
+      ->capture_default_str()
+      ->group("Network");
+  c->add_option("--max-unauthenticated-connections", o.max_unauthenticated_connections,
+                "Maximum number of connections on which no credentials have been shown yet")
+      ->capture_default_str()
+      ->group("Network");
+  c->add_option("--max-unauthenticated-connections-per-address", o.max_unauthenticated_connections_per_address,
+                "The same, for each client address (for IPv6: each /64 network)")
+      ->capture_default_str()
+      ->group("Network");
+
   c->add_option("--cert-dir", o.cert_dir, "Keys and certificates; DATA-DIR/pki if not given")->group("Who may come in");
   c->add_option("--tls-cert-file", o.tls_cert_file, "Serving certificate and chain, instead of one made here")
       ->group("Who may come in");
   c->add_option("--tls-private-key-file", o.tls_private_key_file, "Its key")->group("Who may come in");
+  c->add_option("--tls-sni-cert-key", o.tls_sni_cert_keys,
+                "Certificate and key for clients that ask for one of the host names, those in the certificate if none "
+                "is given: CERT,KEY[:NAME,NAME...]; may be repeated")
+      ->group("Who may come in");
+  c->add_option_function<std::string>(
+       "--tls-min-version",
+       [&o](const std::string& version) {
+         using Version = net::TlsOptions::Version;
+         o.tls.min_version = version == "VersionTLS13" ? Version::Tls13 : Version::Tls12;
+       },
+       "Minimum TLS version supported: VersionTLS12 or VersionTLS13")
+      ->default_str("VersionTLS12")
+      ->check(CLI::IsMember({"VersionTLS12", "VersionTLS13"}))
+      ->group("Who may come in");
+  c->add_option("--tls-cipher-suites", o.tls.cipher_suites,
+                "Cipher suites of TLS 1.2, in order of preference; those with forward secrecy and authenticated "
+                "encryption if none is given")
+      ->delimiter(',')
+      ->group("Who may come in");
   c->add_option("--client-ca-file", o.client_ca_file, "Authority of client certificates: CN is the user, O are groups")
       ->group("Who may come in");
   c->add_option("--token-auth-file", o.token_auth_file, "Bearer tokens: lines of token,user,uid,\"group,group\"")
@@ -172,7 +205,6 @@ Command add_serve(CLI::App& app) {
       ->delimiter(',')
       ->group("Who may come in");
   o.requestheader_username_headers = {"X-Remote-User"};
-  o.requestheader_uid_headers = {"X-Remote-Uid"};
   o.requestheader_group_headers = {"X-Remote-Group"};
   o.requestheader_extra_headers_prefix = {"X-Remote-Extra-"};
   c->add_option("--requestheader-username-headers", o.requestheader_username_headers, "Header of the user's name")
@@ -280,6 +312,7 @@ Command add_serve(CLI::App& app) {
       }
       flags->options.flags.emplace_back(name, std::move(value));
     }
+    umask(0077);  // Of the embedded store's files too, which are not ours to open.
     return serve(*flags);
   };
 }

@@ -1,4 +1,5 @@
 // holdfast store copy|check|backup|restore: moving and checking what a server keeps.
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -159,6 +160,7 @@ Command add_store(CLI::App& app) {
     for (CLI::Option* option : command->get_options()) option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   }
   return [=] {
+    umask(0077);
     const store::RocksOptions embedded{.directory = flags->data_dir + "/store"};
     const store::BackupFile file{flags->file};
     if (copy->parsed()) {

@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "base/packing.h"
 #include "client/core.h"
-#include "client/message.h"
 #include "client/pause.h"
 
 namespace holdfast::client {
@@ -25,6 +24,46 @@ struct StringHash {
   using is_transparent = void;
   size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
 };
+
+uint64_t read_varint(const char*& p, const char* end) {
+  uint64_t value = 0;
+  for (int shift = 0; p != end && shift < 64; shift += 7) {
+    const auto byte = static_cast<uint8_t>(*p++);
+    value |= static_cast<uint64_t>(byte & 0x7f) << shift;
+    if ((byte & 0x80) == 0) return value;
+  }
+  p = end;
+  return 0;
+}
+
+// Calls with the number and bytes of each field that has bytes; false: not a message.
+template <class Visit>
+bool for_each_bytes(std::string_view message, Visit visit) {
+  const char* p = message.data();
+  const char* const end = p + message.size();
+  while (p != end) {
+    const uint64_t tag = read_varint(p, end);
+    switch (tag & 7) {
+      case 0:
+        read_varint(p, end);
+        break;
+      case 1:
+        if (end - p < 8) return false;
+        p += 8;
+        break;
+      case 2: {
+        const uint64_t bytes = read_varint(p, end);
+        if (bytes > static_cast<uint64_t>(end - p)) return false;
+        visit(tag >> 3, std::string_view(p, bytes));
+        p += bytes;
+        break;
+      }
+      default:
+        return false;
+    }
+  }
+  return true;
+}
 
 // What names an object, found in its bytes.
 struct Names {

@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "client/core.h"
-#include "client/message.h"
 
 namespace holdfast::client {
 
@@ -28,6 +27,31 @@ namespace {
 
 // Lengths of frames that make no sense are refused before memory is taken for them.
 constexpr size_t kMaxFrameBytes = 256 << 20;
+
+uint64_t read_varint(const char*& p, const char* end) {
+  uint64_t value = 0;
+  for (int shift = 0; p != end && shift < 64; shift += 7) {
+    const auto byte = static_cast<uint8_t>(*p++);
+    value |= static_cast<uint64_t>(byte & 0x7f) << shift;
+    if ((byte & 0x80) == 0) return value;
+  }
+  p = end;
+  return 0;
+}
+
+// Texts of fields 1 and 2 of a message that has nothing else: WatchEvent and RawExtension.
+void two_texts(std::string_view message, std::string_view& first, std::string_view& second) {
+  const char* p = message.data();
+  const char* const end = p + message.size();
+  while (p != end) {
+    const uint64_t tag = read_varint(p, end);
+    if ((tag & 7) != 2) return;
+    const uint64_t bytes = read_varint(p, end);
+    if (bytes > static_cast<uint64_t>(end - p)) return;
+    (tag >> 3 == 1 ? first : second) = {p, bytes};
+    p += bytes;
+  }
+}
 
 std::optional<WatchEvent::Type> type_of(std::string_view name) {
   if (name == "ADDED") return WatchEvent::Type::Added;
@@ -105,18 +129,11 @@ Task<Result<std::optional<Watch::Raw>>> Watch::next_raw() {
     Raw raw;
     raw.encoding = me.encoding;
     std::string_view type;
+    codec::Document kept;  // Where the event had to be read as a tree.
     if (me.encoding == Encoding::Protobuf) {
-      // WatchEvent: 1 type, 2 object, which is a RawExtension: 1 raw.
-      std::string_view extension;
-      const bool good = for_each_bytes(*frame,
-                                       [&](uint64_t number, std::string_view bytes) {
-                                         if (number == 1) type = bytes;
-                                         if (number == 2) extension = bytes;
-                                       }) &&
-                        for_each_bytes(extension, [&](uint64_t number, std::string_view bytes) {
-                          if (number == 1) raw.object = bytes;
-                        });
-      if (!good) co_return bad_request("a malformed watch event");
+      std::string_view extension, ignored;
+      two_texts(*frame, type, extension);
+      two_texts(extension, raw.object, ignored);
     } else if (me.encoding == Encoding::Cbor) {
       Arena arena;
       Result<Value> event = codec::decode_cbor(arena, *frame);

@@ -1,17 +1,15 @@
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <vector>
 
+#include "base/limits.h"
 #include "codec/codec.h"
 #include "patch/patch.h"
 #include "request/query.h"
 
 namespace holdfast::patch {
 namespace {
-
-constexpr size_t kMaxOperations = 10000;
-// What `copy` may add in all, so that doubling a document again and again ends.
-constexpr size_t kMaxCopiedBytes = 3 << 20;
 
 // The document being changed: parts become nodes when an operation walks through them, the rest stays a Value.
 struct Node {
@@ -23,10 +21,15 @@ struct Node {
 
 class Editor {
  public:
-  Editor(Arena& arena, const Value& root) : arena_(arena), root_(make(root)) {}
+  Editor(Arena& arena, const Value& root) : arena_(arena), root_(make(root)), depth_(depth_of(root)) {}
 
-  // False: the operation does not fit.
-  bool apply(const Value& operation) {
+  // False: the operation does not fit, or the document would be nested too deeply.
+  bool apply(const Value& operation) { return change(operation) && is_shallow(); }
+
+  Value result() const { return build(root_); }
+
+ private:
+  bool change(const Value& operation) {
     const std::string_view op = text(operation, "op");
     if (op == "add") return add(operation);
     if (op == "remove") return remove(operation);
@@ -37,13 +40,52 @@ class Editor {
     return false;
   }
 
-  Value result() const { return build(root_); }
-
- private:
   struct Place {
     Node* container = nullptr;
     std::string_view key;
+    uint32_t depth = 0;  // Of what stands there: one below the root for its members.
   };
+
+  // Levels of maps and lists.
+  static uint32_t depth_of(const Value& value) {
+    uint32_t below = 0;
+    if (value.is_map()) {
+      for (const Member& member : value.members()) below = std::max(below, depth_of(member.value));
+    } else if (value.is_list()) {
+      for (const Value& item : value.items()) below = std::max(below, depth_of(item));
+    } else {
+      return 0;
+    }
+    return below + 1;
+  }
+  static uint32_t depth_of(const Node* node) {
+    if (node == nullptr) return 0;
+    uint32_t below = 0;
+    switch (node->opened) {
+      case Node::Opened::No:
+        return depth_of(node->value);
+      case Node::Opened::Map:
+        for (const auto& [key, child] : node->members) below = std::max(below, depth_of(child));
+        break;
+      case Node::Opened::List:
+        for (const Node* child : node->items) below = std::max(below, depth_of(child));
+        break;
+    }
+    return below + 1;
+  }
+
+  // Something of `levels` was put at a place.
+  void grew(const Place& at, uint32_t levels) { depth_ = std::max(depth_, at.depth + levels); }
+
+  // depth_ says how deep the document is at most. Only where that is too much it is counted, which no patch of a real
+  // object needs: not more than a few times, so that the patch cannot make it the most of the work.
+  bool is_shallow() {
+    constexpr int kMostCounts = 16;
+    if (depth_ <= limits::kDecodedDepth) return true;
+    if (++counts_ > kMostCounts) return false;
+    depth_ = depth_of(root_);
+    return depth_ <= limits::kDecodedDepth;
+  }
 
   static std::string_view text(const Value& operation, std::string_view key) { return operation.text_at(key); }
   static bool has_text(const Value& operation, std::string_view key) {
@@ -116,11 +158,11 @@ class Editor {
     if (slash == std::string_view::npos || root_ == nullptr) return {};
     Node* node = root_;
     path.remove_prefix(slash + 1);
-    while (true) {
+    for (uint32_t depth = 1;; ++depth) {
       if (!open(node)) return {};
       slash = path.find('/');
       const std::string_view key = unescape(path.substr(0, slash));
-      if (slash == std::string_view::npos) return {node, key};
+      if (slash == std::string_view::npos) return {node, key, depth};
       Node* next = nullptr;
       if (!get(node, key, next) || next == nullptr) return {};
       node = next;
@@ -179,7 +221,7 @@ class Editor {
   bool add(const Value& operation) {
     if (!has_text(operation, "path")) return false;
     const Place place = find(text(operation, "path"));
-    return place.container != nullptr && insert(place, operand(operation));
+    return place.container != nullptr && put(place, operation);
   }
 
   bool remove(const Value& operation) {
@@ -195,17 +237,17 @@ class Editor {
       Node* whole = operand(operation);
       if (whole == nullptr || !open(whole)) return false;
       root_ = whole;
+      depth_ = depth_of(whole);
       return true;
     }
     const Place place = find(path);
     if (place.container == nullptr) return false;
-    if (place.container->opened == Node::Opened::Map) {
-      place.container->members[place.key] = operand(operation);
-      return true;
-    }
+    if (place.container->opened == Node::Opened::Map) return put(place, operation);
     const std::optional<size_t> at = position(place.key, place.container->items.size());
     if (!at) return false;
-    place.container->items[*at] = operand(operation);
+    Node* const node = operand(operation);
+    grew(place, depth_of(node));
+    place.container->items[*at] = node;
     return true;
   }
 
@@ -216,7 +258,9 @@ class Editor {
     if (from.container == nullptr || !get(from.container, from.key, node) || !erase(from)) return false;
     if (!has_text(operation, "path")) return false;
     const Place to = find(text(operation, "path"));
-    return to.container != nullptr && insert(to, node);
+    if (to.container == nullptr) return false;
+    grew(to, depth_ > from.depth ? depth_ - from.depth : 0);  // It cannot be deeper than what it was in.
+    return insert(to, node);
   }
 
   bool test(const Value& operation) {
@@ -224,11 +268,33 @@ class Editor {
     const std::string_view path = text(operation, "path");
     const Value* wanted = operation.find("value");
     const Value expected = wanted == nullptr ? Value::null() : *wanted;
-    if (path.empty()) return equal(build(root_), expected);
+    if (path.empty()) return same(root_, expected);
     const Place place = find(path);
     Node* node = nullptr;
     if (place.container == nullptr || !get(place.container, place.key, node)) return false;
-    return equal(build(node), expected);
+    return same(node, expected);
+  }
+
+  // Looks at no more of the document than the operation's value has.
+  static bool same(const Node* node, const Value& value) {
+    if (node == nullptr) return value.is_null();
+    switch (node->opened) {
+      case Node::Opened::No:
+        return equal(node->value, value);
+      case Node::Opened::Map:
+        if (!value.is_map() || value.count() != node->members.size()) return false;
+        return std::all_of(value.members().begin(), value.members().end(), [&](const Member& member) {
+          const auto found = node->members.find(member.key);
+          return found != node->members.end() && same(found->second, member.value);
+        });
+      case Node::Opened::List:
+        if (!value.is_list() || value.count() != node->items.size()) return false;
+        for (size_t i = 0; i < node->items.size(); ++i) {
+          if (!same(node->items[i], value.items()[i])) return false;
+        }
+        return true;
+    }
+    return false;
   }
 
   bool copy(const Value& operation) {
@@ -241,24 +307,34 @@ class Editor {
     if (to.container == nullptr) return false;
     const Value value = build(node);
     copied_bytes_ += value.is_null() ? 0 : codec::encode_json(value).size();
-    if (copied_bytes_ > kMaxCopiedBytes) return false;
+    if (copied_bytes_ > limits::kJsonPatchCopiedBytes) return false;
+    grew(to, depth_of(value));
     return insert(to, make(value));
+  }
+
+  // The operation's value.
+  bool put(const Place& place, const Value& operation) {
+    Node* const node = operand(operation);
+    grew(place, depth_of(node));
+    return insert(place, node);
   }
 
   Arena& arena_;
   std::deque<Node> nodes_;
   Node* root_;
   size_t copied_bytes_ = 0;
+  uint32_t depth_;  // At most this deep.
+  int counts_ = 0;
 };
 
 }  // namespace
 
 Result<Value> apply_json_patch(Arena& arena, const Value& object, const Value& patch) {
   assert(patch.is_list());
-  if (patch.count() > kMaxOperations) {
+  if (patch.count() > limits::kJsonPatchOperations) {
     return Error{Reason::RequestEntityTooLarge,
                  "Request entity too large: The allowed maximum operations in a JSON patch is " +
-                     std::to_string(kMaxOperations) + ", got " + std::to_string(patch.count())};
+                     std::to_string(limits::kJsonPatchOperations) + ", got " + std::to_string(patch.count())};
   }
   Editor editor(arena, object);
   for (const Value& operation : patch.items()) {

@@ -56,6 +56,37 @@ TEST(JsonPatchTest, CopiesMayNotGrowWithoutBound) {
   EXPECT_EQ(patched(apply_json_patch, R"({"a":{}})", patch), kRefused);
 }
 
+TEST(JsonPatchTest, CopiesMayNotNestWithoutBound) {
+  // Each copies the document into its own innermost map: the depth doubles.
+  std::string patch = "[", path = "/a";
+  for (int i = 0, levels = 1; i < 16; ++i, levels *= 2) {
+    patch += R"({"op":"copy","from":"/a","path":")" + path + "/a\"},";
+    for (int level = 0; level < levels; ++level) path += "/a";
+  }
+  patch.back() = ']';
+  EXPECT_EQ(patched(apply_json_patch, R"({"a":{}})", patch), kRefused);
+}
+
+TEST(JsonPatchTest, MovesMayNotNestWithoutBound) {
+  std::string deep = "{}";
+  for (int i = 0; i < 600; ++i) deep = "{\"a\":" + deep + "}";
+  std::string patch = R"([{"op":"move","from":"/x","path":"/y)";
+  for (int i = 0; i < 599; ++i) patch += "/a";
+  patch += R"("}])";
+  EXPECT_EQ(patched(apply_json_patch, "{\"x\":" + deep + ",\"y\":" + deep + "}", patch), kRefused);
+}
+
+TEST(JsonPatchTest, WhatOnlyLooksDeepIsCountedAndTaken) {
+  std::string deep = "{}";
+  for (int i = 0; i < 600; ++i) deep = "{\"a\":" + deep + "}";
+  std::string path = "/y";
+  for (int i = 0; i < 599; ++i) path += "/a";
+  // `s` is shallow, though it stands beside something deep.
+  const std::string moved = patched(apply_json_patch, "{\"s\":1,\"y\":" + deep + "}",
+                                    R"([{"op":"move","from":"/s","path":")" + path + R"(/s"}])");
+  EXPECT_NE(moved, kRefused);
+}
+
 constexpr Case kMergeCases[] = {
     {"sets, deletes, replaces lists", R"({"a":{"x":1,"y":2},"l":[1,2]})", R"({"a":{"x":null,"z":3},"l":[9]})",
      R"({"a":{"y":2,"z":3},"l":[9]})"},

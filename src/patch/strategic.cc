@@ -2,9 +2,12 @@
 // walked beside the object, and the declared types say which lists merge by which key.
 #include <algorithm>
 #include <optional>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/api_error.h"
+#include "base/hash.h"
 #include "codec/codec.h"
 #include "patch/patch.h"
 
@@ -114,6 +117,44 @@ bool says(const Value& directive, std::string_view word) {
   return directive.is_string() && directive.as_string() == word;
 }
 
+// Where values stand in a list that may grow: the value itself, or the value of a key in each item. Items without the
+// key are not found.
+class Places {
+ public:
+  explicit Places(std::string_view key = {}) : key_(key) {}
+  Places(const Items& items, std::string_view key) : key_(key) {
+    for (const Value& item : items) add(item);
+  }
+
+  void add(const Value& item) {
+    const Value* value = key_.empty() ? &item : item.find(key_);
+    // One of many equal ones is enough.
+    if (value != nullptr && !find(*value)) places_.emplace(hash(*value), Place{*value, count_});
+    ++count_;
+  }
+  // The first one that is equal.
+  std::optional<size_t> find(const Value& value) const {
+    for (auto [at, end] = places_.equal_range(hash(value)); at != end; ++at) {
+      if (equal(at->second.value, value)) return at->second.index;
+    }
+    return std::nullopt;
+  }
+  // The same of an item's key.
+  std::optional<size_t> find_item(const Value& item) const {
+    const Value* value = key_.empty() ? &item : item.find(key_);
+    return value == nullptr ? std::nullopt : find(*value);
+  }
+
+ private:
+  struct Place {
+    Value value;
+    size_t index;
+  };
+  std::string_view key_;
+  size_t count_ = 0;
+  std::unordered_multimap<uint64_t, Place> places_;
+};
+
 class Merger {
  public:
   explicit Merger(Arena& arena) : arena_(arena) {}
@@ -178,12 +219,13 @@ class Merger {
   // The original's members, less those that $retainKeys does not name.
   Result<Unit> start_with(const Value& original, const Value& patch, MapBuilder& result) {
     const Value* retain = patch.find(kRetainKeys);
-    const auto retained = [&](std::string_view key) {
-      const std::span<const Value> keys = retain->items();
-      return std::any_of(keys.begin(), keys.end(), [&](const Value& v) { return says(v, key); });
-    };
+    std::unordered_set<std::string_view, KeyHash> keys;
+    const auto retained = [&keys](std::string_view key) { return keys.contains(key); };
     if (retain != nullptr) {
       if (!retain->is_list()) return bad_retain_keys();
+      for (const Value& key : retain->items()) {
+        if (key.is_string()) keys.insert(key.as_string());
+      }
       for (const Member& member : patch.members()) {
         if (member.key == kRetainKeys || member.value.is_null() || member.key.starts_with(kDeleteFromList) ||
             member.key.starts_with(kSetOrder)) {
@@ -292,13 +334,17 @@ class Merger {
     if (!maps) return maps.take_error();
     if (!*maps) {
       if (deletes) {
-        std::erase_if(original, [&](const Value& item) { return contains(patch, item); });
+        const Places dropped(patch, {});
+        std::erase_if(original, [&](const Value& item) { return dropped.find(item).has_value(); });
         return original;
       }
       Items both;
+      Places known;
       for (const Items* list : {&original, &patch}) {
         for (const Value& item : *list) {
-          if (!contains(both, item)) both.push_back(item);
+          if (known.find(item)) continue;
+          both.push_back(item);
+          known.add(item);
         }
       }
       return in_order(both, patch, original, meta.merge_key, false);
@@ -307,12 +353,14 @@ class Merger {
     Result<Unit> special = apply_list_directives(original, patch, meta.merge_key);
     if (!special) return special.take_error();
     Items merged = original;
+    Places places(merged, meta.merge_key);
     for (const Value& item : patch) {
       const Value* key = item.find(meta.merge_key);
       if (key == nullptr) return no_merge_key(item, meta.merge_key);
-      const std::optional<size_t> at = find_by_key(merged, meta.merge_key, *key);
+      const std::optional<size_t> at = places.find(*key);
       if (!at) {
         merged.push_back(item);
+        places.add(item);
         continue;
       }
       Result<Value> both = merge_map(merged[*at], item, element_of(meta));
@@ -325,6 +373,7 @@ class Merger {
   // {$patch: delete, key: v} removes from the original; {$patch: replace} makes the patch's plain items everything.
   static Result<Unit> apply_list_directives(Items& original, Items& patch, std::string_view merge_key) {
     Items plain;
+    Places dropped;
     bool replaces = false;
     for (const Value& item : patch) {
       const Value* directive = item.find(kDirective);
@@ -333,10 +382,7 @@ class Merger {
       } else if (says(*directive, "delete")) {
         const Value* key = item.find(merge_key);
         if (key == nullptr) return no_merge_key(item, merge_key);
-        std::erase_if(original, [&](const Value& candidate) {
-          const Value* found = candidate.find(merge_key);
-          return found != nullptr && equal(*found, *key);
-        });
+        dropped.add(*key);
       } else if (says(*directive, "replace")) {
         replaces = true;
       } else if (says(*directive, "merge")) {
@@ -345,6 +391,10 @@ class Merger {
         return unknown_directive(*directive, item);
       }
     }
+    std::erase_if(original, [&](const Value& candidate) {
+      const Value* found = candidate.find(merge_key);
+      return found != nullptr && dropped.find(*found);
+    });
     if (replaces) {
       original = std::move(plain);
       patch.clear();
@@ -365,14 +415,13 @@ class Merger {
         }
       }
     }
-    const auto index = [&](const Items& list, const Value& item) -> ptrdiff_t {
-      for (size_t i = 0; i < list.size(); ++i) {
-        const bool same = maps ? equal(*list[i].find(merge_key), *item.find(merge_key)) : equal(list[i], item);
-        if (same) return static_cast<ptrdiff_t>(i);
-      }
-      return -1;
+    const Places in_patch(patch_order, maps ? merge_key : std::string_view());
+    const Places on_server(server_order, maps ? merge_key : std::string_view());
+    const auto index = [](const Places& places, const Value& item) -> ptrdiff_t {
+      const std::optional<size_t> at = places.find_item(item);
+      return at ? static_cast<ptrdiff_t>(*at) : -1;
     };
-    const auto sort_by = [&](Items& items, const Items& order) {
+    const auto sort_by = [&](Items& items, const Places& order) {
       std::vector<std::pair<ptrdiff_t, size_t>> ranks;
       for (size_t i = 0; i < items.size(); ++i) ranks.emplace_back(index(order, items[i]), i);
       std::sort(ranks.begin(), ranks.end());
@@ -381,16 +430,16 @@ class Merger {
       items = std::move(sorted);
     };
     Items from_patch, from_server;
-    for (const Value& item : merged) (index(patch_order, item) >= 0 ? from_patch : from_server).push_back(item);
-    sort_by(from_patch, patch_order);
-    sort_by(from_server, server_order);
+    for (const Value& item : merged) (index(in_patch, item) >= 0 ? from_patch : from_server).push_back(item);
+    sort_by(from_patch, in_patch);
+    sort_by(from_server, on_server);
     Items all;
     size_t server = 0, patched = 0;
     while (server < from_server.size() || patched < from_patch.size()) {
       bool take_server = patched >= from_patch.size();
       if (!take_server && server < from_server.size()) {
-        const ptrdiff_t a = index(server_order, from_server[server]);
-        const ptrdiff_t b = index(server_order, from_patch[patched]);
+        const ptrdiff_t a = index(on_server, from_server[server]);
+        const ptrdiff_t b = index(on_server, from_patch[patched]);
         take_server = a >= 0 && b >= 0 && a < b;
       }
       all.push_back(take_server ? from_server[server++] : from_patch[patched++]);
@@ -464,16 +513,6 @@ class Merger {
     return first->is_map();
   }
 
-  static bool contains(const Items& items, const Value& item) {
-    return std::any_of(items.begin(), items.end(), [&](const Value& other) { return equal(other, item); });
-  }
-  static std::optional<size_t> find_by_key(const Items& items, std::string_view merge_key, const Value& key) {
-    for (size_t i = 0; i < items.size(); ++i) {
-      const Value* found = items[i].find(merge_key);
-      if (found != nullptr && equal(*found, key)) return i;
-    }
-    return std::nullopt;
-  }
   Value list_of(const Items& items) { return Value::list(arena_.copy(std::span<const Value>(items))); }
 
   Value without_nulls(const Value& value) {

@@ -1,6 +1,5 @@
 #include "render/warnings.h"
 
-#include <algorithm>
 #include <optional>
 
 #include "base/text.h"
@@ -42,7 +41,7 @@ Cut cut(std::string_view text, size_t max_runes) {
 }  // namespace
 
 void Warnings::add(std::string_view text) {
-  if (text.empty() || std::find(texts_.begin(), texts_.end(), text) != texts_.end()) return;
+  if (text.empty() || !known_.insert(std::string(text)).second) return;
   texts_.emplace_back(text);
 }
 

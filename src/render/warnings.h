@@ -3,7 +3,10 @@
 
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
+
+#include "base/hash.h"
 
 namespace holdfast::render {
 
@@ -16,6 +19,7 @@ class Warnings {
 
  private:
   std::vector<std::string> texts_;
+  std::unordered_set<std::string, KeyHash> known_;
 };
 
 }  // namespace holdfast::render

@@ -1,5 +1,6 @@
 #include <cassert>
 
+#include "base/limits.h"
 #include "codec/codec.h"
 #include "crd/crd.h"
 #include "kinds/kinds.h"
@@ -90,6 +91,7 @@ class BuiltinCodec final : public ObjectCodec {
     if (const Value* metadata = tree.find("metadata"); metadata != nullptr && metadata->has("managedFields")) {
       bare = with_member(arena, tree, "metadata", without_member(arena, *metadata, "managedFields"));
     }
+    if (deeper_than(bare, limits::kObjectDepth)) return nested_too_deeply();
     std::string body;
     Result<Unit> encoded = codec::encode_enveloped(*stored_.type, bare, body);
     if (!encoded) return encoded.take_error();
@@ -114,13 +116,24 @@ class BuiltinCodec final : public ObjectCodec {
     return out;
   }
 
+  // JSON says nothing of types: what follows relies on them.
+  Result<Value> typed(Arena& arena, const types::Type& type, const Value& object) const {
+    return codec::to_typed(arena, type, object, {.gates = &gates_});
+  }
+
   // As stored: Protobuf as kube-apiserver writes it by default, or JSON; this version or another.
   Result<Value> decode_stored(Arena& arena, std::string_view stored) const {
     if (stored.starts_with("k8s:enc:")) return internal_error("the value is encrypted at rest, which is not supported");
     if (!codec::is_protobuf(stored)) {
       Result<Value> object = codec::decode_json(arena, stored);
       if (!object) return object;
-      if (is_definition_) return crd::served_definition(arena, *object);
+      const bool has_metadata = object->is_map() && (!object->has("metadata") || object->find("metadata")->is_map());
+      if (!has_metadata) return internal_error("it is no object");
+      if (is_definition_) return typed(arena, *stored_.type, crd::served_definition(arena, *object));
+      const GroupVersion from = split_api_version(object->text_at("apiVersion"));
+      const types::Resource* resource = types::find_kind(from.group, from.version, object->text_at("kind"));
+      if (resource != nullptr && resource->type != nullptr) object = typed(arena, *resource->type, *object);
+      if (!object) return object;
       return in_stored_version(arena, *object, object->text_at("apiVersion"), object->text_at("kind"));
     }
     Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(stored);
@@ -167,6 +180,10 @@ std::shared_ptr<const ObjectCodec> make_builtin_codec(const types::Resource& sto
 const types::Resource& stored_version(const types::Resource& resource) {
   const types::Resource* stored = types::find_kind(resource.storage_group, resource.storage_version, resource.kind);
   return stored == nullptr ? resource : *stored;
+}
+
+Error nested_too_deeply() {
+  return bad_request("the object is nested more than " + std::to_string(limits::kObjectDepth) + " levels deep");
 }
 
 std::string replace_revision(std::string_view enveloped, std::string_view revision) {

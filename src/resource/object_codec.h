@@ -22,7 +22,8 @@ class ObjectCodec : public cache::Codec {
 
   // A canonical body as a tree with apiVersion and kind, without managedFields. Texts point into `body`.
   virtual Result<Value> tree(Arena& arena, std::string_view body) const = 0;
-  // A tree in the stored version as a canonical body; managedFields in it are left out.
+  // A tree in the stored version as a canonical body; managedFields in it are left out. Refuses what is nested too
+  // deeply: whatever is stored can be read again.
   virtual Result<std::string> body_of(Arena& arena, const Value& tree) const = 0;
   // The values of field_names() in a tree. Strings are in it or in `arena`.
   virtual std::vector<std::string_view> fields_of(Arena& arena, const Value& tree) const = 0;
@@ -32,6 +33,9 @@ class ObjectCodec : public cache::Codec {
 const types::Resource& stored_version(const types::Resource& resource);
 
 std::shared_ptr<const ObjectCodec> make_builtin_codec(const types::Resource& stored, const Gates& gates);
+
+// 400: of an object of more than limits::kObjectDepth levels, which body_of() does not take.
+Error nested_too_deeply();
 
 // An enveloped object with another resourceVersion (empty: none, as the store has it).
 std::string replace_revision(std::string_view enveloped, std::string_view revision);

@@ -121,6 +121,15 @@ struct Pipeline::Account {
         trail(auditor) {}
 };
 
+// Of a path: a method that HTTP knows. Others are a client's invention.
+std::string_view Pipeline::known_verb(const Account& account) {
+  constexpr std::string_view kMethods[] = {"get", "head", "post", "put", "patch", "delete", "options", "connect"};
+  const request::Target& target = account.info.target();
+  if (target.is_resource && target.verb != request::Verb::Other) return account.verb;
+  const auto found = std::find(std::begin(kMethods), std::end(kMethods), account.verb);
+  return found == std::end(kMethods) ? "other" : *found;
+}
+
 Pipeline::Pipeline(Parts parts)
     : parts_(std::move(parts)),
       requests_(parts_.metrics->counters(
@@ -154,7 +163,11 @@ Task<void> Pipeline::serve(net::Request& request, net::Response& response) {
   account.audit_id = given_id.empty() ? new_audit_id() : std::string(given_id);
   response.add_header("audit-id", account.audit_id);
   response.add_header("cache-control", "no-cache, private");
-  co_await serve_known(request, response, account);
+  try {
+    co_await serve_known(request, response, account);
+  } catch (const ArenaExhausted& exhausted) {
+    answer_exhausted(account.info, request, response, exhausted);
+  }
   account.trail.complete(response);
   record(request, response, account);
 }
@@ -162,20 +175,7 @@ Task<void> Pipeline::serve(net::Request& request, net::Response& response) {
 Task<void> Pipeline::serve_known(net::Request& request, net::Response& response, Account& account) {
   const request::Target& info = account.info.target();
   const bool lasting = account.lasting;
-  if (!lasting) {
-    std::chrono::milliseconds limit = kRequestTimeout;
-    if (const std::string_view timeout = account.info.query().get("timeout"); !timeout.empty()) {
-      Result<int64_t> nanoseconds = parse_go_duration(timeout);
-      if (!nanoseconds) {
-        api::send_error(account.info, request, response,
-                        bad_request("invalid timeout specified in the request URL - " + nanoseconds.error().message));
-        co_return;
-      }
-      const auto asked = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::nanoseconds(*nanoseconds));
-      if (*nanoseconds > 0 && asked < kRequestTimeout) limit = asked;
-    }
-    response.set_deadline(limit);
-  }
+  if (!lasting) response.set_deadline(kRequestTimeout);
 
   // As kube-apiserver: whoever is not known must not keep a connection and its server busy.
   auto send_away = [&] {
@@ -204,7 +204,11 @@ Task<void> Pipeline::serve_known(net::Request& request, net::Response& response,
     co_return;
   }
   account.user = std::move(*user);
-  if (account.user->name == auth::kAnonymous) send_away();
+  if (account.user->name == auth::kAnonymous) {
+    send_away();
+  } else {
+    response.trust_connection();
+  }
   attributes.user = account.user.get();
   account.trail.receive(request, account.audit_id, attributes, account.user, lasting);
   auto refuse = [&](const Error& error) {
@@ -212,6 +216,16 @@ Task<void> Pipeline::serve_known(net::Request& request, net::Response& response,
     account.trail.refuse(error);
     api::send_error(account.info, request, response, error);
   };
+
+  // Only now: what nobody known asked for is not worth a word.
+  if (const std::string_view timeout = account.info.query().get("timeout"); !lasting && !timeout.empty()) {
+    Result<int64_t> nanoseconds = parse_go_duration(timeout);
+    if (!nanoseconds) {
+      co_return refuse(bad_request("invalid timeout specified in the request URL - " + nanoseconds.error().message));
+    }
+    const auto asked = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::nanoseconds(*nanoseconds));
+    if (*nanoseconds > 0 && asked < kRequestTimeout) response.set_deadline(asked);
+  }
 
   Result<std::optional<Impersonated>> impersonated = impersonate(request.headers, attributes, *parts_.authorizer);
   if (!impersonated) co_return refuse(impersonated.error());
@@ -226,10 +240,13 @@ Task<void> Pipeline::serve_known(net::Request& request, net::Response& response,
   account.trail.decide(decision);
   if (!decision.allowed()) co_return refuse(auth::forbidden_error(attributes, decision.reason));
 
-  Gauge& gauge = lasting ? long_running_.with({upper(account.verb), info.group, info.version, info.resource,
-                                               info.subresource, scope_of(account.info), "apiserver"})
-                 : is_read(request.method) ? reads_in_flight_
-                                           : writes_in_flight_;
+  const bool named = parts_.serves && parts_.serves(info);
+  const auto name = [named](std::string_view text) { return named ? text : std::string_view(); };
+  Gauge& gauge =
+      lasting                   ? long_running_.with({upper(known_verb(account)), name(info.group), name(info.version),
+                                                      name(info.resource), name(info.subresource), scope_of(account.info), "apiserver"})
+      : is_read(request.method) ? reads_in_flight_
+                                : writes_in_flight_;
   gauge.add(1);
   struct Leave {
     Gauge& gauge;
@@ -339,9 +356,9 @@ void Pipeline::record(const net::Request& request, const net::Response& response
   char code_text[8];
   const auto [code_end, error] = std::to_chars(code_text, code_text + sizeof code_text, response.status());
   const std::string_view code(code_text, code_end - code_text);
-  const std::string verb = upper(account.verb);
-  // What does not exist is not named: a client could fill the memory with names of its own.
-  const bool named = response.status() != 404 && response.status() != 403 && response.status() != 401;
+  const std::string verb = upper(known_verb(account));
+  // What is not served is not named: a client could fill the memory with names of its own.
+  const bool named = info.is_resource ? parts_.serves && parts_.serves(info) : response.status() < 400;
   const std::string_view group = named ? info.group : std::string_view();
   const std::string_view version = named ? info.version : std::string_view();
   const std::string_view resource = named ? info.resource : std::string_view();
@@ -366,6 +383,18 @@ void Pipeline::record(const net::Request& request, const net::Response& response
                           {"remote", request.peer->address},
                           {"auditID", account.audit_id}});
   }
+}
+
+void Pipeline::answer_exhausted(const request::RequestInfo& info, const net::Request& request, net::Response& response,
+                                const ArenaExhausted& exhausted) {
+  if (response.started()) return response.abort();
+  if (exhausted.why() == ArenaExhausted::Why::Own) {
+    return api::send_error(info, request, response,
+                           Error{Reason::RequestEntityTooLarge,
+                                 "Request entity too large: serving it takes more memory than a request may use"});
+  }
+  response.set_header("retry-after", "1");
+  send_text(response, 429, "Too many requests, please try again later.\n");
 }
 
 void Pipeline::answer_late(const net::Request&, net::Response& response) {

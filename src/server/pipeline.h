@@ -39,6 +39,8 @@ class Pipeline {
     const Auditor* auditor = nullptr;  // Null: nothing is recorded.
     // Every path of a group or of a version that is served now: /apis/apps, /apis/apps/v1. For the index of paths.
     std::function<std::vector<std::string>()> api_paths;
+    // Whether a resource is served: only such are named by metrics. Empty: none is.
+    std::function<bool(const request::Target&)> serves = {};
     // Read on request: keys may be replaced, and requests are rare.
     std::function<Result<OpenId>()> openid;
     UnixTime started{};
@@ -64,6 +66,10 @@ class Pipeline {
   Task<void> route(net::Request& request, net::Response& response, Account& account);
   void send_index(net::Response& response) const;
   void send_openid(const request::RequestInfo& info, const net::Request& request, net::Response& response) const;
+  // The answer for a request that needed too much memory.
+  static void answer_exhausted(const request::RequestInfo& info, const net::Request& request, net::Response& response,
+                               const ArenaExhausted& exhausted);
+  static std::string_view known_verb(const Account& account);
   void record(const net::Request& request, const net::Response& response, const Account& account);
 
   const Parts parts_;

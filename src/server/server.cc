@@ -14,6 +14,7 @@
 
 #include "api/api.h"
 #include "auth/auth.h"
+#include "base/files.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/task_group.h"
@@ -34,6 +35,51 @@
 namespace holdfast::server {
 
 namespace {
+
+// Descriptors kept for the store, its log and files that are read again.
+constexpr rlim_t kReservedDescriptors = 512;
+
+// The soft limit is what old programs can bear (select() knows 1024); the hard one is what the administrator allows.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) log::warning("cannot raise the limit of open files");
+}
+
+// How many connections leave the reserve alone; each webhook or aggregated server that one waits for needs another.
+uint32_t connections_for_descriptors() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return UINT32_MAX;
+  if (limit.rlim_cur <= 2 * kReservedDescriptors) return std::max<uint32_t>(16, limit.rlim_cur / 2);
+  return static_cast<uint32_t>(std::min<rlim_t>(limit.rlim_cur - kReservedDescriptors, UINT32_MAX));
+}
+
+// CERT,KEY[:NAME,NAME...], as kube-apiserver takes them.
+Result<std::vector<net::NamedIdentity>> read_named_identities(const std::vector<std::string>& texts) {
+  std::vector<net::NamedIdentity> all;
+  for (const std::string& text : texts) {
+    const size_t colon = std::min(text.find(':'), text.size());
+    const size_t comma = text.find(',');
+    if (comma == std::string::npos || comma > colon) {
+      return bad_request("--tls-sni-cert-key \"" + text +
+                         "\": expected comma separated certificate and key file paths");
+    }
+    net::NamedIdentity named;
+    Result<std::string> certificate = auth::read_file(text.substr(0, comma));
+    if (!certificate) return certificate.take_error();
+    Result<std::string> key = auth::read_file(text.substr(comma + 1, colon - comma - 1));
+    if (!key) return key.take_error();
+    named.identity = {std::move(*certificate), std::move(*key)};
+    for (size_t from = colon + 1; from < text.size();) {
+      const size_t end = std::min(text.find(',', from), text.size());
+      named.names.push_back(text.substr(from, end - from));
+      from = end + 1;
+    }
+    all.push_back(std::move(named));
+  }
+  return all;
+}
 
 // "[::1]:6443" -> "::1"
 std::string host_of(const std::string& listen) {
@@ -176,6 +222,7 @@ struct Server::State {
   std::vector<std::string> issuers() const;    // Of service account tokens; the first signs.
   std::vector<std::string> audiences() const;  // Of tokens that speak to this server.
   void add_metrics();
+  void add_loop_metrics();
   void make_api();
   bool start_api(const std::string& client_ca_pem);
   void shut_down();
@@ -316,6 +363,13 @@ Result<std::shared_ptr<const auth::Authenticator>> Server::State::make_authentic
   if (!pool) return pool.take_error();
   a.client_ca = std::move(*pool);
   a.anonymous = options.anonymous_auth;
+  if (a.anonymous && std::find(options.authorization_modes.begin(), options.authorization_modes.end(), "AlwaysAllow") !=
+                         options.authorization_modes.end()) {
+    log::warning(
+        "AnonymousAuth is not allowed with the AlwaysAllow authorizer. Resetting AnonymousAuth to false. You "
+        "should use a different authorizer");
+    a.anonymous = false;
+  }
   if (!options.token_auth_file.empty()) {
     Result<std::string> csv = auth::read_file(options.token_auth_file);
     if (!csv) return csv.take_error();
@@ -368,7 +422,22 @@ void Server::State::add_metrics() {
   stat("holdfast_protocol_errors_total", "Malformed requests, floods and stalled peers.", "counter",
        &Stats::protocol_errors);
   stat("holdfast_received_bytes_total", "Bytes from clients, as on the wire.", "counter", &Stats::bytes_received);
+  metrics.computed("holdfast_request_memory_bytes", "Memory of the requests under way.", "gauge",
+                   [this] { return api ? static_cast<double>(api->request_memory().taken_bytes()) : 0; });
   stat("holdfast_sent_bytes_total", "Bytes to clients, as on the wire.", "counter", &Stats::bytes_sent);
+}
+
+void Server::State::add_loop_metrics() {
+  metrics.computed_by("holdfast_loop_longest_stall_seconds",
+                      "Longest time that an event loop was kept from its other connections since the last scrape.",
+                      "gauge", "loop", [this] {
+                        std::vector<std::pair<std::string, double>> stalls;
+                        for (size_t i = 0; i < loops->count(); ++i) {
+                          const std::chrono::duration<double> longest = loops->at(i).take_longest_stall();
+                          stalls.emplace_back(std::to_string(i), longest.count());
+                        }
+                        return stalls;
+                      });
 }
 
 void Server::State::make_api() {
@@ -469,6 +538,11 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
   if (o.tls_cert_file.empty() != o.tls_private_key_file.empty()) {
     return bad_request("--tls-cert-file and --tls-private-key-file must be given together");
   }
+  for (const std::string* folder : {&o.data_dir, &o.cert_dir}) {
+    if (folder->empty()) continue;
+    if (Result<Unit> ours = make_private_directory(*folder); !ours) return ours.take_error();
+  }
+  raise_descriptor_limit();
   s.pki_dir = o.cert_dir.empty() ? o.data_dir + "/pki" : o.cert_dir;
   s.kubeconfig_path = (o.data_dir.empty() ? o.cert_dir : o.data_dir) + "/kubeconfig";
   s.first_start = !std::filesystem::exists(s.pki_dir + "/ca.crt");
@@ -559,6 +633,7 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
                       .flow = s.flow.get(),
                       .auditor = s.auditor.get(),
                       .api_paths = [&s] { return s.api->group_paths(); },
+                      .serves = [&s](const request::Target& target) { return s.api->serves(target); },
                       .openid = [&s]() -> Result<Pipeline::OpenId> {
                         const CredentialsRef now = s.credentials.load();
                         return Pipeline::OpenId{now->verifier->configuration_json(s.url() + "/openid/v1/jwks"),
@@ -578,7 +653,15 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
     log::error("a handler threw", {{"method", request.method}, {"uri", request.target}, {"what", what}});
   };
   net_options.on_deadline = Pipeline::answer_late;
+  net_options.tls = o.tls;
+  Result<std::vector<net::NamedIdentity>> named = read_named_identities(o.tls_sni_cert_keys);
+  if (!named) return named.take_error();
+  net_options.named_identities = std::move(*named);
+  net_options.max_connections = std::min(o.max_connections, connections_for_descriptors());
+  net_options.max_strangers = o.max_unauthenticated_connections;
+  net_options.max_strangers_per_address = o.max_unauthenticated_connections_per_address;
   s.loops = std::make_unique<net::Loops>(o.threads);
+  s.add_loop_metrics();
   const net::Handler handler = [pipeline = s.pipeline.get()](net::Request& request, net::Response& response) {
     return pipeline->serve(request, response);
   };
@@ -612,7 +695,7 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
 
   const std::string kubeconfig = auth::make_kubeconfig(
       {.server = s.url(), .ca_pem = credentials->pki.authority.certificate_pem, .identity = credentials->pki.admin});
-  if (Result<Unit> written = auth::write_file(s.kubeconfig_path, kubeconfig, true); !written)
+  if (Result<Unit> written = replace_file(s.kubeconfig_path, kubeconfig, Readers::Owner); !written)
     return written.take_error();
   // Starting took more memory than being idle does, and where a server is started for each test there are many.
   s.background->post(give_back_after_start);

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/gates.h"
+#include "net/net.h"
 
 namespace holdfast::server {
 
@@ -37,6 +38,8 @@ struct Options {
 
   std::string cert_dir;  // DATA_DIR/pki when empty.
   std::string tls_cert_file, tls_private_key_file;
+  std::vector<std::string> tls_sni_cert_keys;  // CERT,KEY[:NAME,NAME...], chosen by the host name a client asks for.
+  net::TlsOptions tls;
   std::string client_ca_file;
   std::string token_auth_file;
   bool anonymous_auth = true;
@@ -70,6 +73,11 @@ struct Options {
   uint32_t audit_log_maxbackup = 0, audit_log_maxage = 0;  // Files, and days; 0: without end.
   // Seats of the server, which priority levels share.
   uint32_t max_requests_inflight = 400, max_mutating_requests_inflight = 200;
+
+  // Connections in all; and those on which nobody has shown credentials yet, in all and from one address.
+  uint32_t max_connections = 20'000;
+  uint32_t max_unauthenticated_connections = 5'000;
+  uint32_t max_unauthenticated_connections_per_address = 1'000;
 
   // Requests under way when a SIGTERM comes are given this long.
   std::chrono::milliseconds shutdown_grace{10'000};
