@@ -9,15 +9,20 @@ import hashlib
 import json
 import os
 import pathlib
+import re
+import resource
 import socket
 import ssl
+import struct
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import access_helper  # noqa: E402
+import attacks  # noqa: E402
 from access_helper import RBAC, grant, role_ref, rule
 
 BINARY = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else "build/release/bin/holdfast"
@@ -625,6 +630,374 @@ class WireTest(Closed):
                 said = self.raw(line + "\r\nHost: x\r\n" + token + "Connection: close\r\n\r\n")
                 self.assertNotIn(SECRET, said)
                 self.assertRegex(said, r"^(HTTP/1\.[01] [45]\d\d |$)")
+
+
+
+class Own(Closed):
+    """Tests of a server that they may harm."""
+    FLAGS = ()
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = access_helper.start(BINARY, *cls.FLAGS)
+        cls.users = access_helper.Users(cls.server)
+        cls.users.made("/api/v1/namespaces", {"metadata": {"name": "mine"}})
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+        cls.server.folder.cleanup()
+
+    def alive(self):
+        self.assertIsNone(self.server.process.poll(), "the server has ended")
+        self.assertEqual(self.users.call("GET", "/healthz").code, 200)
+
+    def memory(self, what="VmHWM"):
+        """Bytes; the most so far unless another line is asked for."""
+        for line in pathlib.Path(f"/proc/{self.server.process.pid}/status").read_text().splitlines():
+            if line.startswith(what):
+                return int(line.split()[1]) << 10
+        return 0
+
+    @classmethod
+    def define(cls, preserve=True):
+        name = "things" if preserve else "stricts"
+        definition = attacks.definition(preserve)
+        cls.users.made("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
+        cls.users.when(lambda: cls.users.admin("GET", f"/apis/{attacks.GROUP}/v1/namespaces/mine/{name}").code == 200)
+
+
+class NestingTest(Own):
+    """Whatever is nested is nested so far and no further, and nothing that is stored can end the process."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.define()
+
+    def test_a_json_patch_cannot_double_its_depth_without_end(self):
+        self.users.made(attacks.THINGS, attacks.thing("doubled", '{"a":{}}'))
+        answer = self.users.admin("PATCH", attacks.THINGS + "/doubled", attacks.doubling_patch(16),
+                                  headers={"Content-Type": "application/json-patch+json"})
+        self.assertIn(answer.code, (400, 413, 422), answer.text[:300])
+        self.alive()
+
+    def test_a_poisonous_object_is_not_stored(self):
+        stored = []
+        for levels in (900, 996, 997, 998, 999, 1000, 1001, 1020, 1100, 5000, 9999):
+            answer = self.users.admin("POST", attacks.THINGS, attacks.thing(f"deep-{levels}", attacks.nested(levels)))
+            self.assertIn(answer.code, (201, 400), answer.text[:300])
+            if answer.code == 201:
+                stored.append(f"deep-{levels}")
+        self.assertIn("deep-900", stored)
+        self.assertNotIn("deep-1001", stored)
+        self.alive()
+        self.server.stop()
+        self.server.start()
+        type(self).users = access_helper.Users(self.server)
+        self.assertEqual(self.users.admin("GET", attacks.THINGS).code, 200)
+        for name in stored:
+            read = self.users.admin("GET", f"{attacks.THINGS}/{name}")
+            self.assertEqual(read.code, 200, name)
+            # What was read can be written back, managedFields and all.
+            self.assertEqual(self.users.admin("PUT", f"{attacks.THINGS}/{name}", read.text).code, 200, name)
+            self.assertEqual(self.users.admin("DELETE", f"{attacks.THINGS}/{name}").code, 200, name)
+
+    def test_field_sets_that_are_nested_too_deeply_are_not_believed(self):
+        fields = '{"f:a":' * 5000 + "{}" + "}" * 5000
+        entry = ',"managedFields":[{"manager":"m","operation":"Update","apiVersion":"%s/v1","fieldsType":"FieldsV1","fieldsV1":%s}]'
+        answer = self.users.admin("POST", attacks.THINGS, attacks.thing("owned", metadata=entry % (attacks.GROUP, fields)))
+        self.assertIn(answer.code, (201, 400), answer.text[:300])
+        self.alive()
+        self.assertEqual(self.users.admin("GET", attacks.THINGS).code, 200)
+
+
+class FloodTest(Own):
+    """Small requests do not take large amounts of memory, and none of it stays."""
+
+    def test_repeated_members_cost_what_they_weigh(self):
+        before = self.memory()
+        answer = self.users.call("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", attacks.repeated_members(20_000),
+                                 token="plain-token")
+        self.assertIn(answer.code, (201, 400), answer.text[:300])
+        self.assertLess(self.memory() - before, 256 << 20)
+
+    def test_metrics_do_not_grow_with_what_nobody_known_asks(self):
+        lines = lambda: self.users.admin("GET", "/metrics").text.count("\n")
+        before, memory = lines(), self.memory("VmRSS")
+        for i in range(200):
+            long = f"x{i}" * 2000
+            self.users.call(f"METHOD{i}", "/healthz")
+            self.users.call("GET", f"/apis/{long}/v1/{long}?timeout=nonsense")
+            self.users.call("GET", f"/apis/group{i}/v1/resource{i}?timeout=1s")
+            self.users.call("GET", f"/path{i}?timeout=nonsense", token="plain-token")
+            self.users.call("GET", f"/apis/apps/v1/deployments/name/sub{i}?timeout=nonsense", token="plain-token")
+        self.assertLess(lines() - before, 2000)
+        self.assertLess(self.memory("VmRSS") - memory, 64 << 20)
+
+    def test_a_bad_timeout_of_nobody_known_is_not_worth_a_word(self):
+        off = access_helper.start(BINARY, "--anonymous-auth=false")
+        try:
+            self.refused(access_helper.Users(off).call("GET", "/api/v1/pods?timeout=nonsense"), 401, "Unauthorized")
+        finally:
+            off.stop()
+            off.folder.cleanup()
+        self.refused(self.users.admin("GET", "/api/v1/pods?timeout=nonsense"), 400, "invalid timeout")
+
+    def test_a_token_without_end_is_refused_undecoded(self):
+        payload = "A" * 800_000
+        self.refused(self.users.call("GET", "/healthz", token=f"eyJhbGciOiJFUzI1NiJ9.{payload}.AAAA"), 401, "Unauthorized")
+
+
+class WorkTest(Own):
+    """What is written costs as much as it is large: each of these took seconds and more. Counted are answers, not time;
+    the cost itself is counted by tests/cost_test.py."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.define()
+        cls.define(preserve=False)
+
+    def test_a_role_of_a_million_combinations(self):
+        everything = [rule("create", ["rbac.authorization.k8s.io"], "roles")]
+        grant(self.users, "writer", everything, "tenant", "mine")
+        path = f"{RBAC}/namespaces/mine/roles"
+        self.users.when(lambda: self.users.call("POST", path, {}, token="tenant-token").code != 403)
+        self.refused(self.users.call("POST", path, attacks.large_role(100), token="tenant-token"), 403, "not currently held")
+
+    def test_many_of_everything(self):
+        for what, body in {"owners": attacks.owner_references(10_000), "values": attacks.value_keys(50_000)}.items():
+            with self.subTest(what):
+                self.assertEqual(self.users.admin("POST", attacks.THINGS, body).code, 201)
+        answer = self.users.admin("POST", f"/apis/{attacks.GROUP}/v1/namespaces/mine/stricts?fieldValidation=Warn", attacks.unknown_fields(40_000))
+        self.assertEqual(answer.code, 201, answer.text[:300])
+
+
+class LimitsTest(Own):
+    """Walks through src/base/limits.h: each limit is enforced, here or by a unit test that names it."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.define()
+
+    def test_every_limit_has_a_test(self):
+        source = pathlib.Path(__file__).resolve().parent.parent / "src"
+        limits = {}
+        for name, value in re.findall(r"^inline constexpr \w+ k(\w+) = ([^;]+);", (source / "base/limits.h").read_text(), re.M):
+            value = re.sub(r"size_t\{(\d+)\}", r"\1", value.replace("'", ""))
+            limits[name] = eval(re.sub(r"k(\w+)", lambda found: str(limits[found.group(1)]), value))  # pylint: disable=eval-used
+        self.assertGreater(len(limits), 10)
+        tests = "".join(path.read_text() for path in source.rglob("*_test.cc"))
+        for name, limit in limits.items():
+            with self.subTest(name):
+                check = getattr(self, "check_" + re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower(), None)
+                if check:
+                    check(limit)
+                else:
+                    self.assertIn("limits::k" + name, tests, "no test names this limit")
+                self.alive()
+
+    def post(self, spec, name, metadata=""):
+        return self.users.admin("POST", attacks.THINGS, attacks.thing(name, spec, metadata))
+
+    def check_decoded_depth(self, levels):
+        deep = lambda count: self.users.admin("POST", "/api/v1/namespaces/mine/configmaps", "[" * count + "]" * count).message
+        self.assertIn("exceeded max depth", deep(levels + 1))
+        self.assertNotIn("exceeded max depth", deep(levels))
+
+    def check_object_depth(self, levels):
+        # The object and its spec are two of them, the innermost map one more.
+        self.assertEqual(self.post(attacks.nested(levels - 2), "deepest").code, 201)
+        self.refused(self.post(attacks.nested(levels - 1), "too-deep"), 400, f"more than {levels} levels")
+
+    def check_token_bytes(self, count):
+        self.refused(self.users.call("GET", "/healthz", token="x" * (count + 1)), 401, "Unauthorized")
+
+    def check_json_patch_operations(self, count):
+        self.assertEqual(self.post('{"a":{}}', "patched").code, 201)
+        patch = lambda operations: self.users.admin("PATCH", attacks.THINGS + "/patched", json.dumps([{"op": "test", "path": "/spec/a", "value": {}}] * operations),
+                                                    headers={"Content-Type": "application/json-patch+json"})
+        self.assertEqual(patch(count).code, 200)
+        self.refused(patch(count + 1), 413, "The allowed maximum operations in a JSON patch")
+
+    def check_json_patch_copied_bytes(self, count):
+        self.assertEqual(self.post(json.dumps({"a": "x" * (count // 4), "b": {}}), "copied").code, 201)
+        copies = lambda times: self.users.admin("PATCH", attacks.THINGS + "/copied?dryRun=All", json.dumps(
+            [{"op": "copy", "from": "/spec/a", "path": f"/spec/b/c{i}"} for i in range(times)]), headers={"Content-Type": "application/json-patch+json"})
+        self.refused(copies(4), 422)
+
+
+class HeaderInjectionTest(Closed):
+    def test_webhooks_cannot_be_sent_elsewhere_or_split(self):
+        hook = lambda url: {"metadata": {"name": "h"}, "webhooks": [
+            {"name": "h.example.com", "clientConfig": {"url": url}, "admissionReviewVersions": ["v1"], "sideEffects": "None"}]}
+        for url, text in {"https://user:secret@host/": "user information is not permitted in the URL",
+                          "https://host/?a=b": "query parameters are not permitted in the URL",
+                          "https://host/#f": "fragments are not permitted in the URL",
+                          "https://host/\r\nX-Remote-User: admin": "url must be a valid URL"}.items():
+            for kind in ("validating", "mutating"):
+                with self.subTest(url):
+                    path = f"/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations"
+                    self.refused(users.admin("POST", path, hook(url)), 422, text)
+        definition = attacks.definition()
+        definition["spec"]["conversion"] = {"strategy": "Webhook", "webhook": {
+            "conversionReviewVersions": ["v1"], "clientConfig": {"url": "https://a@host/"}}}
+        self.refused(users.admin("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition), 422,
+                     "user information is not permitted in the URL")
+
+
+class FileTest(unittest.TestCase):
+    """Nobody else on the machine reads or changes what the server keeps."""
+
+    def start(self, folder, **more):
+        return subprocess.run([BINARY, "serve", "--data-dir", str(folder), "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=30, check=False, **more)
+
+    def test_all_files_are_the_owners_alone_whatever_the_umask(self):
+        with tempfile.TemporaryDirectory() as folder:
+            data = pathlib.Path(folder) / "data"
+            before = os.umask(0)
+            try:
+                server = access_helper.Server(BINARY, data_dir=data)
+                data.mkdir(mode=0o755)
+                server.start()
+            finally:
+                os.umask(before)
+            try:
+                for path in [data, *data.rglob("*")]:
+                    if path.name == "server.log":  # The test's own.
+                        continue
+                    mode = path.stat().st_mode & 0o777
+                    public = path.suffix in (".crt", ".pub")
+                    self.assertEqual(mode, 0o700 if path.is_dir() else 0o644 if public else 0o600, path)
+            finally:
+                server.stop()
+
+    def test_a_folder_that_others_may_write_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o777)
+            ended = self.start(folder)
+            self.assertNotEqual(ended.returncode, 0)
+            self.assertIn("can be written by others", ended.stdout)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root gives folders away")
+    def test_a_folder_of_somebody_else_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.chown(folder, 12345, 12345)
+            ended = self.start(folder)
+            self.assertNotEqual(ended.returncode, 0)
+            self.assertIn("belongs to another user", ended.stdout)
+
+
+class DescriptorTest(Own):
+    """Idle connections do not stop the others, nor the store."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (1024, cls.limit[1]))
+        cls.FLAGS = ("--max-unauthenticated-connections-per-address=1500",)
+        try:
+            super().setUpClass()
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (min(8192, cls.limit[1]), cls.limit[1]))
+
+    @classmethod
+    def tearDownClass(cls):
+        super().tearDownClass()
+        resource.setrlimit(resource.RLIMIT_NOFILE, cls.limit)
+
+    def test_the_limit_is_raised_and_connections_without_credentials_are_limited(self):
+        if self.limit[1] < 4096:
+            self.skipTest("the hard limit of open files is too low")
+        with contextlib.ExitStack() as held:
+            for _ in range(1400):
+                held.enter_context(socket.create_connection((self.users.host, self.users.port), timeout=10))
+            self.assertEqual(self.users.admin("POST", "/api/v1/namespaces/mine/configmaps", {"metadata": {"name": "among-many"}}).code, 201)
+            self.alive()
+
+
+class BinaryTest(unittest.TestCase):
+    def test_the_binary_is_hardened(self):
+        """Position independent, and everything that the loader fills in is filled in first and read-only then."""
+        image = pathlib.Path(BINARY).read_bytes()
+        kind, = struct.unpack_from("<H", image, 16)
+        table, = struct.unpack_from("<Q", image, 32)
+        entry_bytes, count = struct.unpack_from("<HH", image, 54)
+        segments = [struct.unpack_from("<IIQQQQQQ", image, table + i * entry_bytes) for i in range(count)]
+        DYNAMIC, STACK, RELRO = 2, 0x6474E551, 0x6474E552
+        self.assertEqual(kind, 3, "not position independent")
+        self.assertIn(RELRO, [segment[0] for segment in segments])
+        self.assertFalse(any(segment[0] == STACK and segment[1] & 1 for segment in segments), "an executable stack")
+        _, _, offset, _, _, length, _, _ = next(segment for segment in segments if segment[0] == DYNAMIC)
+        dynamic = dict(struct.iter_unpack("<QQ", image[offset:offset + length]))
+        FLAGS, FLAGS_1 = 30, 0x6FFFFFFB
+        self.assertTrue(dynamic.get(FLAGS, 0) & 8 or dynamic.get(FLAGS_1, 0) & 1, "symbols are bound late")
+
+
+class SmallerTest(Closed):
+    def test_whoever_may_do_everything_must_show_who_they_are(self):
+        server = access_helper.start(BINARY, "--authorization-mode=AlwaysAllow")
+        try:
+            open_to_all = access_helper.Users(server)
+            self.refused(open_to_all.call("GET", "/api/v1/secrets"), 401, "Unauthorized")
+            self.assertEqual(open_to_all.call("GET", "/api/v1/secrets", token="plain-token").code, 200)
+        finally:
+            server.stop()
+            server.folder.cleanup()
+
+    def test_weak_suites_of_tls_1_2_are_not_offered_and_can_be_asked_for(self):
+        def handshake(users, suites, version=ssl.TLSVersion.TLSv1_2):
+            context = ssl.create_default_context(cafile=str(users.pki / "ca.crt"))
+            context.maximum_version = version
+            context.set_ciphers(suites)
+            with socket.create_connection((users.host, users.port), timeout=10) as plain:
+                with context.wrap_socket(plain, server_hostname="127.0.0.1") as stream:
+                    return stream.cipher()[0]
+        weak = "ECDHE-ECDSA-AES128-SHA"
+        with self.assertRaises(ssl.SSLError):
+            handshake(users, weak)
+        self.assertEqual(handshake(users, "ECDHE-ECDSA-AES128-GCM-SHA256"), "ECDHE-ECDSA-AES128-GCM-SHA256")
+        server = access_helper.start(BINARY, "--tls-cipher-suites=TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA")
+        try:
+            self.assertEqual(handshake(access_helper.Users(server), weak), weak)
+        finally:
+            server.stop()
+            server.folder.cleanup()
+        server = access_helper.start(BINARY, "--tls-min-version=VersionTLS13")
+        try:
+            with self.assertRaises(ssl.SSLError):
+                handshake(access_helper.Users(server), "ALL")
+        finally:
+            server.stop()
+            server.folder.cleanup()
+
+    def test_names_have_certificates_of_their_own(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("one.example.com", "two.example.com"):
+                subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}",
+                                "-addext", f"subjectAltName=DNS:{name}", "-days", "10", "-keyout", f"{name}.key", "-out", f"{name}.crt"],
+                               cwd=folder, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            pair = lambda name: f"--tls-sni-cert-key={folder}/{name}.crt,{folder}/{name}.key"
+            server = access_helper.start(BINARY, pair("one.example.com"), pair("two.example.com") + ":*.other.example.com")
+            try:
+                served = access_helper.Users(server)
+                shown = {}
+                for asked in ("one.example.com", "a.other.example.com", "two.example.com", "elsewhere"):
+                    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+                    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+                    with socket.create_connection((served.host, served.port), timeout=10) as plain:
+                        with context.wrap_socket(plain, server_hostname=asked) as stream:
+                            shown[asked] = stream.getpeercert(binary_form=True)
+                certificate = lambda name: ssl.PEM_cert_to_DER_cert((pathlib.Path(folder) / f"{name}.crt").read_text())
+                own = ssl.PEM_cert_to_DER_cert((served.pki / "apiserver.crt").read_text())
+                self.assertEqual(shown, {"one.example.com": certificate("one.example.com"), "a.other.example.com": certificate("two.example.com"),
+                                         "two.example.com": own, "elsewhere": own})
+            finally:
+                server.stop()
+                server.folder.cleanup()
 
 
 if __name__ == "__main__":

@@ -65,7 +65,7 @@ def main():
                 print(command, end="")
                 subprocess.run(["bash", "-euc", command], env=environment, cwd=folder, check=True, stdout=subprocess.DEVNULL)
         functions = ""
-        for page in [*PAGES, ROOT / "docs" / "unsetting-fields.md"]:
+        for page in PAGES:
             for number, code in enumerate(blocks(page, "cpp")):
                 # Each piece by itself; those that go on from `client` get one.
                 given = "" if "Result<Client> client" in code else "Result<Client> client = Client::connect();\n"

@@ -1,7 +1,13 @@
 #!/usr/bin/env bash
-# run.sh HOLDFAST [compare.py's options]: starts Holdfast and a real kube-apiserver, and compares their answers.
+# run.sh [--access] HOLDFAST [options]: starts Holdfast and a real kube-apiserver, and compares their answers (compare.py),
+# or with --access who may do what (access.py).
 # KUBE_APISERVER and ETCD name the programs (kube-apiserver and etcd on PATH otherwise).
 set -euo pipefail
+compare=compare.py
+if [ "$1" = --access ]; then
+  compare=access.py
+  shift
+fi
 holdfast=$1
 shift
 here=$(cd "$(dirname "$0")" && pwd)
@@ -45,4 +51,4 @@ pids+=($!)
 pids+=($!)
 answers "https://127.0.0.1:$ours/readyz"
 answers "https://127.0.0.1:$theirs/readyz"
-python3 "$here/compare.py" --ours "https://127.0.0.1:$ours" --theirs "https://127.0.0.1:$theirs" --token compare "$@"
+python3 "$here/$compare" --ours "https://127.0.0.1:$ours" --theirs "https://127.0.0.1:$theirs" --token compare "$@"
