@@ -112,6 +112,30 @@ TEST(Crd, BecomesAHeaderForEachServedVersion) {
   EXPECT_THAT(text, HasSubstr("Widget& unset_spec()"));
 }
 
+TEST(OpenApi, ItsOwnTypesAreGeneratedAndThoseOfOtherGroupsAreReferenced) {
+  Arena arena;
+  const Result<Value> document = codec::decode_json(arena, R"({"openapi":"3.0.0","paths":{
+    "/apis/apps/v1/namespaces/{namespace}/deployments/{name}":
+      {"patch":{"x-kubernetes-group-version-kind":{"group":"apps","kind":"Deployment","version":"v1"}}}},
+    "components":{"schemas":{
+      "io.k8s.api.apps.v1.Deployment":{"type":"object","properties":{
+        "spec":{"allOf":[{"$ref":"#/components/schemas/io.k8s.api.apps.v1.DeploymentSpec"}],"default":{}}},
+        "x-kubernetes-group-version-kind":[{"group":"apps","kind":"Deployment","version":"v1"}]},
+      "io.k8s.api.apps.v1.DeploymentSpec":{"type":"object","properties":{
+        "replicas":{"type":"integer","format":"int32"},
+        "template":{"$ref":"#/components/schemas/io.k8s.api.core.v1.PodTemplateSpec"}}}}}})");
+  ASSERT_TRUE(document) << document.error().message;
+  const Result<std::vector<Package>> packages = packages_of_openapi(*document);
+  ASSERT_TRUE(packages) << packages.error().message;
+  ASSERT_EQ(packages->size(), 1u);
+  const std::string text = header_of(packages->front(), "");
+  EXPECT_THAT(text, HasSubstr("class DeploymentSpec : public apply::Struct<DeploymentSpec> {"));
+  EXPECT_THAT(text, HasSubstr("Deployment& with_spec(const DeploymentSpec& value) {"));
+  EXPECT_THAT(text, HasSubstr("with_template(const core_v1::PodTemplateSpec& value)"));
+  EXPECT_THAT(text, HasSubstr("#include \"apply/core_v1.h\""));
+  EXPECT_THAT(text, HasSubstr("kPlural = \"deployments\""));
+}
+
 TEST(Crd, SomethingElseIsRefused) {
   Arena arena;
   EXPECT_THAT(packages_of_crd(*codec::decode_yaml(arena, "kind: ConfigMap")).error().message,

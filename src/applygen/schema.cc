@@ -114,7 +114,7 @@ class Reader {
       shape.package = type->name.substr(0, dot);
       for (char& c : shape.package) c = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ? c : '_';
       shape.name = type->name.substr(dot + 1);
-      return shape;
+      if (shape.package != package_.name) return shape;  // Ours is described by this document.
     }
     const Value* schema = document_ == nullptr ? nullptr : document_->get("components", "schemas", reference);
     if (schema == nullptr) return {};
