@@ -68,7 +68,7 @@ Error invalid(GroupKind kind, std::string_view name, std::vector<Cause> causes) 
 
 Error forbidden(GroupResource resource, std::string_view name, std::string_view why) {
   std::string message;
-  if (resource.resource.empty()) {
+  if (resource.resource.empty() && resource.group.empty()) {
     message = "forbidden: ";
   } else if (name.empty()) {
     message = to_string(resource) + " is forbidden: ";
