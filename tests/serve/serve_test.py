@@ -74,7 +74,9 @@ class Serve(unittest.TestCase):
 
     def test_first_start_makes_credentials_and_says_what_to_type(self):
         s = self.start()
-        self.assertIn(f'export KUBECONFIG={s.kubeconfig}', s.text())
+        end = time.time() + 60
+        while f'export KUBECONFIG={s.kubeconfig}' not in s.text():  # Printed when the kubeconfig has been written.
+            self.assertLess(time.time(), end, s.text())
         self.assertEqual(os.stat(s.kubeconfig).st_mode & 0o777, 0o600)
         first_ca = s.ca
         self.assertEqual(s.stop(), 0)
