@@ -400,7 +400,8 @@ class Serve(unittest.TestCase):
         config = os.path.join(self.folder, 'config')
         write(config, '# who may\nauthorization-mode = "AlwaysAllow"\nlisten: nonsense\n')
         s = self.start('--config', config)  # Its --listen wins.
-        self.assertEqual(s.get('/metrics')[0], 200)
+        # Not 403, as with RBAC: where everything is allowed, nobody is anonymous.
+        self.assertEqual(s.get('/metrics')[0], 401)
 
     def test_help_has_the_gates(self):
         result = subprocess.run([BINARY, 'serve', '--help'], capture_output=True, text=True)
