@@ -1,7 +1,7 @@
 #include "admission/admission.h"
 
 #include <algorithm>
-#include <array>
+#include <set>
 
 #include "admission/plugin.h"
 #include "base/api_error.h"
@@ -10,40 +10,117 @@
 namespace holdfast::admission {
 namespace {
 
-// In the order in which Kubernetes runs them.
-constexpr const Plugin* kPlugins[] = {
-    &kNamespaceLifecycle,
-    &kLimitRanger,
-    &kServiceAccount,
-    &kTaintNodesByCondition,
-    &kPodSecurity,
-    &kPriority,
-    &kDefaultTolerationSeconds,
-    &kDefaultStorageClass,
-    &kStorageObjectInUseProtection,
-    &kPersistentVolumeClaimResize,
-    &kRuntimeClass,
-    &kCertificateApproval,
-    &kCertificateSigning,
-    &kCertificateSubjectRestriction,
-    &kDefaultIngressClass,
-    &kPodTopologyLabels,
+enum class Support : uint8_t {
+  Here,       // A Plugin of this module.
+  Elsewhere,  // Runs in another module, which asks whether it is disabled.
+  Always,     // Part of a kind's validation; cannot be disabled.
+  Inert,      // Does nothing in Kubernetes either: its kinds or feature gates are off.
+  Unsupported,
 };
+
+struct Known {
+  std::string_view name;
+  Support support = Support::Unsupported;
+  bool default_on = false;
+  const Plugin* plugin = nullptr;
+};
+
+constexpr bool kOn = true, kOff = false;
+
+// Every plugin of Kubernetes v1.36, in the order in which they run.
+constexpr Known kKnown[] = {
+    {"AlwaysAdmit", Support::Here, kOff, &kAlwaysAdmit},
+    {"NamespaceAutoProvision"},
+    {"NamespaceLifecycle", Support::Here, kOn, &kNamespaceLifecycle},
+    {"NamespaceExists", Support::Here, kOff, &kNamespaceExists},
+    {"LimitPodHardAntiAffinityTopology", Support::Here, kOff, &kLimitPodHardAntiAffinityTopology},
+    {"LimitRanger", Support::Here, kOn, &kLimitRanger},
+    {"ServiceAccount", Support::Here, kOn, &kServiceAccount},
+    {"NodeRestriction"},
+    {"TaintNodesByCondition", Support::Here, kOn, &kTaintNodesByCondition},
+    {"AlwaysPullImages", Support::Here, kOff, &kAlwaysPullImages},
+    {"ImagePolicyWebhook"},
+    {"PodSecurity", Support::Here, kOn, &kPodSecurity},
+    {"PodNodeSelector"},
+    {"Priority", Support::Here, kOn, &kPriority},
+    {"DefaultTolerationSeconds", Support::Here, kOn, &kDefaultTolerationSeconds},
+    {"PodTolerationRestriction"},
+    {"EventRateLimit"},
+    {"ExtendedResourceToleration"},
+    {"DefaultStorageClass", Support::Here, kOn, &kDefaultStorageClass},
+    {"StorageObjectInUseProtection", Support::Here, kOn, &kStorageObjectInUseProtection},
+    {"PodGroupProtection", Support::Inert},
+    {"OwnerReferencesPermissionEnforcement"},
+    {"PersistentVolumeClaimResize", Support::Here, kOn, &kPersistentVolumeClaimResize},
+    {"RuntimeClass", Support::Here, kOn, &kRuntimeClass},
+    {"CertificateApproval", Support::Here, kOn, &kCertificateApproval},
+    {"CertificateSigning", Support::Here, kOn, &kCertificateSigning},
+    {"ClusterTrustBundleAttest", Support::Inert},
+    {"CertificateSubjectRestriction", Support::Here, kOn, &kCertificateSubjectRestriction},
+    {"DefaultIngressClass", Support::Here, kOn, &kDefaultIngressClass},
+    {"DenyServiceExternalIPs", Support::Here, kOff, &kDenyServiceExternalIPs},
+    {"PodTopologyLabels", Support::Here, kOn, &kPodTopologyLabels},
+    {"PodGroupWorkloadExists", Support::Inert},
+    {"NodeDeclaredFeatureValidator"},
+    {"JobValidation", Support::Inert},
+    {"PodResizeValidator", Support::Always},
+    {"MutatingAdmissionPolicy", Support::Elsewhere},
+    {"MutatingAdmissionWebhook", Support::Elsewhere},
+    {"ValidatingAdmissionPolicy", Support::Elsewhere},
+    {"ValidatingAdmissionWebhook", Support::Elsewhere},
+    {"ResourceQuota", Support::Elsewhere},
+    {"AlwaysDeny", Support::Here, kOff, &kAlwaysDeny},
+};
+
+const Known* find_known(std::string_view name) {
+  const auto* found =
+      std::find_if(std::begin(kKnown), std::end(kKnown), [&](const Known& k) { return k.name == name; });
+  return found == std::end(kKnown) ? nullptr : found;
+}
+
+bool contains(const std::vector<std::string>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 
 }  // namespace
 
-std::span<const std::string_view> Chain::plugin_names() {
-  static const auto names = [] {
-    std::array<std::string_view, std::size(kPlugins)> all;
-    for (size_t i = 0; i < all.size(); ++i) all[i] = kPlugins[i]->name;
-    return all;
-  }();
-  return names;
+Result<Unit> check_plugin_choice(const PluginChoice& choice) {
+  std::vector<std::string> errors;
+  for (const std::string& name : choice.enabled) {
+    const Known* known = find_known(name);
+    if (known == nullptr) {
+      errors.push_back("enable-admission-plugins plugin " + go_quote(name) + " is unknown");
+    } else if (known->support == Support::Unsupported) {
+      errors.push_back("enable-admission-plugins plugin " + go_quote(name) + " is not implemented by Holdfast");
+    }
+  }
+  std::set<std::string_view> overlap;
+  for (const std::string& name : choice.disabled) {
+    const Known* known = find_known(name);
+    if (known == nullptr) {
+      errors.push_back("disable-admission-plugins plugin " + go_quote(name) + " is unknown");
+    } else if (known->support == Support::Always) {
+      errors.push_back("disable-admission-plugins plugin " + go_quote(name) + " cannot be disabled in Holdfast");
+    }
+    if (contains(choice.enabled, name)) overlap.insert(name);
+  }
+  if (!overlap.empty()) {
+    std::string names;
+    for (const std::string_view name : overlap) names.append(names.empty() ? "" : " ").append(name);
+    errors.push_back("[" + names + "] in enable-admission-plugins and disable-admission-plugins overlapped");
+  }
+  if (errors.empty()) return Unit{};
+  if (errors.size() == 1) return bad_request(errors[0]);
+  std::string all;
+  for (const std::string& error : errors) all += (all.empty() ? "" : ", ") + error;
+  return bad_request("[" + all + "]");
 }
 
-Chain::Chain(std::span<const std::string_view> disabled) {
-  for (const Plugin* plugin : kPlugins) {
-    if (std::find(disabled.begin(), disabled.end(), plugin->name) == disabled.end()) plugins_.push_back(plugin);
+Chain::Chain(const PluginChoice& choice) {
+  for (const Known& known : kKnown) {
+    if (known.plugin == nullptr) continue;
+    const bool on = known.default_on ? !contains(choice.disabled, known.name) : contains(choice.enabled, known.name);
+    if (on) plugins_.push_back(known.plugin);
   }
 }
 

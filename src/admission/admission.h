@@ -1,5 +1,5 @@
-// The admission plugins of Kubernetes that are about one object: those a server has on by default, in Kubernetes'
-// order. They complete or refuse what is written, and look at other objects to do so.
+// The admission plugins of Kubernetes that look at one object at a time, in Kubernetes' order. They complete or refuse
+// what is written, and look up other objects to do so.
 //
 //   Chain chain;
 //   if (Result<Unit> ok = chain.admit(attributes, draft.root()); !ok) ...      // before the kind's own preparation
@@ -60,18 +60,24 @@ struct Attributes {
 
 struct Plugin;  // One plugin's functions; private to the module.
 
+// What --enable-admission-plugins and --disable-admission-plugins name.
+struct PluginChoice {
+  std::vector<std::string> enabled, disabled;
+};
+
+// Refuses, in Kubernetes' words, names that are not admission plugins and names in both lists; and plugins that this
+// server cannot enable or disable as asked, because it does not implement them or always applies them.
+Result<Unit> check_plugin_choice(const PluginChoice& choice);
+
 class Chain {
  public:
-  // Every plugin here, by the names that --disable-admission-plugins takes.
-  static std::span<const std::string_view> plugin_names();
-
-  // All plugins but those named. Names that are no plugin of this room are passed over.
-  explicit Chain(std::span<const std::string_view> disabled = {});
+  // The plugins of this module that are on by default and not disabled, and those that are enabled.
+  explicit Chain(const PluginChoice& choice = {});
 
   bool has(std::string_view name) const;
   // Whether any plugin handles such a request; if not, it need not be prepared.
   bool handles(const types::Resource& resource, std::string_view subresource, Operation operation) const;
-  // The mutating parts, in order. For a delete there is not an object: pass a node of null.
+  // The mutating parts, in order. For a delete there is no object: pass a node of null.
   Result<Unit> admit(Attributes& attributes, Draft::Node object) const;
   // The validating parts, in order. `object` is null for a delete.
   Result<Unit> validate(Attributes& attributes, const Value& object) const;

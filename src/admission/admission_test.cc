@@ -374,8 +374,7 @@ TEST(ChainTest, ATokenIsMountedWhereNothingElseIs) {
 TEST(ChainTest, DisabledPluginsDoNothing) {
   Arena arena;
   const Objects objects = cluster();
-  const std::string_view off[] = {"DefaultTolerationSeconds", "Priority", "ServiceAccount", "NoSuchPlugin"};
-  const Chain chain(off);
+  const Chain chain({.enabled = {}, .disabled = {"DefaultTolerationSeconds", "Priority", "ServiceAccount"}});
   std::vector<std::string> warnings;
   const types::Resource& pods = *types::find_resource("", "v1", "pods");
   Attributes attributes{
@@ -384,6 +383,131 @@ TEST(ChainTest, DisabledPluginsDoNothing) {
   Draft draft(arena, pod);
   ASSERT_TRUE(chain.admit(attributes, draft.root()));
   EXPECT_TRUE(equal(draft.value(), pod));
+}
+
+// What one plugin that is off by default says about a pod or service, once it is enabled.
+struct EnabledCase {
+  const char* name;
+  const char* plugin;
+  const char* plural = "pods";
+  const char* object = "";
+  const char* old = nullptr;
+  const char* want = "";
+  const char* error = "";
+  const char* ns = "plain";
+};
+
+void PrintTo(const EnabledCase& c, std::ostream* os) { *os << c.name; }
+
+class EnabledPluginTest : public testing::TestWithParam<EnabledCase> {};
+
+TEST_P(EnabledPluginTest, ActsOnlyWhenEnabled) {
+  const EnabledCase& c = GetParam();
+  const Objects objects = cluster();
+  const types::Resource& resource = *types::find_resource("", "v1", c.plural);
+  for (const bool enabled : {false, true}) {
+    Arena arena;
+    const Value object = *codec::decode_json(arena, c.object);
+    const Value old = c.old == nullptr ? Value::null() : *codec::decode_json(arena, c.old);
+    std::vector<std::string> warnings;
+    Attributes attributes{.operation = c.old == nullptr ? Operation::Create : Operation::Update,
+                          .resource = resource,
+                          .ns = c.ns,
+                          .name = "o",
+                          .old = c.old == nullptr ? nullptr : &old,
+                          .arena = arena,
+                          .lookup = objects,
+                          .warnings = warnings};
+    PluginChoice choice{.enabled = {}, .disabled = {"NamespaceLifecycle", "ServiceAccount"}};
+    if (enabled) choice.enabled.emplace_back(c.plugin);
+    const Chain chain(choice);
+    EXPECT_EQ(chain.has(c.plugin), enabled);
+    Draft draft(arena, object);
+    Result<Unit> done = chain.admit(attributes, draft.root());
+    if (done) done = chain.validate(attributes, draft.value());
+    if (*c.error != 0) {
+      EXPECT_EQ(bool(done), !enabled);
+      if (!done) EXPECT_EQ(done.error().message, c.error);
+    }
+    if (*c.want != 0) {
+      ASSERT_TRUE(done);
+      EXPECT_EQ(includes(draft.value(), *codec::decode_json(arena, c.want)), enabled)
+          << codec::encode_json(draft.value());
+    }
+  }
+}
+
+constexpr EnabledCase kEnabledCases[] = {
+    {.name = "every write is denied",
+     .plugin = "AlwaysDeny",
+     .object = R"({"metadata":{"name":"o"},"spec":{"containers":[]}})",
+     .error = R"(pods "o" is forbidden: admission control is denying all modifications)"},
+    {.name = "images are always pulled, those of volumes too",
+     .plugin = "AlwaysPullImages",
+     .object = R"({"metadata":{"name":"o"},"spec":{"containers":[{"name":"c","image":"i","imagePullPolicy":"Never"}],)"
+               R"("volumes":[{"name":"v","image":{"reference":"r"}}]}})",
+     .want = R"({"spec":{"containers":[{"name":"c","image":"i","imagePullPolicy":"Always"}],)"
+             R"("volumes":[{"name":"v","image":{"reference":"r","pullPolicy":"Always"}}]}})"},
+    {.name = "external addresses are denied",
+     .plugin = "DenyServiceExternalIPs",
+     .plural = "services",
+     .object = R"({"metadata":{"name":"o"},"spec":{"externalIPs":["10.1.1.1","10.1.1.2"]}})",
+     .old = R"({"metadata":{"name":"o"},"spec":{"externalIPs":["10.1.1.1"]}})",
+     .error = R"(services "o" is forbidden: Use of external IPs is denied by admission control)"},
+    {.name = "anti-affinity is by host",
+     .plugin = "LimitPodHardAntiAffinityTopology",
+     .object = R"({"metadata":{"name":"o"},"spec":{"containers":[],"affinity":{"podAntiAffinity":)"
+               R"({"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"zone"}]}}}})",
+     .error = R"(pods "o" is forbidden: affinity.PodAntiAffinity.RequiredDuringScheduling has TopologyKey zone but )"
+              R"(only key kubernetes.io/hostname is allowed)"},
+    {.name = "the namespace must exist",
+     .plugin = "NamespaceExists",
+     .plural = "configmaps",
+     .object = R"({"metadata":{"name":"o"}})",
+     .error = R"(namespaces "nosuch" not found)",
+     .ns = "nosuch"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Plugins, EnabledPluginTest, testing::ValuesIn(kEnabledCases),
+                         [](const auto& info) { return std::string(info.param.plugin); });
+
+TEST(EnabledPluginTest, AnUpdateWithoutNewImagesKeepsItsPolicies) {
+  Arena arena;
+  const Objects objects = cluster();
+  std::vector<std::string> warnings;
+  const Value pod = *codec::decode_json(
+      arena, R"({"metadata":{"name":"o"},"spec":{"containers":[{"name":"c","image":"i","imagePullPolicy":"Never"}]}})");
+  Attributes attributes{.operation = Operation::Update,
+                        .resource = *types::find_resource("", "v1", "pods"),
+                        .ns = "plain",
+                        .name = "o",
+                        .old = &pod,
+                        .arena = arena,
+                        .lookup = objects,
+                        .warnings = warnings};
+  const Chain chain({.enabled = {"AlwaysPullImages"}, .disabled = {}});
+  Draft draft(arena, pod);
+  ASSERT_TRUE(chain.admit(attributes, draft.root()));
+  ASSERT_TRUE(chain.validate(attributes, draft.value()));
+  EXPECT_EQ(draft.value().items_at("spec", "containers")[0].text_at("imagePullPolicy"), "Never");
+}
+
+TEST(PluginChoiceTest, RefusesWhatItCannotDo) {
+  const auto message = [](PluginChoice choice) {
+    Result<Unit> checked = check_plugin_choice(choice);
+    return checked ? std::string() : checked.error().message;
+  };
+  EXPECT_EQ(message({{"Priority", "ResourceQuota", "AlwaysPullImages"}, {"ServiceAccount", "NodeRestriction"}}), "");
+  EXPECT_EQ(message({{"Nope"}, {}}), R"(enable-admission-plugins plugin "Nope" is unknown)");
+  EXPECT_EQ(message({{}, {"Nope"}}), R"(disable-admission-plugins plugin "Nope" is unknown)");
+  EXPECT_EQ(message({{"A"}, {"B"}}), R"([enable-admission-plugins plugin "A" is unknown, )"
+                                     R"(disable-admission-plugins plugin "B" is unknown])");
+  EXPECT_EQ(message({{"RuntimeClass", "Priority"}, {"Priority", "RuntimeClass"}}),
+            "[Priority RuntimeClass] in enable-admission-plugins and disable-admission-plugins overlapped");
+  EXPECT_EQ(message({{"NodeRestriction"}, {}}),
+            R"(enable-admission-plugins plugin "NodeRestriction" is not implemented by Holdfast)");
+  EXPECT_EQ(message({{}, {"PodResizeValidator"}}),
+            R"(disable-admission-plugins plugin "PodResizeValidator" cannot be disabled in Holdfast)");
 }
 
 }  // namespace

@@ -16,6 +16,9 @@ extern const Plugin kNamespaceLifecycle, kLimitRanger, kServiceAccount, kTaintNo
     kDefaultTolerationSeconds, kDefaultStorageClass, kStorageObjectInUseProtection, kPersistentVolumeClaimResize,
     kRuntimeClass, kCertificateApproval, kCertificateSigning, kCertificateSubjectRestriction, kDefaultIngressClass,
     kPodTopologyLabels;
+// Off by default.
+extern const Plugin kAlwaysAdmit, kAlwaysDeny, kAlwaysPullImages, kDenyServiceExternalIPs,
+    kLimitPodHardAntiAffinityTopology, kNamespaceExists;
 
 // <resource> "<name>" is forbidden: <why>. Without a name the object's own, its prefix, or "Unknown".
 Error refuse(const Attributes& attributes, const Value& object, std::string_view why);

@@ -339,9 +339,9 @@ bool is_webhook_configuration(const types::Resource& resource) {
 }
 
 AdmissionWebhooks::AdmissionWebhooks(resource::Storage& mutating, resource::Storage& validating,
-                                     webhook::Caller& caller, std::span<const std::string_view> disabled)
+                                     webhook::Caller& caller, std::span<const std::string> disabled)
     : storages_{&mutating, &validating}, caller_(caller) {
-  for (const std::string_view name : disabled) {
+  for (const std::string& name : disabled) {
     if (name == "MutatingAdmissionWebhook") storages_[0] = nullptr;
     if (name == "ValidatingAdmissionWebhook") storages_[1] = nullptr;
   }

@@ -35,7 +35,7 @@ class AdmissionWebhooks {
  public:
   // `disabled`: admission plugins that are off, by Kubernetes' names. Everything outlives it.
   AdmissionWebhooks(resource::Storage& mutating, resource::Storage& validating, webhook::Caller& caller,
-                    std::span<const std::string_view> disabled);
+                    std::span<const std::string> disabled);
 
   // Whether any webhook could be asked about this resource.
   bool handles(const Call& call) const;

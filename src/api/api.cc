@@ -244,9 +244,8 @@ Api::State::State(const Dependencies& dependencies, Options chosen)
   services =
       std::make_unique<ServicePools>(options.service_cluster_ip_range, options.node_port_first, options.node_port_last);
   services->bind(storage_of("", "services"), storage_of("networking.k8s.io", "ipaddresses"));
-  const std::vector<std::string_view> disabled(options.disabled_admission_plugins.begin(),
-                                               options.disabled_admission_plugins.end());
-  plugins = std::make_unique<const admission::Chain>(disabled);
+  const std::vector<std::string>& disabled = options.admission_plugins.disabled;
+  plugins = std::make_unique<const admission::Chain>(options.admission_plugins);
   quota_ledger = std::make_unique<QuotaLedger>();
   quotas_on = std::find(disabled.begin(), disabled.end(), admission::quota::kName) == disabled.end();
   addresses = std::make_unique<ServiceAddresses>(*this);

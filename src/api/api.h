@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "admission/admission.h"
 #include "api/admission_hook.h"
 #include "api/flow_control.h"
 #include "api/rbac_authorizer.h"
@@ -57,8 +58,8 @@ struct Options {
   std::string service_cluster_ip_range = "10.0.0.0/24";
   uint16_t node_port_first = 30000, node_port_last = 32767;
 
-  // Built-in admission plugins that are off, by Kubernetes' names.
-  std::vector<std::string> disabled_admission_plugins;
+  // Which admission plugins run; checked with admission::check_plugin_choice.
+  admission::PluginChoice admission_plugins;
 
   // Webhooks and aggregated APIs are reached at their endpoints rather than at the cluster IP of their service.
   bool aggregator_routing = false;

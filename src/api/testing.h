@@ -60,7 +60,7 @@ class InProcess {
     needed.authorizer = authorizer_.get();
     needed.metrics = &metrics_;
     needed.clock = &clock;
-    options.disabled_admission_plugins = {"ServiceAccount"};  // No controller makes accounts here.
+    options.admission_plugins.disabled = {"ServiceAccount"};  // No controller makes accounts here.
     api_ = std::make_unique<Api>(needed, std::move(options));
     api_->start();
     while (!api_->ready()) std::this_thread::yield();

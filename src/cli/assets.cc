@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/strings.h"
 #include "cli/commands.h"
 
 namespace holdfast::cli {
@@ -15,11 +16,9 @@ namespace fs = std::filesystem;
 // The first executable of this name on the PATH; empty when there is none.
 fs::path on_path(std::string_view name) {
   const char* path = getenv("PATH");
-  std::string_view rest = path == nullptr ? "" : path;
-  while (!rest.empty()) {
-    const size_t colon = std::min(rest.find(':'), rest.size());
-    const fs::path candidate = fs::path(rest.substr(0, colon)) / name;
-    rest.remove_prefix(std::min(colon + 1, rest.size()));
+  for (const std::string_view folder : split(path == nullptr ? "" : path, ':')) {
+    if (folder.empty()) continue;
+    const fs::path candidate = fs::path(folder) / name;
     std::error_code ignored;
     if (access(candidate.c_str(), X_OK) == 0 && fs::is_regular_file(candidate, ignored)) {
       return fs::absolute(candidate, ignored);
@@ -52,11 +51,12 @@ int make_assets(const std::string& folder) {
 
 Command add_envtest_assets(CLI::App& app) {
   auto folder = std::make_shared<std::string>();
-  CLI::App* c = app.add_subcommand("envtest-assets",
-                                   "Make a folder for KUBEBUILDER_ASSETS: any envtest suite then runs on Holdfast.");
-  c->add_option("DIR", *folder, "The folder: kube-apiserver and etcd in it are links to this program")->required();
+  CLI::App* c = app.add_subcommand(
+      "envtest-assets", "Create a directory for KUBEBUILDER_ASSETS, so that any envtest suite runs on Holdfast.");
+  c->add_option("DIR", *folder, "Directory to create; kube-apiserver and etcd in it are links to this program")
+      ->required();
   c->footer(
-      "\nUnder the name kube-apiserver the program runs no controllers, as the real one; a suite turns them on with\n"
+      "\nLike the real one, this kube-apiserver runs no controllers; a suite enables them with\n"
       "  testEnv.ControlPlane.GetAPIServer().Configure().Append(\"controllers\", \"*\")");
   return [folder] { return make_assets(*folder); };
 }

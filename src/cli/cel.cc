@@ -139,7 +139,8 @@ int run_expression(const Options& given) {
 // The schema of the version that the object names; the storage version's where it names none.
 const Value* schema_for(const Value& definition, const Value& object) {
   const std::string_view api_version = object.text_at("apiVersion");
-  const std::string_view wanted = api_version.substr(api_version.find('/') == std::string_view::npos ? 0 : api_version.find('/') + 1);
+  const std::string_view wanted =
+      api_version.substr(api_version.find('/') == std::string_view::npos ? 0 : api_version.find('/') + 1);
   const Value* storage = nullptr;
   for (const Value& version : definition.items_at("spec", "versions")) {
     const Value* schema = version.get("schema", "openAPIV3Schema");

@@ -1,4 +1,4 @@
-// The subcommands of `holdfast`. Each adds itself to the program's parser and returns what runs it.
+// The subcommands of `holdfast`. Each adds itself to the parser and returns the function that runs it.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@ class App;
 
 namespace holdfast::cli {
 
-using Command = std::function<int()>;  // Its exit code.
+using Command = std::function<int()>;  // Returns the exit code.
 
 Command add_serve(CLI::App& app);
 Command add_kubeconfig(CLI::App& app);
@@ -22,15 +22,15 @@ Command add_envtest_assets(CLI::App& app);
 Command add_applygen(CLI::App& app);
 Command add_cel(CLI::App& app);
 
-// The program under the name kube-apiserver: takes its flags, and runs no controllers unless told to, as it does not.
+// The program run as kube-apiserver: takes its flags and, like it, runs no controllers by default.
 int run_kube_apiserver(const std::vector<std::string>& arguments);
 
-// Replaces `--config FILE` (or --config=FILE) by the flags in the file, before those on the command line, which
-// therefore win. A line is `name = value` or `name: value`; '#' begins a comment. The error names the file and the
-// line.
+// Replaces `--config FILE` (or --config=FILE) with the flags in the file, placed before those on the command line,
+// which therefore take precedence. A line is `name = value` or `name: value`; '#' starts a comment. The error names the
+// file and the line.
 Result<std::vector<std::string>> expand_config(std::vector<std::string> arguments);
 
-// Says what is wrong in one line and returns the exit code for it.
+// Prints a one-line error message and returns the exit code for it.
 int fail(const char* message);
 
 }  // namespace holdfast::cli

@@ -1,25 +1,19 @@
 #include "auth/auth.h"
+#include "base/strings.h"
 #include "cli/commands.h"
 
 namespace holdfast::cli {
 
 namespace {
 
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r')) text.remove_suffix(1);
-  return text;
-}
-
 Result<std::vector<std::string>> flags_of(const std::string& path) {
   Result<std::string> content = auth::read_file(path);
   if (!content) return content.take_error();
   std::vector<std::string> flags;
-  std::string_view rest = *content;
-  for (int number = 1; !rest.empty(); ++number) {
-    const size_t end = std::min(rest.find('\n'), rest.size());
-    std::string_view line = trim(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+  int number = 0;
+  for (std::string_view line : split(*content, '\n')) {
+    ++number;
+    line = trim(line);
     if (line.empty() || line.front() == '#') continue;
     const size_t separator = line.find_first_of("=:");
     const std::string_view name = trim(line.substr(0, separator));
@@ -39,7 +33,7 @@ Result<std::vector<std::string>> flags_of(const std::string& path) {
 
 Result<std::vector<std::string>> expand_config(std::vector<std::string> arguments) {
   std::vector<std::string> expanded;
-  size_t insert_at = arguments.empty() ? 0 : 1;  // Behind the subcommand.
+  size_t insert_at = arguments.empty() ? 0 : 1;  // After the subcommand.
   for (size_t i = 0; i < arguments.size(); ++i) {
     std::string path;
     if (arguments[i] == "--config" && i + 1 < arguments.size()) {

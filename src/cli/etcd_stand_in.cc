@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "base/arena.h"
+#include "base/strings.h"
 #include "base/task_group.h"
 #include "cli/commands.h"
 #include "codec/codec.h"
@@ -23,15 +24,15 @@ constexpr std::string_view kWhere = "/holdfast/store";
 constexpr const char* kUsage = R"(Usage:
 
   etcd [flags]
-    Stands in for etcd in front of the embedded store of a kube-apiserver made by `holdfast envtest-assets`.
+    Stands in for etcd beside a kube-apiserver made by `holdfast envtest-assets`, which uses its embedded store.
 
 Flags:
   --data-dir 'default.etcd'
-    Where that kube-apiserver keeps its store.
+    Directory of that kube-apiserver's store.
   --listen-client-urls 'http://localhost:2379'
-    Where to answer /health.
+    URLs to answer /health on.
   --unsafe-no-fsync 'false'
-    Acknowledge writes that are not on disk yet.
+    Acknowledge writes before they are on disk.
 
 Every other flag of etcd is accepted and has no effect.
 )";
@@ -47,7 +48,8 @@ Flags parse(const std::vector<std::string>& arguments) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string& argument = arguments[i];
     const size_t equals = argument.find('=');
-    const std::string name = argument.substr(0, equals);
+    // Go's flag package, and so etcd, takes one dash or two.
+    const std::string name = (argument.starts_with("--") ? "" : "-") + argument.substr(0, equals);
     auto value = [&] {
       if (equals != std::string::npos) return argument.substr(equals + 1);
       const bool next = i + 1 < arguments.size() && !arguments[i + 1].starts_with("-");
@@ -117,11 +119,8 @@ int run_etcd(const std::vector<std::string>& arguments) {
 
   net::Loops loops(1);
   std::vector<std::unique_ptr<net::Server>> servers;
-  std::string urls = flags.client_urls;
-  while (!urls.empty()) {
-    const size_t comma = std::min(urls.find(','), urls.size());
-    const std::string url = urls.substr(0, comma);
-    urls.erase(0, comma + 1);
+  for (const std::string_view given : split(flags.client_urls, ',')) {
+    const std::string url(given);
     net::ServerOptions options;
     options.listen = address_of(url);
     if (options.listen.empty()) return fail(("--listen-client-urls " + url + ": only http URLs can be served").c_str());

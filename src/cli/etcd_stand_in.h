@@ -1,5 +1,5 @@
-// The program under the name `etcd`: what test frameworks start beside kube-apiserver. It answers health checks and
-// tells a kube-apiserver of our own where to keep its embedded store; the data itself never passes through here.
+// The program run as `etcd`, which test frameworks start beside kube-apiserver. It answers health checks and tells our
+// own kube-apiserver where to keep its embedded store; no data passes through it.
 #pragma once
 
 #include <optional>
@@ -8,14 +8,14 @@
 
 namespace holdfast::cli {
 
-// Runs until SIGTERM or SIGINT; the exit code.
+// Runs until SIGTERM or SIGINT; returns the exit code.
 int run_etcd(const std::vector<std::string>& arguments);
 
 struct StandIn {
   std::string data_dir;  // Of the etcd.
   bool fsync = true;     // False: --unsafe-no-fsync.
 };
-// What listens at `url`, if it is run_etcd; nothing for a real etcd, or nobody.
+// Asks the server at `url` where its store is; nothing if that is a real etcd or nothing listens.
 std::optional<StandIn> find_stand_in(const std::string& url);
 
 }  // namespace holdfast::cli

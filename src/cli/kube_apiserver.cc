@@ -6,6 +6,7 @@
 
 #include "base/gates.h"
 #include "base/log.h"
+#include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/etcd_stand_in.h"
 #include "cli/kube_flags.h"
@@ -19,21 +20,20 @@ bool knows_gate(std::string_view name) {
   return std::any_of(gates.begin(), gates.end(), [name](const GateInfo& gate) { return gate.name == name; });
 }
 
-// Kubernetes has more gates than this server, and a stock command line may name any of them ("kube:Name=true" too).
-std::string known_gates(std::string_view list, std::vector<std::string>& ignored) {
-  std::string known;
-  while (!list.empty()) {
-    const size_t comma = std::min(list.find(','), list.size());
-    std::string_view gate = list.substr(0, comma);
-    list.remove_prefix(std::min(comma + 1, list.size()));
+// The gates that this server has. A stock command line may name any of Kubernetes' ("kube:Name=true" too); a warning
+// says which of them have no effect here.
+std::string known_gates(std::string_view list) {
+  std::vector<std::string_view> known;
+  for (std::string_view gate : split(list, ',')) {
+    if (gate.empty()) continue;
     if (gate.starts_with("kube:")) gate.remove_prefix(5);
     if (knows_gate(gate.substr(0, gate.find('=')))) {
-      known.append(known.empty() ? "" : ",").append(gate);
+      known.push_back(gate);
     } else {
-      ignored.push_back("feature-gates " + std::string(gate));
+      log::warning("feature gate has no effect", {{"gate", gate}});
     }
   }
-  return known;
+  return join(known, ",");
 }
 
 bool starts_with_any(const std::vector<std::string>& arguments, std::string_view prefix) {
@@ -44,10 +44,10 @@ bool starts_with_any(const std::vector<std::string>& arguments, std::string_view
 }  // namespace
 
 int run_kube_apiserver(const std::vector<std::string>& given) {
-  CLI::App app("kube-apiserver, as Holdfast serves it.", "kube-apiserver");
+  CLI::App app("kube-apiserver, implemented by Holdfast.", "kube-apiserver");
   const Command run = add_serve(app);
   CLI::App* serve = app.get_subcommand("serve");
-  Result<KubeFlags> flags = translate_kube_flags(given, [serve](std::string_view name) {
+  Result<std::vector<std::string>> flags = translate_kube_flags(given, [serve](std::string_view name) {
     return serve->get_option_no_throw(std::string(name.size() == 1 ? "-" : "--") + std::string(name)) != nullptr;
   });
   if (!flags) {
@@ -56,7 +56,7 @@ int run_kube_apiserver(const std::vector<std::string>& given) {
   }
   std::vector<std::string> arguments;
   std::string cert_dir = "/var/run/kubernetes";
-  for (std::string& argument : flags->arguments) {
+  for (std::string& argument : *flags) {
     constexpr std::string_view kGates = "--feature-gates=", kServers = "--etcd-servers=", kCerts = "--cert-dir=";
     if (argument == "--version") {
       printf("Kubernetes %s\n", std::string(server::kubernetes_version()).c_str());
@@ -67,7 +67,7 @@ int run_kube_apiserver(const std::vector<std::string>& given) {
       return 0;
     }
     if (argument.starts_with(kGates)) {
-      const std::string known = known_gates(std::string_view(argument).substr(kGates.size()), flags->ignored);
+      const std::string known = known_gates(std::string_view(argument).substr(kGates.size()));
       if (!known.empty()) arguments.push_back(std::string(kGates) + known);
       continue;
     }
@@ -84,13 +84,12 @@ int run_kube_apiserver(const std::vector<std::string>& given) {
     }
     arguments.push_back(std::move(argument));
   }
-  for (const std::string& name : flags->ignored) log::info("flag accepted without effect", {{"flag", "--" + name}});
-  // kube-apiserver's own defaults where `serve` has others.
+  // kube-apiserver's defaults where those of `serve` differ.
   if (!starts_with_any(arguments, "--bind-address=") && !starts_with_any(arguments, "--secure-port=") &&
       !starts_with_any(arguments, "--listen=")) {
     arguments.emplace_back("--secure-port=6443");
   }
-  // A serving certificate in --cert-dir is used as it is, whoever made it; keys of our own lie elsewhere.
+  // An existing serving certificate in --cert-dir is used; our own keys are kept in a subdirectory.
   const std::string certificate = cert_dir + "/apiserver.crt", key = cert_dir + "/apiserver.key";
   if (!starts_with_any(arguments, "--tls-cert-file=") && access(certificate.c_str(), R_OK) == 0 &&
       access(key.c_str(), R_OK) == 0) {

@@ -1,181 +1,203 @@
 #include "cli/kube_flags.h"
 
 #include <algorithm>
-#include <span>
+#include <iterator>
+
+#include "base/strings.h"
+#include "types/types.h"
 
 namespace holdfast::cli {
 namespace {
 
-// The flags of kube-apiserver v1.36 that need no value.
-constexpr std::string_view kBooleans[] = {
-    "aggregator-reject-forwarding-redirect",
-    "allow-privileged",
-    "anonymous-auth",
-    "audit-log-batch-throttle-enable",
-    "audit-log-compress",
-    "audit-log-truncate-enabled",
-    "audit-webhook-batch-throttle-enable",
-    "audit-webhook-truncate-enabled",
-    "contention-profiling",
-    "disable-http2-serving",
-    "emulation-forward-compatible",
-    "enable-aggregator-routing",
-    "enable-bootstrap-token-auth",
-    "enable-garbage-collector",
-    "enable-logs-handler",
-    "enable-priority-and-fairness",
-    "encryption-provider-config-automatic-reload",
-    "log-text-split-stream",
-    "permit-address-sharing",
-    "permit-port-sharing",
-    "profiling",
-    "runtime-config-emulation-forward-compatible",
-    "service-account-extend-token-expiration",
-    "service-account-lookup",
-    "shutdown-send-retry-after",
-    "watch-cache",
+constexpr bool kBoolean = true, kValue = false;
+
+// A flag of kube-apiserver v1.36 that `serve` does not have. It may be given with kube-apiserver's own default, or with
+// a value that asks for what this server does anyway (at most two are needed); everything else is refused, because it
+// would have no effect.
+struct Fixed {
+  std::string_view name;
+  bool boolean;
+  std::string_view accepted[2] = {};
+};
+constexpr Fixed kFixed[] = {
+    {"admission-control", kValue},
+    {"admission-control-config-file", kValue},
+    {"aggregator-reject-forwarding-redirect", kBoolean, {"true"}},
+    {"allow-metric-labels", kValue},
+    {"allow-metric-labels-manifest", kValue},
+    {"apiserver-count", kValue, {"1"}},
+    {"audit-log-batch-buffer-size", kValue, {"10000"}},
+    {"audit-log-batch-max-size", kValue, {"1"}},
+    {"audit-log-batch-max-wait", kValue},
+    {"audit-log-batch-throttle-burst", kValue},
+    {"audit-log-batch-throttle-enable", kBoolean, {"false"}},
+    {"audit-log-batch-throttle-qps", kValue},
+    {"audit-log-compress", kBoolean, {"false"}},
+    {"audit-log-format", kValue, {"json"}},
+    {"audit-log-mode", kValue, {"blocking"}},
+    {"audit-log-truncate-enabled", kBoolean, {"false"}},
+    {"audit-log-truncate-max-batch-size", kValue, {"10485760"}},
+    {"audit-log-truncate-max-event-size", kValue, {"102400"}},
+    {"audit-log-version", kValue, {"audit.k8s.io/v1"}},
+    {"audit-webhook-batch-buffer-size", kValue},
+    {"audit-webhook-batch-max-size", kValue},
+    {"audit-webhook-batch-max-wait", kValue},
+    {"audit-webhook-batch-throttle-burst", kValue},
+    {"audit-webhook-batch-throttle-enable", kBoolean, {"true"}},
+    {"audit-webhook-batch-throttle-qps", kValue},
+    {"audit-webhook-config-file", kValue},
+    {"audit-webhook-initial-backoff", kValue},
+    {"audit-webhook-mode", kValue, {"batch"}},
+    {"audit-webhook-truncate-enabled", kBoolean, {"false"}},
+    {"audit-webhook-truncate-max-batch-size", kValue},
+    {"audit-webhook-truncate-max-event-size", kValue},
+    {"audit-webhook-version", kValue, {"audit.k8s.io/v1"}},
+    {"authentication-config", kValue},
+    {"authentication-token-webhook-cache-ttl", kValue, {"2m0s", "2m"}},
+    {"authentication-token-webhook-config-file", kValue},
+    {"authentication-token-webhook-version", kValue, {"v1beta1"}},
+    {"authorization-config", kValue},
+    {"authorization-policy-file", kValue},
+    {"authorization-webhook-cache-authorized-ttl", kValue, {"5m0s", "5m"}},
+    {"authorization-webhook-cache-unauthorized-ttl", kValue, {"30s"}},
+    {"authorization-webhook-config-file", kValue},
+    {"authorization-webhook-version", kValue, {"v1beta1"}},
+    {"contention-profiling", kBoolean, {"false"}},
+    {"coordinated-leadership-lease-duration", kValue, {"15s"}},
+    {"coordinated-leadership-renew-deadline", kValue, {"10s"}},
+    {"coordinated-leadership-retry-period", kValue, {"2s"}},
+    {"cors-allowed-origins", kValue},
+    {"debug-socket-path", kValue},
+    {"default-not-ready-toleration-seconds", kValue, {"300"}},
+    {"default-unreachable-toleration-seconds", kValue, {"300"}},
+    {"default-watch-cache-size", kValue, {"100"}},
+    {"delete-collection-workers", kValue, {"1"}},
+    {"disable-http2-serving", kBoolean, {"false"}},
+    {"disabled-metrics", kValue},
+    {"egress-selector-config-file", kValue},
+    {"emulated-version", kValue, {"1.36", "kube=1.36"}},
+    {"emulation-forward-compatible", kBoolean, {"false"}},
+    {"enable-bootstrap-token-auth", kBoolean, {"false"}},
+    {"enable-garbage-collector", kBoolean, {"true"}},
+    {"enable-logs-handler", kBoolean, {"true", "false"}},
+    {"enable-priority-and-fairness", kBoolean, {"true"}},
+    {"encryption-provider-config", kValue},
+    {"encryption-provider-config-automatic-reload", kBoolean, {"false"}},
+    {"endpoint-reconciler-type", kValue, {"lease"}},
+    {"etcd-compaction-interval", kValue, {"5m0s", "5m"}},
+    {"etcd-count-metric-poll-period", kValue, {"1m0s", "1m"}},
+    {"etcd-db-metric-poll-interval", kValue, {"30s"}},
+    {"etcd-healthcheck-timeout", kValue, {"2s"}},
+    {"etcd-readycheck-timeout", kValue, {"2s"}},
+    {"etcd-servers-overrides", kValue},
+    {"external-hostname", kValue},
+    {"goaway-chance", kValue, {"0"}},
+    {"kubelet-certificate-authority", kValue},
+    {"kubelet-client-certificate", kValue},
+    {"kubelet-client-key", kValue},
+    {"kubelet-port", kValue, {"10250"}},
+    {"kubelet-preferred-address-types", kValue},
+    {"kubelet-read-only-port", kValue, {"10255"}},
+    {"kubelet-timeout", kValue, {"5s"}},
+    {"kubernetes-service-node-port", kValue, {"0"}},
+    {"lease-reuse-duration-seconds", kValue, {"60"}},
+    {"livez-grace-period", kValue, {"0s", "0"}},
+    {"log-flush-frequency", kValue, {"5s"}},
+    {"log-text-info-buffer-size", kValue, {"0"}},
+    {"log-text-split-stream", kBoolean, {"false"}},
+    {"max-connection-bytes-per-sec", kValue, {"0"}},
+    {"min-compatibility-version", kValue, {"1.35", "kube=1.35"}},
+    {"oidc-ca-file", kValue},
+    {"oidc-client-id", kValue},
+    {"oidc-groups-claim", kValue},
+    {"oidc-groups-prefix", kValue},
+    {"oidc-issuer-url", kValue},
+    {"oidc-required-claim", kValue},
+    {"oidc-signing-algs", kValue, {"RS256"}},
+    {"oidc-username-claim", kValue, {"sub"}},
+    {"oidc-username-prefix", kValue},
+    {"peer-advertise-ip", kValue},
+    {"peer-advertise-port", kValue},
+    {"peer-ca-file", kValue},
+    {"permit-address-sharing", kBoolean, {"false"}},
+    {"permit-port-sharing", kBoolean, {"false"}},
+    {"profiling", kBoolean, {"true", "false"}},
+    {"runtime-config-emulation-forward-compatible", kBoolean, {"false"}},
+    {"service-account-lookup", kBoolean, {"true"}},
+    {"service-account-signing-endpoint", kValue},
+    {"show-hidden-metrics-for-version", kValue},
+    {"shutdown-delay-duration", kValue, {"0s", "0"}},
+    {"shutdown-send-retry-after", kBoolean, {"false"}},
+    {"shutdown-watch-termination-grace-period", kValue, {"0s", "0"}},
+    {"storage-backend", kValue, {"etcd3"}},
+    {"storage-initialization-timeout", kValue, {"1m0s", "1m"}},
+    {"storage-media-type", kValue, {"application/vnd.kubernetes.protobuf"}},
+    {"tls-curve-preferences", kValue},
+    {"tracing-config-file", kValue},
+    {"vmodule", kValue},
+    {"watch-cache", kBoolean, {"true"}},
+    {"watch-cache-sizes", kValue},
 };
 
-// Those with a value that `serve` need not have.
-constexpr std::string_view kValued[] = {
-    "admission-control",
-    "admission-control-config-file",
-    "allow-metric-labels",
-    "allow-metric-labels-manifest",
-    "api-audiences",
-    "audit-log-batch-buffer-size",
-    "audit-log-batch-max-size",
-    "audit-log-batch-max-wait",
-    "audit-log-batch-throttle-burst",
-    "audit-log-batch-throttle-qps",
-    "audit-log-format",
-    "audit-log-maxage",
-    "audit-log-maxbackup",
-    "audit-log-maxsize",
-    "audit-log-mode",
-    "audit-log-path",
-    "audit-log-truncate-max-batch-size",
-    "audit-log-truncate-max-event-size",
-    "audit-log-version",
-    "audit-policy-file",
-    "audit-webhook-batch-buffer-size",
-    "audit-webhook-batch-max-size",
-    "audit-webhook-batch-max-wait",
-    "audit-webhook-batch-throttle-burst",
-    "audit-webhook-batch-throttle-qps",
-    "audit-webhook-config-file",
-    "audit-webhook-initial-backoff",
-    "audit-webhook-mode",
-    "audit-webhook-truncate-max-batch-size",
-    "audit-webhook-truncate-max-event-size",
-    "audit-webhook-version",
-    "authentication-config",
-    "authentication-token-webhook-cache-ttl",
-    "authentication-token-webhook-config-file",
-    "authentication-token-webhook-version",
-    "authorization-config",
-    "authorization-policy-file",
-    "authorization-webhook-cache-authorized-ttl",
-    "authorization-webhook-cache-unauthorized-ttl",
-    "authorization-webhook-config-file",
-    "authorization-webhook-version",
-    "coordinated-leadership-lease-duration",
-    "coordinated-leadership-renew-deadline",
-    "coordinated-leadership-retry-period",
-    "cors-allowed-origins",
-    "debug-socket-path",
-    "default-not-ready-toleration-seconds",
-    "default-unreachable-toleration-seconds",
-    "delete-collection-workers",
-    "disabled-metrics",
-    "egress-selector-config-file",
-    "emulated-version",
-    "encryption-provider-config",
-    "endpoint-reconciler-type",
-    "etcd-compaction-interval",
-    "etcd-count-metric-poll-period",
-    "etcd-db-metric-poll-interval",
-    "etcd-healthcheck-timeout",
-    "etcd-readycheck-timeout",
-    "etcd-servers-overrides",
-    "external-hostname",
-    "goaway-chance",
-    "http2-max-streams-per-connection",
-    "kubelet-certificate-authority",
-    "kubelet-client-certificate",
-    "kubelet-client-key",
-    "kubelet-preferred-address-types",
-    "kubelet-timeout",
-    "kubernetes-service-node-port",
-    "lease-reuse-duration-seconds",
-    "livez-grace-period",
-    "log-flush-frequency",
-    "log-text-info-buffer-size",
-    "logging-format",
-    "max-connection-bytes-per-sec",
-    "max-mutating-requests-inflight",
-    "max-requests-inflight",
-    "min-compatibility-version",
-    "min-request-timeout",
-    "oidc-ca-file",
-    "oidc-client-id",
-    "oidc-groups-claim",
-    "oidc-groups-prefix",
-    "oidc-issuer-url",
-    "oidc-required-claim",
-    "oidc-signing-algs",
-    "oidc-username-claim",
-    "oidc-username-prefix",
-    "peer-advertise-ip",
-    "peer-advertise-port",
-    "peer-ca-file",
-    "proxy-client-cert-file",
-    "proxy-client-key-file",
-    "request-timeout",
-    "runtime-config",
-    "service-account-jwks-uri",
-    "service-account-max-token-expiration",
-    "service-account-signing-endpoint",
-    "service-node-port-range",
-    "show-hidden-metrics-for-version",
-    "shutdown-delay-duration",
-    "shutdown-watch-termination-grace-period",
-    "storage-backend",
-    "storage-initialization-timeout",
-    "storage-media-type",
-    "strict-transport-security-directives",
-    "tls-curve-preferences",
-    "tracing-config-file",
-    "vmodule",
-    "watch-cache-sizes",
-};
-
-bool listed(std::span<const std::string_view> names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+// Booleans that `serve` has: they need no value.
+bool is_serve_boolean(std::string_view name) {
+  return name == "allow-privileged" || name == "anonymous-auth" || name == "enable-aggregator-routing" ||
+         name == "service-account-extend-token-expiration";
 }
 
-// Node restricts kubelets beside RBAC, which decides alone here (docs/differences.md); a stock command line names both.
-std::string without_node_mode(std::string_view modes) {
-  std::string left;
-  while (!modes.empty()) {
-    const size_t comma = std::min(modes.find(','), modes.size());
-    const std::string_view mode = modes.substr(0, comma);
-    modes.remove_prefix(std::min(comma + 1, modes.size()));
-    if (mode == "Node") continue;
-    left.append(left.empty() ? "" : ",").append(mode);
+const Fixed* find_fixed(std::string_view name) {
+  const auto* found =
+      std::find_if(std::begin(kFixed), std::end(kFixed), [&](const Fixed& f) { return f.name == name; });
+  return found == std::end(kFixed) ? nullptr : found;
+}
+
+Result<Unit> check_fixed(const Fixed& flag, std::string_view value) {
+  // An empty value is the default of every flag that names a file, a list or an address.
+  if (value == flag.accepted[0] || (!flag.accepted[1].empty() && value == flag.accepted[1])) return Unit{};
+  std::string message = "--" + std::string(flag.name) + "=" + std::string(value) + " is not supported by Holdfast";
+  if (!flag.accepted[0].empty()) message += "; only " + std::string(flag.accepted[0]) + " is";
+  return bad_request(std::move(message));
+}
+
+// Every version that this server has is served: entries that turn versions on are true as they stand, the others cannot
+// be honoured.
+Result<Unit> check_runtime_config(std::string_view entries) {
+  for (const std::string_view entry : split(entries, ',')) {
+    if (entry.empty()) continue;
+    const size_t equals = entry.find('=');
+    const std::string_view key = entry.substr(0, equals);
+    const std::string_view value = equals == std::string_view::npos ? "true" : entry.substr(equals + 1);
+    const auto refuse = [&](std::string_view why) {
+      return bad_request("--runtime-config " + std::string(entry) +
+                         " is not supported by Holdfast: " + std::string(why));
+    };
+    if (key == "api/all" || key == "api/ga") {
+      if (value == "true") continue;
+      return refuse("versions cannot be turned off");
+    }
+    if (key == "api/beta" || key == "api/alpha") continue;  // None is served, so there is nothing to turn on or off.
+    const size_t slash = key.find('/');
+    const std::string_view group = slash == std::string_view::npos ? "" : key.substr(0, slash);
+    const std::string_view version = key.substr(slash == std::string_view::npos ? 0 : slash + 1);
+    const auto resources = types::builtin_resources();
+    const bool served = std::any_of(resources.begin(), resources.end(), [&](const types::Resource& resource) {
+      return resource.group == group && version.substr(0, version.find('/')) == resource.version;
+    });
+    if (served != (value == "true"))
+      return refuse(served ? "versions cannot be turned off" : "there is no such version");
   }
-  return left.empty() ? "RBAC" : left;
+  return Unit{};
 }
 
 }  // namespace
 
-Result<KubeFlags> translate_kube_flags(const std::vector<std::string>& arguments,
-                                       const std::function<bool(std::string_view name)>& serve_has) {
-  KubeFlags flags;
+Result<std::vector<std::string>> translate_kube_flags(const std::vector<std::string>& arguments,
+                                                      const std::function<bool(std::string_view name)>& serve_has) {
+  std::vector<std::string> translated;
   for (size_t i = 0; i < arguments.size(); ++i) {
     std::string_view argument = arguments[i];
     if (argument == "-h" || argument == "--help" || argument == "--version") {
-      flags.arguments.emplace_back(argument == "-h" ? "--help" : argument);
+      translated.emplace_back(argument == "-h" ? "--help" : argument);
       continue;
     }
     std::string name, value;
@@ -194,22 +216,25 @@ Result<KubeFlags> translate_kube_flags(const std::vector<std::string>& arguments
     } else {
       return bad_request("unknown command \"" + arguments[i] + "\" for \"kube-apiserver\"");
     }
-    const bool boolean = listed(kBooleans, name);
-    const bool known = serve_has(name);
-    if (!known && !boolean && !listed(kValued, name)) return bad_request("unknown flag: --" + name);
+    if (name == "logging-format") name = "log-format";
+    const Fixed* fixed = find_fixed(name);
+    const bool boolean = fixed != nullptr ? fixed->boolean : is_serve_boolean(name);
+    if (serve_has(name)) fixed = nullptr;
+    const bool is_runtime_config = name == "runtime-config";
+    if (fixed == nullptr && !is_runtime_config && !serve_has(name)) return bad_request("unknown flag: --" + name);
     if (!has_value && boolean) value = "true";
     if (!has_value && !boolean) {
       if (i + 1 == arguments.size()) return bad_request("flag needs an argument: --" + name);
       value = arguments[++i];
     }
-    if (!known) {
-      flags.ignored.push_back(name);
+    if (fixed != nullptr || is_runtime_config) {
+      Result<Unit> checked = fixed != nullptr ? check_fixed(*fixed, value) : check_runtime_config(value);
+      if (!checked) return checked.take_error();
       continue;
     }
-    if (name == "authorization-mode") value = without_node_mode(value);
-    flags.arguments.push_back("--" + name + "=" + value);
+    translated.push_back("--" + name + "=" + value);
   }
-  return flags;
+  return translated;
 }
 
 }  // namespace holdfast::cli

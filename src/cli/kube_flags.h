@@ -10,14 +10,10 @@
 
 namespace holdfast::cli {
 
-struct KubeFlags {
-  std::vector<std::string> arguments;  // --name=value, all of them known to `serve`.
-  std::vector<std::string> ignored;    // Names that kube-apiserver knows and that mean nothing here.
-};
-
-// Takes kube-apiserver's arguments (--name value, --name=value, bare names of booleans, underscores for dashes) to
-// those of `serve`. A name that neither knows is an error in kube-apiserver's words.
-Result<KubeFlags> translate_kube_flags(const std::vector<std::string>& arguments,
-                                       const std::function<bool(std::string_view name)>& serve_has);
+// Translates kube-apiserver's arguments (--name value, --name=value, bare names of booleans, underscores for dashes) to
+// those of `serve`: --name=value each. An unknown name is refused in kube-apiserver's words; a flag of kube-apiserver's
+// that `serve` does not have is refused by name, unless it asks for what this server does anyway.
+Result<std::vector<std::string>> translate_kube_flags(const std::vector<std::string>& arguments,
+                                                      const std::function<bool(std::string_view name)>& serve_has);
 
 }  // namespace holdfast::cli

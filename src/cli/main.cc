@@ -18,7 +18,7 @@ int fail(const char* message) {
 
 int main(int argc, char** argv) {
   using namespace holdfast;
-  // Under the names of what it stands in for (holdfast envtest-assets), it is that.
+  // Run through a link made by `holdfast envtest-assets`, it acts as the program it is named after.
   const std::string name = std::filesystem::path(argv[0]).filename();
   if (name == "etcd") return cli::run_etcd({argv + 1, argv + argc});
   if (name == "kube-apiserver") return cli::run_kube_apiserver({argv + 1, argv + argc});
@@ -31,14 +31,15 @@ int main(int argc, char** argv) {
       "namespaces");
 
   std::vector<std::pair<CLI::App*, cli::Command>> commands;
-  for (auto add : {cli::add_serve, cli::add_kubeconfig, cli::add_store, cli::add_envtest_assets, cli::add_applygen, cli::add_cel}) {
+  for (auto add : {cli::add_serve, cli::add_kubeconfig, cli::add_store, cli::add_envtest_assets, cli::add_applygen,
+                   cli::add_cel}) {
     cli::Command run = add(app);
     commands.emplace_back(app.get_subcommands({}).back(), std::move(run));
   }
   try {
     Result<std::vector<std::string>> arguments = cli::expand_config({argv + 1, argv + argc});
     if (!arguments) return cli::fail(arguments.error().message.c_str());
-    // CLI11 wants them last first.
+    // CLI11 takes them in reverse order.
     app.parse(std::vector<std::string>(arguments->rbegin(), arguments->rend()));
   } catch (const CLI::CallForHelp& e) {
     return app.exit(e);

@@ -25,6 +25,8 @@ struct ServeFlags {
   int grace_seconds = 10;
   std::string event_ttl = "1h0m0s";
   std::string max_token_expiration = "0";
+  std::string request_timeout = "1m0s";
+  int min_request_timeout = 1800;  // Seconds.
 };
 
 std::string gates_table() {
@@ -56,10 +58,15 @@ int serve(ServeFlags& flags) {
   const Result<int64_t> max_token = parse_go_duration(flags.max_token_expiration);
   if (!max_token) return fail(("--service-account-max-token-expiration: " + max_token.error().message).c_str());
   o.service_account_max_token_expiration = std::chrono::seconds(*max_token / 1'000'000'000);
+  const Result<int64_t> request_timeout = parse_go_duration(flags.request_timeout);
+  if (!request_timeout) return fail(("--request-timeout: " + request_timeout.error().message).c_str());
+  if (*request_timeout <= 0) return fail("--request-timeout must be positive");
+  o.request_timeout = std::chrono::milliseconds(*request_timeout / 1'000'000);
+  o.min_request_timeout = std::chrono::seconds(flags.min_request_timeout);
   o.shutdown_grace = std::chrono::seconds(flags.grace_seconds);
   log::configure(flags.verbosity, flags.log_format == "json" ? log::Format::Json : log::Format::Text);
 
-  // Taken by sigwait below, on this thread alone: the threads to come inherit the mask.
+  // Blocked in all threads started from here on; sigwait below takes them.
   sigset_t signals;
   sigemptyset(&signals);
   for (int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
@@ -80,7 +87,7 @@ int serve(ServeFlags& flags) {
   printf("Serving on %s\n", running.url().c_str());
   if (running.first_start()) {
     printf(
-        "Made a certificate authority and an administrator. Next:\n\n  export KUBECONFIG=%s\n  kubectl get "
+        "Created a certificate authority and administrator credentials. Next:\n\n  export KUBECONFIG=%s\n  kubectl get "
         "namespaces\n\n",
         running.kubeconfig_path().c_str());
   } else {
@@ -94,7 +101,7 @@ int serve(ServeFlags& flags) {
     if (signal != SIGHUP) break;
     Result<Unit> reloaded = running.reload();
     if (reloaded) {
-      log::info("certificates and tokens read again");
+      log::info("certificates and tokens reloaded");
     } else {
       log::error("certificates not reloaded", {{"error", reloaded.error().message}});
     }
@@ -110,68 +117,100 @@ Command add_serve(CLI::App& app) {
   auto flags = std::make_shared<ServeFlags>();
   server::Options& o = flags->options;
   CLI::App* c = app.add_subcommand("serve", "Serve the Kubernetes API.");
-  c->add_option("--config", flags->config, "Read flags from this file: lines of name = value; those given here win");
+  c->add_option("--config", flags->config,
+                "File of flags, one name = value per line; the command line takes precedence");
   c->footer("\n" + gates_table() +
-            "\nSIGTERM ends watches and waits for other requests; SIGHUP reads certificates, CAs and tokens again.");
+            "\nSIGTERM closes watches and waits for other requests; SIGHUP reloads certificates, CAs and tokens.");
 
-  c->add_option("--data-dir", o.data_dir, "Embedded store, keys (pki/) and kubeconfig lie here; made on first start")
-      ->group("Where the data is");
+  const char* const storage = "Storage";
+  c->add_option("--data-dir", o.data_dir,
+                "Directory of the embedded store, keys (pki/) and kubeconfig; created if missing")
+      ->group(storage);
   c->add_flag("--unsafe-no-fsync", o.unsafe_no_fsync,
-              "Acknowledge writes that are not on disk yet: faster, and a power loss may take the newest")
-      ->group("Where the data is");
-  c->add_option("--etcd-servers", o.etcd_servers, "Use this etcd instead of the embedded store: URL,URL,...")
+              "Acknowledge writes before they are on disk: faster, but a power loss may lose the newest")
+      ->group(storage);
+  c->add_option("--etcd-servers", o.etcd_servers,
+                "List of etcd servers to connect with (scheme://ip:port), comma separated; replaces the embedded store")
       ->delimiter(',')
-      ->group("Where the data is");
-  c->add_option("--etcd-prefix", o.etcd_prefix, "Prefix of all keys in etcd")
+      ->group(storage);
+  c->add_option("--etcd-prefix", o.etcd_prefix, "Prefix to prepend to all resource paths in etcd")
       ->capture_default_str()
-      ->group("Where the data is");
-  c->add_option("--etcd-cafile", o.etcd_cafile, "Certificate authority of etcd")->group("Where the data is");
-  c->add_option("--etcd-certfile", o.etcd_certfile, "Client certificate for etcd")->group("Where the data is");
-  c->add_option("--etcd-keyfile", o.etcd_keyfile, "Its key")->group("Where the data is");
+      ->group(storage);
+  c->add_option("--etcd-cafile", o.etcd_cafile, "Certificate Authority file used to secure etcd communication")
+      ->group(storage);
+  c->add_option("--etcd-certfile", o.etcd_certfile, "Certificate file used to secure etcd communication")
+      ->group(storage);
+  c->add_option("--etcd-keyfile", o.etcd_keyfile, "Key file used to secure etcd communication")->group(storage);
 
-  c->add_option("--listen", o.listen, "ADDRESS:PORT; port 0 picks one")->capture_default_str()->group("Network");
+  const char* const network = "Network";
+  c->add_option("--listen", o.listen, "ADDRESS:PORT to serve HTTPS on; port 0 picks a free one")
+      ->capture_default_str()
+      ->group(network);
   c->add_option(
        "--listen-cleartext", o.listen_cleartext,
-       "Beside that, HTTP without TLS on a loopback ADDRESS:PORT or unix:PATH; who comes in still needs a token")
-      ->group("Network");
-  c->add_option("--bind-address", flags->bind_address, "As kube-apiserver: address alone, with --secure-port")
-      ->group("Network");
-  c->add_option("--secure-port", flags->secure_port, "As kube-apiserver: port alone, with --bind-address")
-      ->group("Network");
-  c->add_option("--advertise-address", o.advertise_address, "Address that clients are told to use")->group("Network");
-  c->add_option("--service-cluster-ip-range", o.service_cluster_ip_range, "Addresses of Services")
+       "Loopback ADDRESS:PORT or unix:PATH to serve HTTP on, in addition to --listen; clients still authenticate")
+      ->group(network);
+  c->add_option("--bind-address", flags->bind_address, "IP address to serve HTTPS on, with --secure-port")
+      ->group(network);
+  c->add_option("--secure-port", flags->secure_port, "Port to serve HTTPS on, with --bind-address")->group(network);
+  c->add_option("--advertise-address", o.advertise_address, "IP address on which to advertise the server to clients")
+      ->group(network);
+  c->add_option("--service-cluster-ip-range", o.service_cluster_ip_range,
+                "CIDR range from which to assign service cluster IPs")
       ->capture_default_str()
-      ->group("Network");
-  c->add_option("--threads", o.threads, "Event loops that serve connections")
+      ->group(network);
+  c->add_option("--service-node-port-range", o.service_node_port_range,
+                "Port range to reserve for services of type NodePort")
+      ->capture_default_str()
+      ->group(network);
+  c->add_option("--threads", o.threads, "Number of event loops that serve connections")
       ->capture_default_str()
       ->check(CLI::Range(1, 256))
-      ->group("Network");
-  c->add_option("--shutdown-grace-seconds", flags->grace_seconds, "How long SIGTERM waits for requests under way")
+      ->group(network);
+  c->add_option("--http2-max-streams-per-connection", o.http2_max_streams_per_connection,
+                "Maximum number of streams per HTTP/2 connection; 0 means 100")
+      ->capture_default_str()
+      ->group(network);
+  c->add_option("--max-connections", o.max_connections,
+                "Maximum number of client connections, at most what the limit of open files allows")
+      ->capture_default_str()
+      ->group(network);
+  c->add_option("--max-unauthenticated-connections", o.max_unauthenticated_connections,
+                "Maximum number of connections without an authenticated request so far")
+      ->capture_default_str()
+      ->group(network);
+  c->add_option("--max-unauthenticated-connections-per-address", o.max_unauthenticated_connections_per_address,
+                "Maximum number of unauthenticated connections per client address (per /64 network for IPv6)")
+      ->capture_default_str()
+      ->group(network);
+  c->add_option("--request-timeout", flags->request_timeout,
+                "Duration after which a request other than a watch times out")
+      ->capture_default_str()
+      ->group(network);
+  c->add_option("--min-request-timeout", flags->min_request_timeout,
+                "Minimum number of seconds that a watch without timeoutSeconds stays open; the maximum is twice that")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1 << 30))
+      ->group(network);
+  c->add_option("--shutdown-grace-seconds", flags->grace_seconds, "Seconds to wait for active requests after SIGTERM")
       ->capture_default_str()
       ->check(CLI::Range(0, 3600))
-      ->group("Network");
+      ->group(network);
+  c->add_option("--strict-transport-security-directives", o.strict_transport_security_directives,
+                "List of directives for HSTS, comma separated, such as max-age=31536000,includeSubDomains,preload")
+      ->delimiter(',')
+      ->group(network);
 
-  c->add_option("--max-connections", o.max_connections,
-                "Maximum number of client connections; never more than the limit of open files leaves room for")
-      ->capture_default_str()
-      ->group("Network");
-  c->add_option("--max-unauthenticated-connections", o.max_unauthenticated_connections,
-                "Maximum number of connections on which no credentials have been shown yet")
-      ->capture_default_str()
-      ->group("Network");
-  c->add_option("--max-unauthenticated-connections-per-address", o.max_unauthenticated_connections_per_address,
-                "The same, for each client address (for IPv6: each /64 network)")
-      ->capture_default_str()
-      ->group("Network");
-
-  c->add_option("--cert-dir", o.cert_dir, "Keys and certificates; DATA-DIR/pki if not given")->group("Who may come in");
-  c->add_option("--tls-cert-file", o.tls_cert_file, "Serving certificate and chain, instead of one made here")
-      ->group("Who may come in");
-  c->add_option("--tls-private-key-file", o.tls_private_key_file, "Its key")->group("Who may come in");
-  c->add_option("--tls-sni-cert-key", o.tls_sni_cert_keys,
-                "Certificate and key for clients that ask for one of the host names, those in the certificate if none "
-                "is given: CERT,KEY[:NAME,NAME...]; may be repeated")
-      ->group("Who may come in");
+  const char* const access = "Authentication and authorization";
+  c->add_option("--cert-dir", o.cert_dir, "Directory of keys and certificates; DATA-DIR/pki if not set")->group(access);
+  c->add_option("--tls-cert-file", o.tls_cert_file, "Serving certificate and chain; generated in --cert-dir if not set")
+      ->group(access);
+  c->add_option("--tls-private-key-file", o.tls_private_key_file, "Private key for --tls-cert-file")->group(access);
+  c->add_option(
+       "--tls-sni-cert-key", o.tls_sni_cert_keys,
+       "Certificate and key for host names, by default those in the certificate: CERT,KEY[:NAME,NAME...]; may be "
+       "repeated")
+      ->group(access);
   c->add_option_function<std::string>(
        "--tls-min-version",
        [&o](const std::string& version) {
@@ -181,119 +220,137 @@ Command add_serve(CLI::App& app) {
        "Minimum TLS version supported: VersionTLS12 or VersionTLS13")
       ->default_str("VersionTLS12")
       ->check(CLI::IsMember({"VersionTLS12", "VersionTLS13"}))
-      ->group("Who may come in");
+      ->group(access);
   c->add_option("--tls-cipher-suites", o.tls.cipher_suites,
-                "Cipher suites of TLS 1.2, in order of preference; those with forward secrecy and authenticated "
-                "encryption if none is given")
+                "Comma-separated list of TLS 1.2 cipher suites, in order of preference; by default those with forward "
+                "secrecy and authenticated encryption")
       ->delimiter(',')
-      ->group("Who may come in");
-  c->add_option("--client-ca-file", o.client_ca_file, "Authority of client certificates: CN is the user, O are groups")
-      ->group("Who may come in");
-  c->add_option("--token-auth-file", o.token_auth_file, "Bearer tokens: lines of token,user,uid,\"group,group\"")
-      ->group("Who may come in");
-  c->add_option("--anonymous-auth", o.anonymous_auth, "Requests without credentials are system:anonymous")
+      ->group(access);
+  c->add_option("--client-ca-file", o.client_ca_file,
+                "CA bundle for client certificates; CommonName is the user, Organization the groups")
+      ->group(access);
+  c->add_option("--token-auth-file", o.token_auth_file, "CSV file of bearer tokens: token,user,uid,\"group,group\"")
+      ->group(access);
+  c->add_option("--anonymous-auth", o.anonymous_auth, "Treat requests without credentials as system:anonymous")
       ->capture_default_str()
-      ->group("Who may come in");
-  c->add_option("--authorization-mode", o.authorization_modes, "RBAC or AlwaysAllow")
+      ->group(access);
+  c->add_option("--authorization-mode", o.authorization_modes, "Authorization mode: RBAC (default) or AlwaysAllow")
       ->delimiter(',')
-      ->group("Who may come in");
+      ->group(access);
   c->add_option("--requestheader-client-ca-file", o.requestheader_client_ca_file,
-                "Authority of front proxies, which name users in headers")
-      ->group("Who may come in");
+                "CA bundle for front proxies, which identify users in request headers")
+      ->group(access);
   c->add_option("--requestheader-allowed-names", o.requestheader_allowed_names,
-                "Names such a proxy may have; any if not given")
+                "List of CommonNames that a front proxy may have; any if empty")
       ->delimiter(',')
-      ->group("Who may come in");
+      ->group(access);
   o.requestheader_username_headers = {"X-Remote-User"};
   o.requestheader_group_headers = {"X-Remote-Group"};
   o.requestheader_extra_headers_prefix = {"X-Remote-Extra-"};
-  c->add_option("--requestheader-username-headers", o.requestheader_username_headers, "Header of the user's name")
+  c->add_option("--requestheader-username-headers", o.requestheader_username_headers,
+                "List of request headers to inspect for usernames")
       ->delimiter(',')
-      ->group("Who may come in");
-  c->add_option("--requestheader-uid-headers", o.requestheader_uid_headers, "Header of the user's uid")
+      ->group(access);
+  c->add_option("--requestheader-uid-headers", o.requestheader_uid_headers,
+                "List of request headers to inspect for UIDs")
       ->delimiter(',')
-      ->group("Who may come in");
-  c->add_option("--requestheader-group-headers", o.requestheader_group_headers, "Header of the user's groups")
+      ->group(access);
+  c->add_option("--requestheader-group-headers", o.requestheader_group_headers,
+                "List of request headers to inspect for groups")
       ->delimiter(',')
-      ->group("Who may come in");
+      ->group(access);
   c->add_option("--requestheader-extra-headers-prefix", o.requestheader_extra_headers_prefix,
-                "Prefix of headers with more about the user")
+                "List of request header prefixes to inspect for extra attributes of the user")
       ->delimiter(',')
-      ->group("Who may come in");
+      ->group(access);
 
-  c->add_option("--proxy-client-cert-file", o.proxy_client_cert_file,
-                "Certificate shown to aggregated API servers; DATA-DIR/pki/front-proxy-client.crt if not given")
-      ->group("Network");
-  c->add_option("--proxy-client-key-file", o.proxy_client_key_file, "Its key")->group("Network");
+  c->add_option(
+       "--proxy-client-cert-file", o.proxy_client_cert_file,
+       "Client certificate for calls to aggregated API servers; DATA-DIR/pki/front-proxy-client.crt if not set")
+      ->group(network);
+  c->add_option("--proxy-client-key-file", o.proxy_client_key_file, "Private key for --proxy-client-cert-file")
+      ->group(network);
   c->add_option("--enable-aggregator-routing", o.enable_aggregator_routing,
-                "Reach webhooks and aggregated API servers at their endpoints instead of the service's cluster IP")
+                "Connect to webhooks and aggregated API servers at endpoint IPs rather than at the cluster IP")
       ->capture_default_str()
-      ->group("Network");
+      ->group(network);
 
-  const char* const in = "Who may come in";
   c->add_option("--service-account-issuer", o.service_account_issuers,
-                "Issuer of service account tokens; given several times, the first signs and all are believed")
+                "Issuer of service account tokens; if repeated, the first issues tokens and all are accepted")
       ->allow_extra_args(false)
-      ->group(in);
+      ->group(access);
   c->add_option("--service-account-key-file", o.service_account_key_files,
-                "Public keys that verify them; DATA-DIR/pki/sa.pub if not given")
-      ->group(in);
+                "Public key to verify service account tokens; may be repeated; DATA-DIR/pki/sa.pub if not set")
+      ->group(access);
   c->add_option("--service-account-signing-key-file", o.service_account_signing_key_file,
-                "Private key that signs them; DATA-DIR/pki/sa.key if not given")
-      ->group(in);
-  c->add_option("--api-audiences", o.api_audiences, "Audiences of tokens for this server; the issuers if not given")
+                "Private key to sign service account tokens; DATA-DIR/pki/sa.key if not set")
+      ->group(access);
+  c->add_option("--service-account-jwks-uri", o.service_account_jwks_uri,
+                "Overrides the URI for the JSON Web Key Set in the OpenID discovery document")
+      ->group(access);
+  c->add_option("--api-audiences", o.api_audiences,
+                "Identifiers of the API as a token audience; the issuers if not set")
       ->delimiter(',')
-      ->group(in);
+      ->group(access);
   c->add_option("--service-account-extend-token-expiration", o.service_account_extend_token_expiration,
-                "Tokens of pods live for a year, so that clients that never read them again go on")
+                "Extend the expiration of tokens injected into pods to one year, for clients that never reload them")
       ->capture_default_str()
-      ->group(in);
-  c->add_option("--service-account-max-token-expiration", flags->max_token_expiration, "None lives longer: 24h; 0: any")
-      ->group(in);
+      ->group(access);
+  c->add_option("--service-account-max-token-expiration", flags->max_token_expiration,
+                "Maximum validity duration of a service account token, such as 24h; 0 means no maximum")
+      ->group(access);
 
-  const char* const record = "What is recorded";
-  c->add_option("--audit-policy-file", o.audit_policy_file, "Which requests are recorded: a Policy of audit.k8s.io/v1")
-      ->group(record);
-  c->add_option("--audit-log-path", o.audit_log_path, "Where to: a file, or - for standard output")->group(record);
-  c->add_option("--audit-log-maxsize", o.audit_log_maxsize, "Megabytes before the file is put aside; 100 if not given")
-      ->group(record);
-  c->add_option("--audit-log-maxbackup", o.audit_log_maxbackup, "Files put aside that are kept; all if not given")
-      ->group(record);
-  c->add_option("--audit-log-maxage", o.audit_log_maxage, "Days that they are kept; for ever if not given")
-      ->group(record);
+  const char* const audit = "Audit";
+  c->add_option("--audit-policy-file", o.audit_policy_file, "File that defines the audit policy (audit.k8s.io/v1)")
+      ->group(audit);
+  c->add_option("--audit-log-path", o.audit_log_path, "File that audit events are logged to; - means standard output")
+      ->group(audit);
+  c->add_option("--audit-log-maxsize", o.audit_log_maxsize, "Maximum size in megabytes before rotation; 0 means 100")
+      ->group(audit);
+  c->add_option("--audit-log-maxbackup", o.audit_log_maxbackup, "Maximum number of rotated files to keep; 0 means all")
+      ->group(audit);
+  c->add_option("--audit-log-maxage", o.audit_log_maxage,
+                "Maximum number of days to keep rotated files; 0 means forever")
+      ->group(audit);
 
-  const char* const behaviour = "Behaviour";
+  const char* const behaviour = "API behaviour";
   c->add_option("--max-requests-inflight", o.max_requests_inflight,
-                "Seats that priority levels share, together with the next")
+                "Summed with --max-mutating-requests-inflight to the server's total concurrency limit")
       ->capture_default_str()
       ->group(behaviour);
-  c->add_option("--max-mutating-requests-inflight", o.max_mutating_requests_inflight, "The same")
+  c->add_option("--max-mutating-requests-inflight", o.max_mutating_requests_inflight,
+                "Summed with --max-requests-inflight to the server's total concurrency limit")
       ->capture_default_str()
       ->group(behaviour);
-  c->add_option("--controllers", o.controllers, "Embedded controllers to run: *, none, names, -name for all but that")
+  c->add_option("--controllers", o.controllers,
+                "List of embedded controllers to run: * for all, none, NAME to enable, -NAME to disable")
       ->delimiter(',')
       ->group(behaviour);
-  c->add_option("--enable-admission-plugins", o.enable_admission_plugins, "Beside those that are on by default")
+  c->add_option("--enable-admission-plugins", o.enable_admission_plugins,
+                "Admission plugins to enable in addition to those enabled by default")
       ->delimiter(',')
       ->group(behaviour);
-  c->add_option("--disable-admission-plugins", o.disable_admission_plugins, "Of those that are on by default")
+  c->add_option("--disable-admission-plugins", o.disable_admission_plugins,
+                "Admission plugins to disable although they are enabled by default")
       ->delimiter(',')
       ->group(behaviour);
-  c->add_option("--allow-privileged", o.allow_privileged, "Pods may have privileged containers")
+  c->add_option("--allow-privileged", o.allow_privileged, "Allow privileged containers")
       ->capture_default_str()
       ->group(behaviour);
-  c->add_option("--event-ttl", flags->event_ttl, "How long Events are kept: 1h0m0s, 90m, 3600s")
+  c->add_option("--event-ttl", flags->event_ttl, "Duration to retain events, such as 1h0m0s, 90m or 3600s")
       ->capture_default_str()
       ->group(behaviour);
-  c->add_option("--feature-gates", flags->feature_gates, "Name=true|false,...: see below")->group("Behaviour");
-  c->add_option("-v,--v", flags->verbosity, "Log level: 0 what an operator must see, 2 changes, 4 every request")
+  c->add_option("--feature-gates", flags->feature_gates, "List of Name=true|false pairs, comma separated; see below")
+      ->group(behaviour);
+  c->add_option("-v,--v", flags->verbosity, "Log verbosity: 0 for operators, 2 adds changes, 4 adds every request")
       ->capture_default_str()
-      ->group("Behaviour");
-  c->add_option("--log-format", flags->log_format, "text or json")
+      ->group(behaviour);
+  c->add_option("--log-format", flags->log_format, "Log format: text or json")
       ->capture_default_str()
       ->check(CLI::IsMember({"text", "json"}))
-      ->group("Behaviour");
-  // Repeated flags add up (single-valued ones: the last counts), and a list never swallows what comes behind it.
+      ->group(behaviour);
+  // A repeated list adds up, any other repeated flag takes its last value; a list never consumes the arguments after
+  // it.
   for (CLI::Option* option : c->get_options()) {
     if (option->get_items_expected_max() > 1) {
       option->allow_extra_args(false);
@@ -312,7 +369,7 @@ Command add_serve(CLI::App& app) {
       }
       flags->options.flags.emplace_back(name, std::move(value));
     }
-    umask(0077);  // Of the embedded store's files too, which are not ours to open.
+    umask(0077);  // Applies to files that the embedded store creates, too.
     return serve(*flags);
   };
 }
@@ -324,12 +381,13 @@ Command add_kubeconfig(CLI::App& app) {
     int days = 365;
   };
   auto flags = std::make_shared<Flags>();
-  CLI::App* c = app.add_subcommand("kubeconfig", "Print a kubeconfig for a new user, signed by a server's authority.");
-  c->add_option("--data-dir", flags->data_dir, "The server's")->required();
-  c->add_option("--user", flags->user, "The user's name")->required();
-  c->add_option("--group", flags->groups, "A group of the user; may be repeated");
-  c->add_option("--server", flags->server, "URL of the server; the one in DATA-DIR/kubeconfig if not given");
-  c->add_option("--days", flags->days, "How long the certificate is valid")
+  CLI::App* c = app.add_subcommand(
+      "kubeconfig", "Print a kubeconfig for a new user, with a client certificate signed by the server's CA.");
+  c->add_option("--data-dir", flags->data_dir, "Data directory of the server")->required();
+  c->add_option("--user", flags->user, "Name of the user")->required();
+  c->add_option("--group", flags->groups, "Group of the user; may be repeated");
+  c->add_option("--server", flags->server, "URL of the server; taken from DATA-DIR/kubeconfig if not set");
+  c->add_option("--days", flags->days, "Validity of the certificate in days")
       ->capture_default_str()
       ->check(CLI::Range(1, 3650));
   return [flags] {

@@ -1,4 +1,4 @@
-// holdfast store copy|check|backup|restore: moving and checking what a server keeps.
+// holdfast store copy|check|backup|restore: moves and checks the data of a server.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "base/strings.h"
 #include "cache/cache.h"
 #include "cli/commands.h"
 #include "resource/resource.h"
@@ -22,14 +23,12 @@ struct StoreFlags {
 
 bool is_url(std::string_view text) { return text.starts_with("http://") || text.starts_with("https://"); }
 
-// A server's data directory, a backup file that is there, or the URLs of an etcd.
+// A server's data directory, an existing backup file, or the URLs of an etcd.
 store::Location location_of(const std::string& text, const StoreFlags& flags) {
   if (is_url(text)) {
     store::EtcdOptions etcd;
-    for (size_t begin = 0; begin <= text.size();) {
-      const size_t end = std::min(text.find(',', begin), text.size());
-      if (end > begin) etcd.endpoints.push_back(text.substr(begin, end - begin));
-      begin = end + 1;
+    for (const std::string_view url : split(text, ',')) {
+      if (!url.empty()) etcd.endpoints.emplace_back(url);
     }
     etcd.ca_file = flags.etcd_cafile;
     etcd.cert_file = flags.etcd_certfile;
@@ -43,12 +42,12 @@ store::Location location_of(const std::string& text, const StoreFlags& flags) {
   return rocks;
 }
 
-// An etcd may be others' too; an embedded store and its backups are the server's alone.
-std::string taken_prefix(const StoreFlags& flags, bool etcd) { return etcd ? flags.etcd_prefix + "/" : "/"; }
+// An etcd may be shared with others; an embedded store and its backups belong to the server alone.
+std::string copied_prefix(const StoreFlags& flags, bool etcd) { return etcd ? flags.etcd_prefix + "/" : "/"; }
 
 bool is_etcd(const store::Location& location) { return std::holds_alternative<store::EtcdOptions>(location); }
 
-// How far it has come, on one line that is written over again; nothing when nobody watches.
+// Progress on a single line that is rewritten; nothing when stderr is not a terminal.
 class ProgressLine {
  public:
   explicit ProgressLine(const char* verb) : verb_(verb), shown_(isatty(STDERR_FILENO) == 1) {}
@@ -83,7 +82,7 @@ int move(const store::Location& from, const store::Location& to, const StoreFlag
          const std::string& target) {
   ProgressLine line(verb);
   store::MoveOptions options;
-  options.prefix = taken_prefix(flags, is_etcd(from) || is_etcd(to));
+  options.prefix = copied_prefix(flags, is_etcd(from) || is_etcd(to));
   options.progress = [&line](const store::Moved& so_far) { line.show(so_far); };
   if (is_etcd(to)) {
     options.convert = [](std::string_view key, std::string_view value) -> store::StoreResult<std::string> {
@@ -103,7 +102,7 @@ int check(const StoreFlags& flags) {
   ProgressLine line("checked");
   const store::Location location = location_of(flags.from, flags);
   store::CheckOptions options;
-  options.prefix = taken_prefix(flags, is_etcd(location));
+  options.prefix = copied_prefix(flags, is_etcd(location));
   options.verify = resource::make_stored_check(flags.etcd_prefix);
   options.progress = [&line](const store::Moved& so_far) { line.show(so_far); };
   store::StoreResult<store::CheckReport> report = store::check_store(location, options);
@@ -119,42 +118,43 @@ int check(const StoreFlags& flags) {
 }
 
 void add_etcd_flags(CLI::App& c, StoreFlags& flags) {
-  c.add_option("--etcd-prefix", flags.etcd_prefix, "Prefix of all keys, as the server has it")->capture_default_str();
-  c.add_option("--etcd-cafile", flags.etcd_cafile, "Certificate authority of etcd");
-  c.add_option("--etcd-certfile", flags.etcd_certfile, "Client certificate for etcd");
-  c.add_option("--etcd-keyfile", flags.etcd_keyfile, "Its key");
+  c.add_option("--etcd-prefix", flags.etcd_prefix, "Prefix of all keys, as given to the server")->capture_default_str();
+  c.add_option("--etcd-cafile", flags.etcd_cafile, "Certificate Authority file used to secure etcd communication");
+  c.add_option("--etcd-certfile", flags.etcd_certfile, "Certificate file used to secure etcd communication");
+  c.add_option("--etcd-keyfile", flags.etcd_keyfile, "Key file used to secure etcd communication");
 }
 
 }  // namespace
 
 Command add_store(CLI::App& app) {
   auto flags = std::make_shared<StoreFlags>();
-  CLI::App* c = app.add_subcommand("store", "Copy, check, back up and restore what a server keeps.");
+  CLI::App* c = app.add_subcommand("store", "Copy, check, back up and restore the data of a server.");
   c->require_subcommand(1);
 
   CLI::App* copy = c->add_subcommand("copy", "Copy every object to an empty store. The source may be in use.");
-  copy->add_option("--from", flags->from, "A server's data directory, a backup file, or an etcd: URL,URL,...")
+  copy->add_option("--from", flags->from, "Data directory of a server, backup file, or etcd URLs, comma separated")
       ->required();
-  copy->add_option("--to", flags->to, "A new data directory, or an etcd that holds nothing yet")->required();
+  copy->add_option("--to", flags->to, "New data directory, or URLs of an empty etcd")->required();
   add_etcd_flags(*copy, *flags);
   copy->footer(
-      "\nA data directory keeps every resourceVersion; an etcd numbers anew, so stop the server before moving there."
+      "\nA data directory keeps every resourceVersion; an etcd assigns new ones, so stop the server before moving "
+      "there."
       "\nKeys and certificates (DIR/pki) are not part of the store.");
 
   CLI::App* checked =
-      c->add_subcommand("check", "Read everything and name what is damaged; exits with 1 if anything is.");
-  checked->add_option("location", flags->from, "A server's data directory, a backup file, or an etcd: URL,URL,...")
+      c->add_subcommand("check", "Read everything and report what is damaged; exits with 1 if anything is.");
+  checked->add_option("location", flags->from, "Data directory of a server, backup file, or etcd URLs, comma separated")
       ->required();
   add_etcd_flags(*checked, *flags);
 
   CLI::App* backup =
-      c->add_subcommand("backup", "Write the embedded store's newest state to a file; it may be in use.");
-  backup->add_option("--data-dir", flags->data_dir, "The server's")->required();
-  backup->add_option("file", flags->file, "The backup; must not be there yet")->required();
+      c->add_subcommand("backup", "Write a snapshot of the embedded store to a file; the store may be in use.");
+  backup->add_option("--data-dir", flags->data_dir, "Data directory of the server")->required();
+  backup->add_option("file", flags->file, "Backup file to create; must not exist")->required();
 
-  CLI::App* restore = c->add_subcommand("restore", "Make an embedded store of a backup.");
-  restore->add_option("--data-dir", flags->data_dir, "The server's; must hold no store")->required();
-  restore->add_option("file", flags->file, "The backup")->required();
+  CLI::App* restore = c->add_subcommand("restore", "Create an embedded store from a backup.");
+  restore->add_option("--data-dir", flags->data_dir, "Data directory; must not contain a store")->required();
+  restore->add_option("file", flags->file, "Backup file")->required();
 
   for (CLI::App* command : {copy, checked, backup, restore}) {
     for (CLI::Option* option : command->get_options()) option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);

@@ -1,45 +1,28 @@
 #include "server/audit_trail.h"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/strings.h"
 
 namespace holdfast::server {
 namespace {
 
-bool is_address(const std::string& text) {
-  unsigned char buffer[sizeof(in6_addr)];
-  return inet_pton(AF_INET, text.c_str(), buffer) == 1 || inet_pton(AF_INET6, text.c_str(), buffer) == 1;
-}
-
-std::string trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return std::string(text);
-}
-
 // Where the request says that it came from, proxies on the way, and the connection's own end.
 std::vector<std::string> source_ips(const net::Request& request) {
   std::vector<std::string> addresses;
-  auto add = [&](std::string address) {
-    if (is_address(address)) addresses.push_back(std::move(address));
+  auto add = [&](std::string_view address) {
+    if (is_ip_address(address)) addresses.emplace_back(address);
   };
-  std::string_view forwarded = request.headers.get("x-forwarded-for");
-  while (!forwarded.empty()) {
-    const size_t comma = std::min(forwarded.find(','), forwarded.size());
-    add(trimmed(forwarded.substr(0, comma)));
-    forwarded.remove_prefix(std::min(comma + 1, forwarded.size()));
-  }
-  if (const std::string real = trimmed(request.headers.get("x-real-ip"));
+  for (const std::string_view one : split(request.headers.get("x-forwarded-for"), ',')) add(trim(one));
+  if (const std::string_view real = trim(request.headers.get("x-real-ip"));
       std::find(addresses.begin(), addresses.end(), real) == addresses.end()) {
     add(real);
   }
   std::string_view peer = request.peer->address;
   peer = peer.substr(0, peer.rfind(':'));
   if (peer.starts_with('[') && peer.ends_with(']')) peer = peer.substr(1, peer.size() - 2);
-  if (addresses.empty() || addresses.back() != peer) add(std::string(peer));
+  if (addresses.empty() || addresses.back() != peer) add(peer);
   return addresses;
 }
 

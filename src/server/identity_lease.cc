@@ -1,9 +1,9 @@
 #include "server/identity_lease.h"
 
-#include <openssl/rand.h>
 #include <openssl/sha.h>
 
 #include "base/clock.h"
+#include "base/strings.h"
 #include "codec/codec.h"
 
 namespace holdfast::server {
@@ -13,21 +13,6 @@ constexpr std::string_view kLeases = "/apis/coordination.k8s.io/v1/namespaces/ku
 constexpr std::string_view kQuery = "?fieldManager=kube-apiserver";
 constexpr int64_t kLeaseSeconds = 3600;
 constexpr std::chrono::milliseconds kFirst{1000}, kBetween{10'000};
-
-std::string new_uuid() {
-  unsigned char bytes[16];
-  if (RAND_bytes(bytes, sizeof bytes) != 1) return {};
-  bytes[6] = static_cast<unsigned char>((bytes[6] & 0x0f) | 0x40);
-  bytes[8] = static_cast<unsigned char>((bytes[8] & 0x3f) | 0x80);
-  constexpr char kHex[] = "0123456789abcdef";
-  std::string text;
-  for (size_t i = 0; i < sizeof bytes; ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    text += kHex[bytes[i] >> 4];
-    text += kHex[bytes[i] & 15];
-  }
-  return text;
-}
 
 }  // namespace
 
@@ -61,7 +46,7 @@ IdentityLease::IdentityLease(api::Api& api, net::EventLoop& loop, std::string ho
       hostname_(std::move(hostname)),
       advertised_(std::move(advertised)),
       name_(identity_of(hostname_)),
-      holder_(name_ + "_" + new_uuid()) {}
+      holder_(name_ + "_" + random_uuid()) {}
 
 void IdentityLease::start() {
   tasks_.post([this] { return keep(); });

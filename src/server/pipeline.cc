@@ -1,13 +1,11 @@
 #include "server/pipeline.h"
 
-#include <sys/random.h>
-
 #include <algorithm>
-#include <array>
 #include <charconv>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/strings.h"
 #include "base/text.h"
 #include "flow/flow.h"
 #include "server/impersonation.h"
@@ -23,44 +21,6 @@ constexpr double kDurationBounds[] = {0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.
 
 constexpr double kSizeBounds[] = {1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9};
 
-// A version 4 UUID. Unique, not secret: a generator of this thread, seeded once by the system, is enough.
-std::string new_audit_id() {
-  thread_local std::array<uint64_t, 4> s = [] {
-    std::array<uint64_t, 4> seed{};
-    while (getrandom(seed.data(), sizeof seed, 0) != sizeof seed) {
-    }
-    return seed;
-  }();
-  auto rotate = [](uint64_t x, int by) { return (x << by) | (x >> (64 - by)); };
-  auto next = [&] {  // xoshiro256**
-    const uint64_t result = rotate(s[1] * 5, 7) * 9;
-    const uint64_t t = s[1] << 17;
-    s[2] ^= s[0];
-    s[3] ^= s[1];
-    s[1] ^= s[2];
-    s[0] ^= s[3];
-    s[2] ^= t;
-    s[3] = rotate(s[3], 45);
-    return result;
-  };
-  const uint64_t high = (next() & ~0xf000ull) | 0x4000ull;
-  const uint64_t low = (next() & ~(3ull << 62)) | (2ull << 62);
-  constexpr char kHex[] = "0123456789abcdef";
-  std::string id;
-  id.reserve(36);
-  for (int i = 0; i < 32; ++i) {
-    if (i == 8 || i == 12 || i == 16 || i == 20) id += '-';
-    id += kHex[((i < 16 ? high : low) >> (60 - 4 * (i % 16))) & 15];
-  }
-  return id;
-}
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
-  return out;
-}
-
 std::string upper(std::string_view text) {
   std::string out(text);
   for (char& c : out) c = c >= 'a' && c <= 'z' ? static_cast<char>(c & ~0x20) : c;
@@ -72,9 +32,6 @@ void send_text(net::Response& response, int status, std::string text) {
   response.set_header("x-content-type-options", "nosniff");
   (void)response.send(status, net::Body(std::move(text)));
 }
-
-// kube-apiserver gives every request that does not last by nature this long, and no more.
-constexpr std::chrono::seconds kRequestTimeout{60};
 
 // As CleanScope of endpoints/metrics.
 std::string_view scope_of(const request::RequestInfo& info) {
@@ -116,7 +73,8 @@ struct Pipeline::Account {
 
   Account(const net::Request& request, const Auditor* auditor)
       : info(request.method, request.path, request.query),
-        verb(info.target().is_resource ? std::string(request::to_string(info.target().verb)) : lower(request.method)),
+        verb(info.target().is_resource ? std::string(request::to_string(info.target().verb))
+                                       : to_lower(request.method)),
         lasting(lasts_long(info.target())),
         trail(auditor) {}
 };
@@ -160,9 +118,12 @@ void Pipeline::set_authenticator(std::shared_ptr<const auth::Authenticator> auth
 Task<void> Pipeline::serve(net::Request& request, net::Response& response) {
   Account account(request, parts_.auditor);
   const std::string_view given_id = request.headers.get("audit-id");
-  account.audit_id = given_id.empty() ? new_audit_id() : std::string(given_id);
+  account.audit_id = given_id.empty() ? random_uuid() : std::string(given_id);
   response.add_header("audit-id", account.audit_id);
   response.add_header("cache-control", "no-cache, private");
+  if (!parts_.strict_transport_security.empty()) {
+    response.add_header("strict-transport-security", parts_.strict_transport_security);
+  }
   try {
     co_await serve_known(request, response, account);
   } catch (const ArenaExhausted& exhausted) {
@@ -175,7 +136,7 @@ Task<void> Pipeline::serve(net::Request& request, net::Response& response) {
 Task<void> Pipeline::serve_known(net::Request& request, net::Response& response, Account& account) {
   const request::Target& info = account.info.target();
   const bool lasting = account.lasting;
-  if (!lasting) response.set_deadline(kRequestTimeout);
+  if (!lasting) response.set_deadline(parts_.request_timeout);
 
   // As kube-apiserver: whoever is not known must not keep a connection and its server busy.
   auto send_away = [&] {
@@ -224,7 +185,7 @@ Task<void> Pipeline::serve_known(net::Request& request, net::Response& response,
       co_return refuse(bad_request("invalid timeout specified in the request URL - " + nanoseconds.error().message));
     }
     const auto asked = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::nanoseconds(*nanoseconds));
-    if (*nanoseconds > 0 && asked < kRequestTimeout) response.set_deadline(asked);
+    if (*nanoseconds > 0 && asked < parts_.request_timeout) response.set_deadline(asked);
   }
 
   Result<std::optional<Impersonated>> impersonated = impersonate(request.headers, attributes, *parts_.authorizer);

@@ -7,16 +7,19 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <climits>
 #include <filesystem>
 #include <future>
 #include <thread>
 
+#include "admission/admission.h"
 #include "api/api.h"
 #include "auth/auth.h"
 #include "base/files.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/strings.h"
 #include "base/task_group.h"
 #include "base/thread_pool.h"
 #include "controllers/controllers.h"
@@ -99,11 +102,6 @@ bool is_local_address(const std::string& listen) {
 
 bool is_any(const std::string& host) { return host.empty() || host == "0.0.0.0" || host == "::"; }
 
-bool is_address(const std::string& text) {
-  unsigned char bytes[16];
-  return inet_pton(AF_INET, text.c_str(), bytes) == 1 || inet_pton(AF_INET6, text.c_str(), bytes) == 1;
-}
-
 // The first address of a range, that of the kubernetes Service; empty when it is no range.
 std::string first_service_address(const std::string& range) {
   const std::string base = range.substr(0, range.find('/'));
@@ -118,6 +116,46 @@ std::string first_service_address(const std::string& range) {
   char text[INET6_ADDRSTRLEN];
   inet_ntop(v6 ? AF_INET6 : AF_INET, bytes, text, sizeof text);
   return text;
+}
+
+// "30000-32767", "30000+2767" or "30000".
+Result<std::pair<uint16_t, uint16_t>> parse_port_range(const std::string& text) {
+  const auto number = [](std::string_view digits) -> std::optional<uint32_t> {
+    uint32_t value = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (error != std::errc() || end != digits.data() + digits.size() || value > 65535) return std::nullopt;
+    return value;
+  };
+  const size_t at = text.find_first_of("-+");
+  const std::optional<uint32_t> first = number(std::string_view(text).substr(0, at));
+  std::optional<uint32_t> last = first;
+  if (at != std::string::npos) last = number(std::string_view(text).substr(at + 1));
+  if (first && last && at != std::string::npos && text[at] == '+') last = std::min(*first + *last, 65535u);
+  if (!first || !last || *first == 0 || *first > *last) {
+    return bad_request("\"" + text + "\" is not a range of ports such as 30000-32767");
+  }
+  return std::pair(static_cast<uint16_t>(*first), static_cast<uint16_t>(*last));
+}
+
+Result<Unit> check_hsts(std::span<const std::string> directives) {
+  for (const std::string& directive : directives) {
+    if (directive.find_first_not_of(' ') == std::string::npos) {
+      return bad_request("empty value in strict-transport-security-directives");
+    }
+    const bool max_age = directive.starts_with("max-age=") && directive.find('=', 8) == std::string::npos;
+    if (directive == "includeSubDomains" || directive == "preload" || max_age) continue;
+    return bad_request(
+        "--strict-transport-security-directives invalid, allowed values: max-age=expireTime, includeSubDomains, "
+        "preload. see https://tools.ietf.org/html/rfc6797#section-6.1 for more information");
+  }
+  return Unit{};
+}
+
+// "registry" and "/registry/" are /registry, as in kube-apiserver.
+std::string with_leading_slash(std::string_view prefix) {
+  while (prefix.starts_with('/')) prefix.remove_prefix(1);
+  while (prefix.ends_with('/')) prefix.remove_suffix(1);
+  return "/" + std::string(prefix);
 }
 
 // An address of this machine that others can reach: Endpoints may not hold a loopback address. Empty when there is
@@ -179,7 +217,8 @@ struct Server::State {
   Options options;
   std::string pki_dir;
   auth::PkiOptions pki_options;
-  std::string advertised;  // The address in the kubernetes Service's Endpoints.
+  std::pair<uint16_t, uint16_t> node_ports;  // First and last.
+  std::string advertised;                    // The address in the kubernetes Service's Endpoints.
   std::string kubeconfig_path;
   bool first_start = false;
   std::atomic<CredentialsRef> credentials;  // Never null once they were loaded for the first time.
@@ -450,10 +489,13 @@ void Server::State::make_api() {
                       .event_ttl = options.event_ttl,
                       .allow_privileged = options.allow_privileged,
                       .service_cluster_ip_range = options.service_cluster_ip_range,
-                      .disabled_admission_plugins = options.disable_admission_plugins,
+                      .node_port_first = node_ports.first,
+                      .node_port_last = node_ports.second,
+                      .admission_plugins = {options.enable_admission_plugins, options.disable_admission_plugins},
                       .aggregator_routing = options.enable_aggregator_routing,
                       .proxy_identity = proxy_identity,
-                      .server_address = address.substr(address.find("//") + 2)};
+                      .server_address = address.substr(address.find("//") + 2),
+                      .min_watch_timeout = options.min_request_timeout};
   api = std::make_unique<api::Api>(
       api::Dependencies{.store = store.get(),
                         .loops = loops.get(),
@@ -535,6 +577,15 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
   if (Result<Unit> known = controllers::check({.controllers = o.controllers, .root_ca_pem = {}}); !known) {
     return known.take_error();
   }
+  if (Result<Unit> known = admission::check_plugin_choice({o.enable_admission_plugins, o.disable_admission_plugins});
+      !known) {
+    return known.take_error();
+  }
+  Result<std::pair<uint16_t, uint16_t>> node_ports = parse_port_range(o.service_node_port_range);
+  if (!node_ports) return bad_request("--service-node-port-range: " + node_ports.error().message);
+  s.node_ports = *node_ports;
+  if (Result<Unit> checked = check_hsts(o.strict_transport_security_directives); !checked) return checked.take_error();
+  o.etcd_prefix = with_leading_slash(o.etcd_prefix);
   if (o.tls_cert_file.empty() != o.tls_private_key_file.empty()) {
     return bad_request("--tls-cert-file and --tls-private-key-file must be given together");
   }
@@ -548,7 +599,7 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
   s.first_start = !std::filesystem::exists(s.pki_dir + "/ca.crt");
 
   s.pki_options.directory = s.pki_dir;
-  if (!o.advertise_address.empty() && !is_address(o.advertise_address)) {
+  if (!o.advertise_address.empty() && !is_ip_address(o.advertise_address)) {
     return bad_request("--advertise-address \"" + o.advertise_address + "\" is not an IP address");
   }
   const std::string service_address = first_service_address(o.service_cluster_ip_range);
@@ -563,7 +614,7 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
   }
   // The serving certificate's addresses. A wrong listen address is reported by whoever listens.
   for (const std::string& address : {host_of(o.listen), s.advertised, service_address}) {
-    if (is_address(address) && !is_any(address) && address != "127.0.0.1" && address != "::1") {
+    if (is_ip_address(address) && !is_any(address) && address != "127.0.0.1" && address != "::1") {
       s.pki_options.addresses.push_back(address);
     }
   }
@@ -636,10 +687,13 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
                       .serves = [&s](const request::Target& target) { return s.api->serves(target); },
                       .openid = [&s]() -> Result<Pipeline::OpenId> {
                         const CredentialsRef now = s.credentials.load();
-                        return Pipeline::OpenId{now->verifier->configuration_json(s.url() + "/openid/v1/jwks"),
-                                                now->verifier->key_set_json()};
+                        const std::string& given = s.options.service_account_jwks_uri;
+                        const std::string uri = given.empty() ? s.url() + "/openid/v1/jwks" : given;
+                        return Pipeline::OpenId{now->verifier->configuration_json(uri), now->verifier->key_set_json()};
                       },
                       .started = system_clock().now(),
+                      .request_timeout = o.request_timeout,
+                      .strict_transport_security = join(o.strict_transport_security_directives, "; "),
                       .flags = o.flags});
 
   s.pipeline->set_authenticator(credentials->authenticator);
@@ -649,6 +703,9 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
   net_options.listen = o.listen;
   net_options.identity = credentials->serving;
   net_options.client_ca_pem = credentials->client_ca_pem;
+  if (o.http2_max_streams_per_connection > 0) {
+    net_options.max_concurrent_streams = o.http2_max_streams_per_connection;
+  }
   net_options.on_exception = [](const net::Request& request, std::string_view what) {
     log::error("a handler threw", {{"method", request.method}, {"uri", request.target}, {"what", what}});
   };

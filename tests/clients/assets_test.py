@@ -116,6 +116,16 @@ class AssetsTest(unittest.TestCase):
     def test_an_unknown_flag_is_refused_in_its_words(self):
         for arguments, message in ((["--no-such-flag=1"], "unknown flag: --no-such-flag"),
                                    (["--runtime-config"], "flag needs an argument: --runtime-config"),
+                                   (["--etcd-servers-overrides=/events#http://x:1"],
+                                    "--etcd-servers-overrides=/events#http://x:1 is not supported by Holdfast"),
+                                   (["--apiserver-count", "3"],
+                                    "--apiserver-count=3 is not supported by Holdfast; only 1 is"),
+                                   (["--service-account-signing-endpoint=/s"],
+                                    "--service-account-signing-endpoint=/s is not supported by Holdfast"),
+                                   (["--runtime-config=batch/v1=false"], "--runtime-config batch/v1=false is not "
+                                    "supported by Holdfast: versions cannot be turned off"),
+                                   (["--runtime-config=apps/v1,batch/v2alpha1"], "--runtime-config batch/v2alpha1 is not "
+                                    "supported by Holdfast: there is no such version"),
                                    (["serve"], 'unknown command "serve" for "kube-apiserver"')):
             done = self.run_asset("kube-apiserver", *arguments)
             self.assertEqual((done.returncode, done.stderr), (1, f"Error: {message}\n"))
@@ -123,8 +133,8 @@ class AssetsTest(unittest.TestCase):
     def test_data_survives_a_restart_and_no_controller_runs(self):
         with tempfile.TemporaryDirectory(prefix="holdfast-plane-") as folder:
             plane = ControlPlane(self.assets, folder, "--runtime_config", "api/all=true", "--profiling",
-                                 "--feature-gates=NoGateOfOurs=true", "--authorization-mode=Node,RBAC")
-            self.assertIn("flag accepted without effect flag=--runtime-config", plane.text())
+                                 "--feature-gates=NoGateOfOurs=true", "--etcd-prefix=registry")
+            self.assertIn("feature gate has no effect gate=NoGateOfOurs=true", plane.text())
             body = json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kept"}})
             self.assertEqual(plane.get("/api/v1/namespaces", "POST", body, "admin-token")[0], 201)
             plane.stop()

@@ -384,6 +384,14 @@ class Serve(unittest.TestCase):
                 (('--data-dir', data, '--tls-cert-file', junk), 'must be given together'),
                 (('--data-dir', data, '--tls-cert-file', junk, '--tls-private-key-file', junk), 'certificate'),
                 (('--data-dir', data, '--authorization-mode', 'Nope'), '--authorization-mode Nope is not known'),
+                (('--data-dir', data, '--enable-admission-plugins', 'Priority,Nope'),
+                 'enable-admission-plugins plugin "Nope" is unknown'),
+                (('--data-dir', data, '--disable-admission-plugins', 'Nope'),
+                 'disable-admission-plugins plugin "Nope" is unknown'),
+                (('--data-dir', data, '--request-timeout', '5'), '--request-timeout: time: missing unit'),
+                (('--data-dir', data, '--service-node-port-range', '9-1'), '--service-node-port-range: "9-1" is not'),
+                (('--data-dir', data, '--strict-transport-security-directives', 'always'),
+                 '--strict-transport-security-directives invalid'),
                 (('--data-dir', data, '--event-ttl', '5x'), '--event-ttl: time: unknown unit "x"'),
                 (('--data-dir', junk), junk),
                 (('--data-dir', data, '--advertise-address', 'here'), '--advertise-address "here" is not an IP address'),
@@ -395,6 +403,29 @@ class Serve(unittest.TestCase):
                 self.assertEqual(result.returncode, 1, result)
                 self.assertIn(want, result.stderr)
                 self.assertEqual(len(result.stderr.strip().split('\n')), 1, result.stderr)
+
+    def test_flags_about_requests_have_their_effect(self):
+        s = self.start('--strict-transport-security-directives', 'max-age=1,preload', '--enable-admission-plugins',
+                       'AlwaysPullImages', '--service-account-jwks-uri', 'https://keys.example/jwks',
+                       '--service-node-port-range', '31000-31000', '--min-request-timeout', '1')
+        connection = s.connect(s.admin)
+        connection.request('GET', '/healthz')
+        answer = connection.getresponse()
+        self.assertEqual(answer.getheader('strict-transport-security'), 'max-age=1; preload')
+        answer.read()
+        self.assertEqual(json.loads(s.get('/.well-known/openid-configuration', s.admin)[1])['jwks_uri'],
+                         'https://keys.example/jwks')
+        container = {'name': 'c', 'image': 'i', 'imagePullPolicy': 'Never'}
+        pod = {'metadata': {'name': 'p'}, 'spec': {'containers': [container], 'automountServiceAccountToken': False}}
+        headers = {'content-type': 'application/json'}
+        status, body = s.get('/api/v1/namespaces/default/pods', s.admin, headers, 'POST', json.dumps(pod))[:2]
+        self.assertEqual(status, 201, body)
+        self.assertEqual(json.loads(body)['spec']['containers'][0]['imagePullPolicy'], 'Always')
+        service = {'metadata': {'name': 's'}, 'spec': {'type': 'NodePort', 'ports': [{'port': 80}]}}
+        status, body = s.get('/api/v1/namespaces/default/services', s.admin, headers, 'POST', json.dumps(service))[:2]
+        self.assertEqual(json.loads(body)['spec']['ports'][0]['nodePort'], 31000)
+        # Ends by itself, after a second or two.
+        self.assertEqual(s.get('/api/v1/nodes?watch=1', s.admin)[0], 200)
 
     def test_a_config_file_gives_flags(self):
         config = os.path.join(self.folder, 'config')
