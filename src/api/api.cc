@@ -149,6 +149,19 @@ void respond_unknown_path(Call& call) {
   respond_error(call, render::route_not_found());
 }
 
+// As kube-apiserver names its gates.
+void add_feature_metrics(MetricRegistry& metrics, const Gates& gates) {
+  Family<Gauge>& enabled = metrics.gauges("kubernetes_feature_enabled",
+                                          "This metric records the data about the stage and enablement of a k8s "
+                                          "feature.",
+                                          {"name", "stage"});
+  for (const GateInfo& gate : all_gates()) {
+    std::string stage = gate.stage == "GA" ? "" : std::string(gate.stage);
+    for (char& c : stage) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    enabled.with({gate.name, stage}).set(gates.on(gate.gate) ? 1 : 0);
+  }
+}
+
 // What the caches and the pool hold, by part.
 void add_memory_metrics(Api::State& state) {
   MetricRegistry& metrics = *state.deps.metrics;
@@ -196,7 +209,9 @@ Api::State::State(const Dependencies& dependencies, Options chosen)
       ticker(deps.loops->at(0)),
       opt_outs(deps.metrics->counters("holdfast_managed_fields_opt_out_total",
                                       "Requests that asked for objects without managedFields.",
-                                      {"verb", "format", "kind"})) {
+                                      {"verb", "format", "kind"})),
+      unset_applies(deps.metrics->counters("holdfast_unset_applies_total", "Apply requests with unset markers.",
+                                           {"group", "version", "resource", "subresource"})) {
   std::vector<resource::Served> served;
   for (const types::Resource& resource : types::builtin_resources()) {
     resource::Served entry;
@@ -264,6 +279,7 @@ resource::Storage* Api::State::storage_of(std::string_view group, std::string_vi
 Api::Api(const Dependencies& dependencies, Options options)
     : state_(std::make_unique<State>(dependencies, std::move(options))) {
   add_memory_metrics(*state_);
+  add_feature_metrics(*state_->deps.metrics, state_->options.gates);
   state_->custom_services = std::make_unique<CustomServices>(*this, state_->deps.loops->at(0));
   state_->custom = std::make_unique<CustomResources>(*this, state_->deps.loops->at(0));
   state_->self = this;

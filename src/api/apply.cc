@@ -48,8 +48,10 @@ std::string as_single_value(std::string message) {
   return message;
 }
 
-Result<request::WriteOptions> parse_apply_options(Call& call, request::PatchType type, std::string_view bytes,
-                                                  DecodedConfig& config) {
+namespace {
+
+Result<request::WriteOptions> decode_apply(Call& call, request::PatchType type, std::string_view bytes,
+                                           DecodedConfig& config) {
   Result<Value> decoded = decode_config(call, type, bytes, config.duplicates);
   Result<request::WriteOptions> options = parse_write_options(call.query, request::WriteKind::Apply);
   if (!call.api.options.gates.on(Gate::DeclarativeFieldManager)) {
@@ -74,6 +76,19 @@ Result<request::WriteOptions> parse_apply_options(Call& call, request::PatchType
   Result<std::string> manager = effective_manager(call, *options, *declared, call.info.name);
   if (!manager) return manager.take_error();
   options->field_manager = *manager;
+  return options;
+}
+
+}  // namespace
+
+Result<request::WriteOptions> parse_apply_options(Call& call, request::PatchType type, std::string_view bytes,
+                                                  DecodedConfig& config) {
+  Result<request::WriteOptions> options = decode_apply(call, type, bytes, config);
+  if (options && call.api.options.gates.on(Gate::ServerSideApplyUnsettingFields) &&
+      ownership::has_marker(config.value)) {
+    const types::Resource& resource = *call.served->resource;
+    call.api.unset_applies.with({resource.group, resource.version, resource.plural, call.info.subresource}).add();
+  }
   return options;
 }
 

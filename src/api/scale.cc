@@ -138,6 +138,24 @@ Task<Result<NextObject>> patch_scale_live(Call& call, const request::WriteOption
   co_return co_await finish_scale(call, options, *live, before, owned.object, owned.managed);
 }
 
+// A Scale without replicas with those that the object's own defaults give it. One without a default stays without.
+Value with_default_replicas(Call& call, const LiveObject& live, const Value& scale) {
+  static constexpr std::string_view kReplicas[] = {"spec", "replicas"};
+  if (scale.get("spec", "replicas") != nullptr) return scale;
+  Value parent;
+  if (call.served->custom) {
+    const std::vector<std::string>& keys = call.served->version->scale->spec_replicas;
+    parent = without_path(call.arena, live.object, std::vector<std::string_view>(keys.begin(), keys.end()));
+  } else {
+    parent = without_path(call.arena, live.object, kReplicas);
+  }
+  Draft draft(call.arena, parent);
+  call.served->object_rules->set_defaults(call.arena, draft.root());
+  Result<Value> defaulted = scale_from(call, draft.value());
+  const Value* replicas = defaulted ? defaulted->get("spec", "replicas") : nullptr;
+  return replicas == nullptr ? scale : with_path(call.arena, scale, kReplicas, *replicas);
+}
+
 Task<Result<NextObject>> apply_scale_live(Call& call, const request::WriteOptions& options, const DecodedConfig& config,
                                           const LiveObject* live) {
   if (!live->managed_problem.empty()) co_return untyped("failed to decode managed fields: " + live->managed_problem);
@@ -150,11 +168,17 @@ Task<Result<NextObject>> apply_scale_live(Call& call, const request::WriteOption
                                                         .config = config.value,
                                                         .manager = options.field_manager,
                                                         .force = options.force.value_or(false),
-                                                        .now = call.view.now});
+                                                        .now = call.view.now,
+                                                        .declared_defaults = [&](Arena&, const Value& scale) {
+                                                          return with_default_replicas(call, *live, scale);
+                                                        }});
   if (!applied) co_return applied.take_error();
   Result<Unit> strict = report_config_findings(call, config, options.field_validation);
   if (!strict) co_return strict.take_error();
-  if (call.served->custom && !equal(applied->object, before.scale)) {
+  if (applied->unset && call.served->custom && applied->object.get("spec", "replicas") == nullptr) {
+    co_return bad_request("spec.replicas cannot be unset: the object has no default for " + replicas_path(call));
+  }
+  if (call.served->custom && !applied->unset && !equal(applied->object, before.scale)) {
     // kube-apiserver hands the Scale to the converter of the custom kind, which knows no other group.
     const std::string shown = "(" + std::string(config.value.text_at("metadata", "namespace")) + "/" +
                               std::string(config.value.text_at("metadata", "name")) + "; autoscaling/v1, Kind=Scale)";

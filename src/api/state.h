@@ -56,6 +56,7 @@ struct Api::State {
   std::atomic<bool> closing{false};
 
   Family<Counter>& opt_outs;
+  Family<Counter>& unset_applies;
 
   resource::Storage* storage_of(std::string_view group, std::string_view plural);
 };

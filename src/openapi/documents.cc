@@ -108,6 +108,20 @@ Value v3_content(Arena& arena, const SchemaRef& ref, std::vector<std::string> me
   return content.build();
 }
 
+// What a request may hold. Clients look for the extension before they send a marker: a server that does not know it
+// takes a marker for data.
+Value v3_request_content(Arena& arena, const Operation& op) {
+  const Value content = v3_content(arena, op.body, op.body_media);
+  if (!op.unset_markers) return content;
+  Value out = content;
+  for (const Member& media : content.members()) {
+    if (!media.key.starts_with("application/apply-patch+")) continue;
+    const Value marker = with_member(arena, Value::empty_map(), "k8s_io__value", Value::string("unset"));
+    out = with_member(arena, out, media.key, with_member(arena, media.value, "x-kubernetes-unset-marker", marker));
+  }
+  return out;
+}
+
 Value v3_parameters(Arena& arena, const std::vector<Parameter>& parameters) {
   ListBuilder list(arena);
   for (const Parameter& parameter : parameters) {
@@ -135,7 +149,7 @@ Value v3_operation(Arena& arena, const Operation& op, const std::vector<Paramete
   if (const auto own = own_parameters(op, shared); !own.empty()) map.add("parameters", v3_parameters(arena, own));
   if (!op.body.name.empty()) {
     MapBuilder body(arena);
-    body.add("content", v3_content(arena, op.body, op.body_media));
+    body.add("content", v3_request_content(arena, op));
     if (op.body_required) body.add("required", Value::boolean(true));
     map.add("requestBody", body.build());
   }

@@ -40,6 +40,7 @@ struct Operation {
   SchemaRef body;
   std::vector<std::string> body_media;
   bool body_required = false;
+  bool unset_markers = false;  // An apply patch may hold {k8s_io__value: unset}.
   std::vector<std::string> produces;
   std::vector<std::string> consumes;  // v2.
   std::vector<Response> responses;

@@ -186,6 +186,7 @@ struct Builder {
     op.parameters.push_back({"force", "query", "boolean"});
     op.body = {std::string(kMeta) + "Patch"};
     op.body_media = op.consumes = patch_media();
+    op.unset_markers = source.gates.on(Gate::ServerSideApplyUnsettingFields);
     op.body_required = true;
     op.responses = {{200, schema}};
     if (!custom) op.responses.push_back({201, schema});

@@ -49,6 +49,14 @@ std::string_view dry_run_of(const request::Query& query) {
   return valid ? "All" : "invalid";
 }
 
+// As Kubernetes counts requests: an apply is a verb of its own.
+std::string counted_verb(const net::Request& request, std::string_view verb) {
+  if (verb != "patch") return upper(verb);
+  const std::string_view type = request.headers.get("content-type");
+  return type.starts_with("application/apply-patch+yaml") || type.starts_with("application/apply-patch+cbor") ? "APPLY"
+                                                                                                              : "PATCH";
+}
+
 bool is_read(std::string_view method) { return method == "GET" || method == "HEAD"; }
 
 bool lasts_long(const request::Target& info) {
@@ -317,7 +325,7 @@ void Pipeline::record(const net::Request& request, const net::Response& response
   char code_text[8];
   const auto [code_end, error] = std::to_chars(code_text, code_text + sizeof code_text, response.status());
   const std::string_view code(code_text, code_end - code_text);
-  const std::string verb = upper(known_verb(account));
+  const std::string verb = counted_verb(request, known_verb(account));
   // What is not served is not named: a client could fill the memory with names of its own.
   const bool named = info.is_resource ? parts_.serves && parts_.serves(info) : response.status() < 400;
   const std::string_view group = named ? info.group : std::string_view();

@@ -100,6 +100,71 @@ def built_in_kinds(server):
     check(done["metadata"]["labels"] == {"a": "1"} and "finalizers" not in done["metadata"] and "data" not in done, "labels, finalizers and data of a ConfigMap")
 
 
+def others_are_not_broken(server):
+    """What one manager unset never makes another's apply fail, nor leaves a null behind."""
+    for name, (first, second, left) in {
+        "options": ({"a": "1", "b": "2"}, {"b": UNSET}, {}),
+        "box": ({"a": "1", "b": "2"}, {"b": UNSET}, {}),
+        "ports": ([{"port": 80}, {"port": 81}], [{"port": 81, **UNSET}], []),
+    }.items():
+        object = f"others-{name}"
+        apply(server, widget(object, note="n", **{name: first}), "m1")
+        apply(server, widget(object, **{name: second}), "m2", force=True)
+        done = apply(server, widget(object, note="n"), "m1")
+        check(done["spec"].get(name) == left, f"{name} is empty when m1 drops its entries: {done['spec']}")
+        released = apply(server, {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": object}}, "m2")
+        check(name not in released["spec"], f"{name} goes with the last who owned something in it: {released['spec']}")
+    apply(server, widget("others-own", options={"a": "1", "b": "2"}, note="n"), "m1")
+    done = apply(server, widget("others-own", options={"a": UNSET}, note="n"), "m1")
+    check(done["spec"]["options"] == {}, f"a marker kept and the rest dropped by the same manager: {done['spec']}")
+
+
+def containers_of_markers(server):
+    done = apply(server, widget("empty", color=UNSET), "m1")
+    check(done["spec"] == {"color": "blue"}, f"a new object of nothing but markers has its defaults: {done['spec']}")
+    done = apply(server, widget("empty", options={"a": UNSET}, ports=[{"port": 80, **UNSET}], color=UNSET), "m1")
+    check(done["spec"] == {"color": "blue", "options": {}, "ports": []}, f"containers of markers are there, empty: {done['spec']}")
+
+
+def null_is_absent(server):
+    role = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles/r"
+    body = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "r"}}
+    rules = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]
+    apply(server, {**body, "rules": rules}, "m0", path=role)
+    apply(server, {**body, "rules": UNSET}, "m1", path=role, force=True)
+    done = apply(server, {**body, "rules": UNSET}, "m2", path=role)
+    check(owns(done, "m1", "rules") and owns(done, "m2", "rules"), "two who unset what is written as null share it")
+    apply(server, {**body, "rules": rules}, "m3", path=role, want=409)
+
+
+def through_scale(server):
+    apply(server, WHOLE_DEPLOYMENT, "m1", path=DEPLOYMENT, force=True)
+    scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "d"}, "spec": {"replicas": UNSET}}
+    apply(server, scale, "m2", path=DEPLOYMENT + "/scale", want=409)
+    done = apply(server, scale, "m2", path=DEPLOYMENT + "/scale", force=True)
+    check(done["spec"] == {"replicas": 1}, f"the default comes back through scale: {done['spec']}")
+    whole = server.json("GET", DEPLOYMENT)
+    check(whole["spec"]["replicas"] == 1 and owns(whole, "m2", "spec", "replicas", subresource="scale"), "and is owned by who unset it")
+    check(not owns(whole, "m1", "spec", "replicas"), "not by who had set it")
+    apply(server, widget("scaled", replicas=3), "m1")
+    scale = {**scale, "metadata": {"name": "scaled"}}
+    refused = apply(server, scale, "m2", path=WIDGETS + "/scaled/scale", force=True, want=400)
+    check("no default" in refused["message"], f"replicas without a default are not written as 0: {refused['message']}")
+
+
+def what_clients_can_ask(server):
+    document = server.json("GET", "/openapi/v3/apis/apps/v1")
+    content = document["paths"]["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]["patch"]["requestBody"]["content"]
+    check(content["application/apply-patch+yaml"].get("x-kubernetes-unset-marker") == UNSET, "OpenAPI says that applies may hold markers")
+    check("x-kubernetes-unset-marker" not in content["application/merge-patch+json"], "and other patches not")
+    _, _, metrics = server.request("GET", "/metrics")
+    lines = metrics.decode().splitlines()
+    check('kubernetes_feature_enabled{name="ServerSideApplyUnsettingFields",stage="ALPHA"} 1' in lines, "the gate is in the metrics")
+    counted = [line for line in lines if line.startswith("holdfast_unset_applies_total{") and 'resource="widgets"' in line]
+    check(counted and float(counted[0].split()[-1]) > 0, f"applies with markers are counted: {counted}")
+    check(any(line.startswith("apiserver_request_total{") and 'verb="APPLY"' in line for line in lines), "an apply counts as APPLY")
+
+
 def wrong_use(server):
     apply(server, widget("wrong", size=1), "first")
     cases = {
@@ -113,6 +178,13 @@ def wrong_use(server):
         "a key field": (widget("wrong", ports=[{"port": UNSET}]), ".spec.ports"),
         "the kind": ({**widget("wrong"), "kind": UNSET}, "marker at .kind:"),
         "the name": ({**widget("wrong"), "metadata": {"name": UNSET}}, "metadata.name"),
+        "a marker item without its key": (widget("wrong", ports=[{"protocol": "TCP", **UNSET}]), '"port"'),
+        "a key that is null": (widget("wrong", ports=[{"port": None, **UNSET}]), '"port"'),
+        "a key of the wrong type": (widget("wrong", ports=[{"port": "80", **UNSET}]), '"port"'),
+        "an item set and unset": (widget("wrong", ports=[{"port": 80}, {"port": 80, "protocol": "TCP", **UNSET}]), ".spec.ports"),
+        "managedFields": ({**widget("wrong"), "metadata": {"name": "wrong", "managedFields": UNSET}}, "metadata.managedFields must be nil"),
+        "the uid": ({**widget("wrong"), "metadata": {"name": "wrong", "uid": UNSET}}, ".metadata.uid"),
+        "the resourceVersion": ({**widget("wrong"), "metadata": {"name": "wrong", "resourceVersion": UNSET}}, ".metadata.resourceVersion"),
         "the root": ({**widget("wrong"), **UNSET}, "marker at .:"),
     }
     for what, (body, path) in cases.items():
@@ -162,6 +234,6 @@ def cbor(value):
 
 if __name__ == "__main__":
     with Server(sys.argv[1]) as server:
-        run_parts(server, (define, every_sort_of_field, parts_of_containers, sharing, defaults, mixes_with_updates, built_in_kinds, wrong_use, outside_apply,
-                           gate_off_and_on_again))
+        run_parts(server, (define, every_sort_of_field, parts_of_containers, sharing, defaults, mixes_with_updates, built_in_kinds, others_are_not_broken, containers_of_markers,
+                           null_is_absent, through_scale, what_clients_can_ask, wrong_use, outside_apply, gate_off_and_on_again))
     finish()
