@@ -51,8 +51,13 @@ CustomResources::KindRef CustomResources::make_kind(const Value& written, const 
     options.prefix = state.options.registry_prefix + "/" + std::string(stored.storage_prefix) + "/";
     options.namespaced = stored.namespaced;
     options.resource = to_string(GroupResource{stored.group, stored.plural});
+    const std::shared_ptr<const resource::ObjectCodec> codec = make_custom_codec(kind->definition);
+    std::shared_ptr<const cache::Codec> at_rest;
+    if (state.options.embedded_store) {
+      at_rest = cache::embedded_codec(codec, {.fields_v2 = state.options.gates.on(Gate::FieldsV2AtRest)});
+    }
     kind->storage = std::make_shared<resource::Storage>(
-        *state.deps.store, make_custom_codec(kind->definition), nullptr, *state.deps.pool,
+        *state.deps.store, codec, std::move(at_rest), *state.deps.pool,
         cache::Executors{&state.deps.loops->at(0), state.deps.background}, std::move(options), *state.deps.clock);
     kind->storage->cache().start();
   }

@@ -1,7 +1,8 @@
-// How objects of built-in kinds are kept in the embedded store: kube-apiserver's bytes with two differences (etcd holds
-// exactly what kube-apiserver would have written).
+// How objects are kept in the embedded store: kube-apiserver's bytes with two differences (etcd holds exactly what
+// kube-apiserver would have written).
 //
-//   * managedFields that are field sets hold FieldsV2: a quarter of the bytes.
+//   * managedFields that are field sets hold FieldsV2: a quarter of the bytes. In JSON (custom resources), where it is
+//     base64, only if that is shorter.
 //   * The envelope's contentType, otherwise empty, holds a mark: "this object is in normal form" (defaults applied,
 //     storage version, encoded as this program encodes it), and the values of the selectable fields. A value with the
 //     mark enters the cache by copying; a value without it, or with a mark of another normal form, is decoded and
@@ -9,6 +10,7 @@
 #include <cassert>
 #include <charconv>
 
+#include "base/base64.h"
 #include "base/varint.h"
 #include "cache/cache.h"
 #include "codec/codec.h"
@@ -70,6 +72,7 @@ class EmbeddedCodec final : public Codec {
   }
 
   Result<std::string> encode(std::string_view body, std::span<const ManagedEntry> managed) const override {
+    if (!codec::is_protobuf(body)) return with_compact_owners(body, managed);
     // It is in normal form if decoding returns the same; managedFields do not matter for that.
     Result<std::string> bare = inner_->encode(body, {});
     if (!bare || !codec::is_protobuf(*bare)) return inner_->encode(body, managed);
@@ -100,7 +103,8 @@ class EmbeddedCodec final : public Codec {
     if (!options_.fields_v2) return inner_->encode(body, managed);
     Arena arena;
     std::vector<ManagedEntry> entries(managed.begin(), managed.end());
-    for (ManagedEntry& entry : entries) to_fields_v2(arena, entry);
+    const bool json = !codec::is_protobuf(body);
+    for (ManagedEntry& entry : entries) to_fields_v2(arena, entry, json);
     return inner_->encode(body, entries);
   }
 
@@ -158,12 +162,14 @@ class EmbeddedCodec final : public Codec {
     return true;
   }
 
-  void to_fields_v2(Arena& arena, ManagedEntry& entry) const {
+  void to_fields_v2(Arena& arena, ManagedEntry& entry, bool json) const {
     if (entry.fields_type != ownership::kFieldsV1 || !entry.fields) return;
     std::optional<ownership::FieldSet> set = entry.set;
     if (!set) set = ownership::faithful_set(arena, *entry.fields, member_order());
     if (!set) return;
-    entry.fields = arena.copy(ownership::to_fields_v2(*set));
+    const std::string bytes = ownership::to_fields_v2(*set);
+    if (json && base64_size(bytes.size()) >= entry.fields->size()) return;
+    entry.fields = arena.copy(std::string_view(bytes));
     entry.fields_type = ownership::kFieldsV2;
   }
 
@@ -177,8 +183,42 @@ std::shared_ptr<const Codec> embedded_codec(std::shared_ptr<const Codec> inner, 
   return std::make_shared<EmbeddedCodec>(std::move(inner), options);
 }
 
+namespace {
+
+// A custom resource, or anything else that is not Protobuf.
+Result<std::string> kubernetes_json(std::string_view embedded) {
+  if (embedded.find("\"FieldsV2\"") == std::string_view::npos) return std::string(embedded);
+  Arena arena;
+  Result<Value> object = codec::decode_json(arena, embedded);
+  if (!object) return object.take_error();
+  const Value* managed = object->get("metadata", "managedFields");
+  if (managed == nullptr || !managed->is_list()) return std::string(embedded);
+  ListBuilder entries(arena);
+  for (const Value& entry : managed->items()) {
+    const Value* binary = entry.is_map() ? entry.find("fieldsV2") : nullptr;
+    if (binary == nullptr || !binary->is_string() || entry.text_at("fieldsType") != ownership::kFieldsV2) {
+      entries.add(entry);
+      continue;
+    }
+    const std::optional<std::string> bytes = base64_decode(binary->as_string());
+    if (!bytes) return bad_request("fieldsV2 is not base64");
+    Result<ownership::FieldSet> set = ownership::parse_fields_v2(arena, arena.copy(std::string_view(*bytes)));
+    if (!set) return set.take_error();
+    Value plain = without_member(arena, entry, "fieldsV2");
+    plain = with_member(arena, plain, "fieldsType", Value::string(ownership::kFieldsV1));
+    const std::string text = ownership::to_fields_v1(*set, ownership::MemberOrder::Bytewise);
+    entries.add(with_member(arena, plain, "fieldsV1", Value::raw(arena.copy(std::string_view(text)))));
+  }
+  const std::string_view path[] = {"metadata", "managedFields"};
+  std::string out = codec::encode_json_sorted(with_path(arena, *object, path, entries.build()));
+  if (embedded.ends_with('\n')) out += '\n';
+  return out;
+}
+
+}  // namespace
+
 Result<std::string> kubernetes_value(std::string_view embedded) {
-  if (!codec::is_protobuf(embedded)) return std::string(embedded);
+  if (!codec::is_protobuf(embedded)) return kubernetes_json(embedded);
   Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(embedded);
   if (!envelope) return envelope.take_error();
   // Unusual metadata was not written by us, and is left alone.

@@ -86,6 +86,20 @@ TEST_F(AtRestTest, MovedToEtcdItIsWhatKubernetesWouldHaveWritten) {
   EXPECT_EQ(*kubernetes_value("{\"kind\":\"Widget\"}\n"), "{\"kind\":\"Widget\"}\n");
 }
 
+TEST_F(AtRestTest, CustomResourcesMoveToEtcdWithFieldsV1) {
+  Arena arena;
+  const std::string_view fields = R"({"f:spec":{"f:replicas":{},"f:template":{"f:containers":{}}}})";
+  const std::string binary = ownership::to_fields_v2(*ownership::parse_fields_v1(arena, fields));
+  const std::string stored = R"({"kind":"Widget","metadata":{"managedFields":[{"fieldsType":"FieldsV2","fieldsV2":")" +
+                             base64_encode(binary) + R"(","manager":"m"}],"name":"w"}})" + "\n";
+  EXPECT_EQ(*kubernetes_value(stored),
+            R"({"kind":"Widget","metadata":{"managedFields":[{"fieldsType":"FieldsV1","fieldsV1":)" +
+                std::string(fields) + R"(,"manager":"m"}],"name":"w"}})" + "\n");
+  const std::string broken =
+      R"({"metadata":{"managedFields":[{"fieldsType":"FieldsV2","fieldsV2":"//8="}]}})";
+  EXPECT_FALSE(kubernetes_value(broken));
+}
+
 TEST_F(AtRestTest, WhatKubernetesWroteIsRead) {
   const std::string as_kubernetes = *plain->encode(body(kNormal), managed());
   const Result<Decoded> decoded = embedded->decode("k", as_kubernetes, Revision{42});

@@ -88,7 +88,8 @@ struct AtRestOptions {
   bool fields_v2 = true;  // Gate FieldsV2AtRest. Off: FieldsV1 is written; both are read.
 };
 // The codec of the embedded store, wrapping the one for Kubernetes' form: values it wrote itself enter the cache by
-// copying, and field sets are stored as FieldsV2 (docs/formats/at_rest.md). Values that are not Protobuf are unchanged.
+// copying, and field sets are stored as FieldsV2 (docs/formats/at_rest.md). Values that are not Protobuf differ in their
+// field sets alone.
 std::shared_ptr<const Codec> embedded_codec(std::shared_ptr<const Codec> inner, AtRestOptions options);
 // A value of the embedded store as kube-apiserver would have written it, for copying to etcd. Other values are
 // returned unchanged. An error names what is invalid.
@@ -396,8 +397,8 @@ struct Options {
   // Name in error messages: "pods", "widgets.example.com".
   std::string resource;
 
-  // Changes kept: at least history_events regardless of age, and more while they are younger than history_age, up to
-  // max_history_events. kube-apiserver promises 75 s at moderate rates.
+  // Changes kept: at least history_events regardless of age while the resource has objects, and more while they are
+  // younger than history_age, up to max_history_events. kube-apiserver promises 75 s at moderate rates.
   uint32_t history_events = 100;
   uint32_t max_history_events = 102400;
   std::chrono::milliseconds history_age = std::chrono::seconds(75);

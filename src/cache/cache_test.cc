@@ -446,6 +446,28 @@ TEST(CacheTest, HistoryIsKeptByAgeBeyondItsCount) {
   EXPECT_EQ(f.cache->usage().events, 2u);
 }
 
+TEST(CacheTest, AnEmptiedResourceHoldsNothingOnceItsHistoryIsOld) {
+  CacheFixture f;
+  f.start();
+  const Usage empty = f.cache->usage();
+  const uint64_t owners = f.pool.usage().owner_bytes;
+  for (int round = 0; round < 10; ++round) {
+    for (int i = 0; i < 300; ++i) f.put("a/" + std::to_string(i), object("x"));
+    EXPECT_GT(f.cache->usage().body_raw_bytes, 0u);
+    for (int i = 0; i < 300; ++i) f.remove("a/" + std::to_string(i));
+    // Who reconnects soon is told of every deletion.
+    f.pass(70s);
+    EXPECT_GE(f.cache->usage().events, 300u);
+    f.pass(10s);
+    const Usage now = f.cache->usage();
+    EXPECT_EQ(now.events, 0u) << round;
+    EXPECT_EQ(now.body_raw_bytes, empty.body_raw_bytes) << round;
+    EXPECT_EQ(now.entry_bytes, empty.entry_bytes) << round;
+    EXPECT_EQ(now.index_bytes, empty.index_bytes) << round;
+    EXPECT_EQ(f.pool.usage().owner_bytes, owners) << round;
+  }
+}
+
 TEST(CacheTest, AWatcherThatFallsBehindIsClosedAfterWhatWasQueuedAndNobodyElseNotices) {
   CacheFixture f;
   f.options.watcher_queue_events = 3;

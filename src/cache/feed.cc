@@ -480,7 +480,9 @@ void CacheState::dispatch(const std::shared_ptr<const Event>& event, Wakes& wake
 
 // Called with the mutex held.
 void CacheState::trim_window(TimePoint now) {
-  while (window.size() > options.history_events &&
+  // Nobody keeps up with a resource that is empty: the last deletions would hold their objects for ever.
+  const size_t kept_whatever_their_age = index != nullptr && index->by_key.count() != 0 ? options.history_events : 0;
+  while (window.size() > kept_whatever_their_age &&
          (window.size() > options.max_history_events || now - window.front()->arrived > options.history_age)) {
     oldest = window.front()->revision;
     window.pop_front();

@@ -12,6 +12,7 @@
 #include "base/limits.h"
 #include "base/text.h"
 #include "codec/codec.h"
+#include "ownership/fields_v2_codes.h"
 #include "ownership/fields_v2_names.h"
 
 namespace holdfast::ownership {
@@ -21,8 +22,11 @@ namespace {
 
 enum NodeType : uint8_t { kField = 1, kKey = 2, kValue = 3, kIndex = 4, kSelf = 5 };
 constexpr uint8_t kTypeMask = 0x07;
-constexpr uint8_t kHasChildren = 0x08;  // NameTable: children follow.
-constexpr uint8_t kAlsoMember = 0x10;   // NameTable, with kHasChildren: the element itself is a member too.
+constexpr uint8_t kHasChildren = 0x08;   // NameTable and on: children follow.
+constexpr uint8_t kAlsoMember = 0x10;    // The same, with kHasChildren: the element itself is a member too.
+constexpr uint8_t kSharesPrefix = 0x20;  // CodedNames, of a field: it begins like the field before it.
+// Of a text that is not spelled in the code of words.
+enum Spelling : uint8_t { kWrittenOut, kInHex, kInAlphabet };
 
 enum ValueTag : uint8_t { kNull, kFalse, kTrue, kInteger, kDouble, kText, kList, kMap };
 
@@ -157,6 +161,51 @@ class NameTable {
   uint32_t generation_ = 0;
 };
 
+// --- Spelling a text --------------------------------------------------------------------------------------------
+
+// How a name that is in no table is written: the shortest way.
+struct Spelled {
+  uint64_t head = 0;  // A varint.
+  size_t bytes = 0;   // Behind the head.
+  bool coded = false;
+  TextCode code = TextCode::Words;
+
+  size_t total() const { return (head < 0x80 ? 1 : head < 0x4000 ? 2 : 10) + bytes; }
+};
+
+Spelled spell(std::string_view text) {
+  const uint64_t length = text.size();
+  Spelled best{.head = length << 4 | kWrittenOut << 2 | 3, .bytes = length};
+  if (length > kMaxCodedText) return best;
+  uint64_t lanes = 0;
+  for (const char c : text) lanes += text_codes().lanes[static_cast<unsigned char>(c)];
+  const auto consider = [&](TextCode code, uint64_t head) {
+    const uint64_t bits = lanes >> (static_cast<unsigned>(code) * TextCodes::kLane) & ((1u << TextCodes::kLane) - 1);
+    if (bits >= TextCodes::kUnfit) return;
+    const Spelled coded{.head = head, .bytes = (bits + 7) / 8, .coded = true, .code = code};
+    if (coded.total() < best.total()) best = coded;
+  };
+  consider(TextCode::Words, length << 2 | 1);
+  consider(TextCode::Hex, length << 4 | kInHex << 2 | 3);
+  consider(TextCode::Alphabet, length << 4 | kInAlphabet << 2 | 3);
+  return best;
+}
+
+// Packs codes, highest bit first; what is left of the last byte is zero.
+size_t encode_text(TextCode code, std::string_view text, char* to) {
+  const auto& letters = text_codes().letters[static_cast<size_t>(code)];
+  uint64_t held = 0;
+  unsigned bits = 0;
+  char* at = to;
+  for (const char c : text) {
+    const TextCodes::Letter letter = letters[static_cast<unsigned char>(c)];
+    held = held << letter.bits | letter.code;
+    for (bits += letter.bits; bits >= 8; bits -= 8) *at++ = static_cast<char>(held >> (bits - 8));
+  }
+  if (bits > 0) *at++ = static_cast<char>(held << (8 - bits));
+  return static_cast<size_t>(at - to);
+}
+
 // --- Writing --------------------------------------------------------------------------------------------------------
 
 template <FieldsV2Layout layout>
@@ -211,7 +260,7 @@ class Writer {
     used_ += text.size();
   }
 
-  void text(std::string_view text) {
+  void text(std::string_view text, bool coded = layout == FieldsV2Layout::CodedNames) {
     if constexpr (layout == FieldsV2Layout::Plain) {
       varint(text.size());
       bytes(text);
@@ -223,9 +272,20 @@ class Writer {
           return;
         }
       }
-      varint(uint64_t{text.size()} << 1 | 1);
-      bytes(text);
+      if (coded) {
+        spelled(spell(text), text);
+      } else {
+        varint(uint64_t{text.size()} << 1 | 1);
+        bytes(text);
+      }
     }
+  }
+
+  void spelled(const Spelled& how, std::string_view text) {
+    varint(how.head);
+    if (!how.coded) return bytes(text);
+    room(how.bytes);
+    used_ += encode_text(how.code, text, buffer_ + used_);
   }
 
   void value(const Value& v) {
@@ -251,10 +311,10 @@ class Writer {
       }
       case Value::Kind::String:
         byte(kText);
-        return text(v.as_string());
+        return text(v.as_string(), false);
       case Value::Kind::Raw:
         byte(kText);
-        return text(v.raw_json());
+        return text(v.raw_json(), false);
       case Value::Kind::List:
         byte(kList);
         varint(v.items().size());
@@ -312,25 +372,31 @@ class Writer {
 
   void children(FieldSet set) {
     varint(set.entries().size());
+    std::string_view before;  // The field before, which this one may begin like.
     for (const SetEntry& entry : set.entries()) {
-      if (entry.child_count == 0 && entry.element.is_field() && entry.element.name().size() <= kMaxTableText) {
-        leaf_field(entry.element.name());
-        continue;
-      }
       uint8_t head = type_of(entry.element);
       if (entry.child_count != 0) head |= entry.member ? kHasChildren | kAlsoMember : kHasChildren;
-      byte(head);
-      payload(entry.element);
+      if (entry.element.is_field()) {
+        field(head, entry.element.name(), before);
+        before = entry.element.name();
+      } else {
+        byte(head);
+        payload(entry.element);
+      }
       if (entry.child_count != 0) children(entry.children());
     }
   }
 
   // Most nodes of most sets: no more than one look at the room that is left.
-  void leaf_field(std::string_view name) {
+  void field(uint8_t head, std::string_view name, std::string_view before) {
+    if (name.size() > kMaxTableText) {
+      byte(head);
+      return text(name);
+    }
     room(1 + 10 + kMaxTableText);
-    buffer_[used_++] = kField;
     const uint32_t number = names_.find_or_add(name);
     if (number < kMaxNames) {
+      buffer_[used_++] = static_cast<char>(head);
       const uint32_t n = number << 1;
       if (n < 0x80) {
         buffer_[used_++] = static_cast<char>(n);
@@ -340,9 +406,33 @@ class Writer {
       }
       return;
     }
-    varint(uint64_t{name.size()} << 1 | 1);
-    if (!name.empty()) std::memcpy(buffer_ + used_, name.data(), name.size());
-    used_ += name.size();
+    if constexpr (layout == FieldsV2Layout::CodedNames) {
+      const Spelled whole = spell(name);
+      if (const size_t shared = shared_prefix(before, name); shared >= 2) {
+        const Spelled rest = spell(name.substr(shared));
+        if (1 + rest.total() < whole.total()) {
+          buffer_[used_++] = static_cast<char>(head | kSharesPrefix);
+          varint(shared);
+          return spelled(rest, name.substr(shared));
+        }
+      }
+      buffer_[used_++] = static_cast<char>(head);
+      spelled(whole, name);
+    } else {
+      buffer_[used_++] = static_cast<char>(head);
+      varint(uint64_t{name.size()} << 1 | 1);
+      if (!name.empty()) std::memcpy(buffer_ + used_, name.data(), name.size());
+      used_ += name.size();
+    }
+  }
+
+  // At most what one byte says, and never a part of a character.
+  static size_t shared_prefix(std::string_view before, std::string_view name) {
+    const size_t most = std::min({before.size(), name.size(), size_t{0x7f}});
+    size_t shared = 0;
+    while (shared < most && before[shared] == name[shared]) ++shared;
+    while (shared > 0 && shared < name.size() && (static_cast<unsigned char>(name[shared]) & 0xc0) == 0x80) --shared;
+    return shared;
   }
 
   void nodes_plain(FieldSet set) {
@@ -378,7 +468,9 @@ class Writer {
 // Bytes, numbers and texts of a set, in order. After a failure everything reads as nothing.
 class Input {
  public:
-  explicit Input(std::string_view bytes) : start_(bytes.data()), at_(bytes.data()), end_(bytes.data() + bytes.size()) {}
+  // Texts that are not in `bytes` as they are lie in `texts`.
+  Input(std::string_view bytes, Arena& texts)
+      : start_(bytes.data()), at_(bytes.data()), end_(bytes.data() + bytes.size()), texts_(texts) {}
 
  protected:
   void fail(const char* what) {
@@ -466,13 +558,86 @@ class Input {
       fail("a name that is not in the table");
       return {};
     }
-    const std::string_view result = literal(n >> 1);
-    if (result.size() <= kMaxTableText && kFixedNames + name_count_ < kMaxNames) {
+    return with_number(layout == FieldsV2Layout::CodedNames ? spelled(n) : literal(n >> 1));
+  }
+  // A value's, which is never coded: values tell objects apart, and compression of many objects finds them more easily
+  // where they start at a byte.
+  template <FieldsV2Layout layout>
+  std::string_view value_text() {
+    return text<layout == FieldsV2Layout::CodedNames ? FieldsV2Layout::NameTable : layout>();
+  }
+
+  // A field's name that begins like `before`.
+  std::string_view continued(std::string_view before) {
+    const uint64_t shared = varint();
+    const uint64_t head = varint();
+    if (shared > before.size() || (head & 1) == 0) {
+      fail("a name that continues nothing");
+      return {};
+    }
+    const std::string_view rest = spelled(head);
+    if (error_ != nullptr) return {};
+    char* const name = texts_.allocate_array<char>(shared + rest.size());
+    if (shared != 0) std::memcpy(name, before.data(), shared);
+    if (!rest.empty()) std::memcpy(name + shared, rest.data(), rest.size());
+    return with_number({name, shared + rest.size()});
+  }
+
+  std::string_view with_number(std::string_view text) {
+    if (text.size() <= kMaxTableText && kFixedNames + name_count_ < kMaxNames) {
       if (name_count_ == name_capacity_) [[unlikely]]
         grow_names();
-      names_[name_count_++] = result;
+      names_[name_count_++] = text;
     }
-    return result;
+    return text;
+  }
+
+  // A text of CodedNames, behind its head.
+  std::string_view spelled(uint64_t head) {
+    if ((head & 2) == 0) return decoded(TextCode::Words, head >> 2);
+    switch (head >> 2 & 3) {
+      case kWrittenOut:
+        return literal(head >> 4);
+      case kInHex:
+        return decoded(TextCode::Hex, head >> 4);
+      case kInAlphabet:
+        return decoded(TextCode::Alphabet, head >> 4);
+      default:
+        fail("an unknown spelling of a text");
+        return {};
+    }
+  }
+
+  std::string_view decoded(TextCode code, uint64_t length) {
+    if (length > kMaxCodedText) {
+      fail("a coded text that is too long");
+      return {};
+    }
+    const auto& table = text_codes().decoded[static_cast<size_t>(code)];
+    char* const text = texts_.allocate_array<char>(length);
+    uint64_t held = 0;
+    unsigned bits = 0;
+    const char* at = at_;
+    for (uint64_t i = 0; i < length; ++i) {
+      while (bits < kMaxCodeBits && at != end_) {
+        held = held << 8 | static_cast<uint8_t>(*at++);
+        bits += 8;
+      }
+      const uint64_t ahead = bits >= kMaxCodeBits ? held >> (bits - kMaxCodeBits) : held << (kMaxCodeBits - bits);
+      const TextCodes::Decoded letter = table[ahead & ((1u << kMaxCodeBits) - 1)];
+      if (letter.bits > bits) {
+        fail("a length beyond the end");
+        return {};
+      }
+      text[i] = letter.letter;
+      bits -= letter.bits;
+      held &= (uint64_t{1} << bits) - 1;
+    }
+    // Whole bytes that were read ahead are not this text's.
+    at -= bits / 8;
+    if ((held >> (bits / 8 * 8)) != 0) fail("bits after a text");
+    if (error_ == nullptr) at_ = at;
+    return {text, length};
   }
   void grow_names() {
     more_names_.resize(name_capacity_ * 2);
@@ -491,16 +656,19 @@ class Input {
   std::string_view* names_ = few_names_;
   size_t name_count_ = 0, name_capacity_ = kFewNames;
   std::vector<std::string_view> more_names_;
+  Arena& texts_;
 };
 
 class Reader : Input {
  public:
-  Reader(Arena& arena, std::string_view bytes) : Input(bytes), arena_(arena) {}
+  Reader(Arena& arena, std::string_view bytes) : Input(bytes, arena), arena_(arena) {}
 
   Result<FieldSet> set() {
     const uint8_t version = byte();
     FieldSet result;
-    if (version == static_cast<uint8_t>(FieldsV2Layout::NameTable)) {
+    if (version == static_cast<uint8_t>(FieldsV2Layout::CodedNames)) {
+      result = children<FieldsV2Layout::CodedNames>(0);
+    } else if (version == static_cast<uint8_t>(FieldsV2Layout::NameTable)) {
       result = children<FieldsV2Layout::NameTable>(0);
     } else if (version == static_cast<uint8_t>(FieldsV2Layout::Plain)) {
       bool self = false;
@@ -559,7 +727,7 @@ class Reader : Input {
         return Value::number(d);
       }
       case kText:
-        return Value::string(text<layout>());
+        return Value::string(value_text<layout>());
       case kList: {
         const uint64_t n = count(varint(), 1);
         Value* const items = arena_.allocate_array<Value>(n);
@@ -619,12 +787,16 @@ class Reader : Input {
     const uint64_t n = count(varint(), 2);
     if (n == 0 && depth > 0) fail("children announced, but none there");
     SetEntry* const list = arena_.allocate_array<SetEntry>(n);
+    std::string_view before;
     for (uint64_t i = 0; i < n; ++i) {
       const uint8_t head = byte();
-      if ((head & ~(kTypeMask | kHasChildren | kAlsoMember)) != 0 ||
+      const bool continues =
+          layout == FieldsV2Layout::CodedNames && (head & (kTypeMask | kSharesPrefix)) == (kField | kSharesPrefix);
+      if ((head & ~(kTypeMask | kHasChildren | kAlsoMember | (continues ? kSharesPrefix : 0))) != 0 ||
           (head & (kHasChildren | kAlsoMember)) == kAlsoMember)
         fail("an unknown type of element");
-      const PathElement e = element<layout>(head & kTypeMask);
+      const PathElement e = continues ? PathElement::field(continued(before)) : element<layout>(head & kTypeMask);
+      if (e.is_field()) before = e.name();
       FieldSet below;
       if ((head & kHasChildren) != 0) below = children<layout>(depth + 1);
       if (error_ != nullptr) return {};
@@ -688,23 +860,29 @@ bool is_plain_text(std::string_view text) {
 // Whatever else comes along is a failure.
 class TextWriter : Input {
  public:
-  TextWriter(std::string_view bytes, codec::Sink& out) : Input(bytes), out_(out) {}
+  TextWriter(std::string_view bytes, Arena& texts, codec::Sink& out) : Input(bytes, texts), out_(out) {}
 
   bool write() {
-    if (byte() != static_cast<uint8_t>(FieldsV2Layout::NameTable)) return false;
+    if (byte() != static_cast<uint8_t>(kLayout)) return false;
     level(0, false);
     return error_ == nullptr && at_ == end_;
   }
 
  private:
-  static constexpr auto kLayout = FieldsV2Layout::NameTable;
+  static constexpr auto kLayout = FieldsV2Layout::CodedNames;
 
-  std::string_view plain_text() {
+  enum class Of : uint8_t { Name, Value };
+  std::string_view plain_text(Of what) {
     const char* const before = at_;
-    const std::string_view result = text<kLayout>();
+    const std::string_view result = what == Of::Name ? text<kLayout>() : value_text<kLayout>();
     // Names of the fixed table are plain, and what is repeated was looked at when it came first.
     const bool repeated = error_ == nullptr && (static_cast<unsigned char>(*before) & 1) == 0;
     if (!repeated && !is_plain_text(result)) fail("a text to escape");
+    return result;
+  }
+  std::string_view plain_continued(std::string_view before) {
+    const std::string_view result = continued(before);
+    if (!is_plain_text(result)) fail("a text to escape");
     return result;
   }
 
@@ -734,28 +912,28 @@ class TextWriter : Input {
         return out_.wrote(std::to_chars(to, to + kMostDigits, zigzag()).ptr);
       }
       case kText:
-        return quoted(plain_text());
+        return quoted(plain_text(Of::Value));
       default:
         return fail("an unusual value");
     }
   }
 
+  void field(std::string_view name) {
+    char* to = out_.room(name.size() + 8);
+    put(to, "\"f:");
+    if (!name.empty()) put(to, name);
+    put(to, "\":");
+    out_.wrote(to);
+  }
+
   void element(uint8_t type) {
     switch (type) {
-      case kField: {
-        const std::string_view name = plain_text();
-        char* to = out_.room(name.size() + 8);
-        put(to, "\"f:");
-        if (!name.empty()) put(to, name);
-        put(to, "\":");
-        return out_.wrote(to);
-      }
       case kKey: {
         out_.put("\"k:{");
         const uint64_t n = count(varint(), 2);
         for (uint64_t i = 0; i < n && error_ == nullptr; ++i) {
           if (i > 0) out_.put(',');
-          quoted(plain_text());
+          quoted(plain_text(Of::Name));
           out_.put(':');
           value();
         }
@@ -775,10 +953,16 @@ class TextWriter : Input {
     const uint64_t n = count(varint(), 2);
     out_.put('{');
     if (self) out_.put("\".\":{}");
+    std::string_view before;
     for (uint64_t i = 0; i < n && error_ == nullptr; ++i) {
       if (i > 0 || self) out_.put(',');
       const uint8_t head = byte();
-      element(head & kTypeMask);
+      if ((head & kTypeMask) == kField) {
+        before = (head & kSharesPrefix) != 0 ? plain_continued(before) : plain_text(Of::Name);
+        field(before);
+      } else {
+        element(head & kTypeMask);
+      }
       if ((head & kHasChildren) != 0) {
         level(depth + 1, (head & kAlsoMember) != 0);
       } else {
@@ -793,11 +977,19 @@ class TextWriter : Input {
 
 }  // namespace
 
+const TextCodes& text_codes() {
+  static const TextCodes codes;
+  return codes;
+}
+
 void append_fields_v2(std::string& out, FieldSet set, FieldsV2Layout layout) {
-  if (layout == FieldsV2Layout::Plain) {
-    Writer<FieldsV2Layout::Plain>(out).set(set);
-  } else {
-    Writer<FieldsV2Layout::NameTable>(out).set(set);
+  switch (layout) {
+    case FieldsV2Layout::Plain:
+      return Writer<FieldsV2Layout::Plain>(out).set(set);
+    case FieldsV2Layout::NameTable:
+      return Writer<FieldsV2Layout::NameTable>(out).set(set);
+    case FieldsV2Layout::CodedNames:
+      return Writer<FieldsV2Layout::CodedNames>(out).set(set);
   }
 }
 
@@ -811,14 +1003,14 @@ Result<FieldSet> parse_fields_v2(Arena& arena, std::string_view bytes) { return 
 
 void append_fields_v1_of(std::string_view fields_v2, std::string& out) {
   const size_t before = out.size();
+  Arena arena;
   bool written;
   {
     codec::Sink sink(out);
-    written = TextWriter(fields_v2, sink).write();
+    written = TextWriter(fields_v2, arena, sink).write();
   }
   if (written) return;
   out.resize(before);
-  Arena arena;
   const Result<FieldSet> set = parse_fields_v2(arena, fields_v2);
   assert(set);
   append_fields_v1(out, *set);

@@ -15,14 +15,15 @@
 namespace holdfast::ownership {
 
 enum class FieldsV2Layout : uint8_t {
-  Plain = 1,      // Every name is written out.
-  NameTable = 2,  // A name that occurred before, or that every table begins with, is a number. What we write.
+  Plain = 1,       // Every name is written out.
+  NameTable = 2,   // A name that occurred before, or that every table begins with, is a number.
+  CodedNames = 3,  // And others are spelled in a code of few bits. What we write; the others are read.
 };
 
-void append_fields_v2(std::string& out, FieldSet set, FieldsV2Layout layout = FieldsV2Layout::NameTable);
-std::string to_fields_v2(FieldSet set, FieldsV2Layout layout = FieldsV2Layout::NameTable);
+void append_fields_v2(std::string& out, FieldSet set, FieldsV2Layout layout = FieldsV2Layout::CodedNames);
+std::string to_fields_v2(FieldSet set, FieldsV2Layout layout = FieldsV2Layout::CodedNames);
 
-// Either layout. Texts point into `bytes`, which must live as long as the set. The error names the byte: truncated,
+// Any layout. Texts point into `bytes`, which must live as long as the set. The error names the byte: truncated,
 // a length or count beyond the end, elements out of order, an unknown version, type or name, what follows the set.
 Result<FieldSet> parse_fields_v2(Arena& arena, std::string_view bytes);
 

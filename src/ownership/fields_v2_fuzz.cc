@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Arena arena;
   const Result<FieldSet> set = parse_fields_v2(arena, {reinterpret_cast<const char*>(data), size});
   if (!set) return 0;
-  for (FieldsV2Layout layout : {FieldsV2Layout::Plain, FieldsV2Layout::NameTable}) {
+  for (FieldsV2Layout layout : {FieldsV2Layout::Plain, FieldsV2Layout::NameTable, FieldsV2Layout::CodedNames}) {
     const std::string bytes = to_fields_v2(*set, layout);
     const Result<FieldSet> back = parse_fields_v2(arena, bytes);
     if (!back || !(*back == *set)) std::abort();

@@ -7,12 +7,13 @@
 #include <string>
 
 #include "base/limits.h"
+#include "ownership/fields_v2_codes.h"
 #include "ownership/fields_v2_names.h"
 
 namespace holdfast::ownership {
 namespace {
 
-constexpr FieldsV2Layout kLayouts[] = {FieldsV2Layout::Plain, FieldsV2Layout::NameTable};
+constexpr FieldsV2Layout kLayouts[] = {FieldsV2Layout::Plain, FieldsV2Layout::NameTable, FieldsV2Layout::CodedNames};
 
 std::string hex(std::string_view bytes) {
   std::string out;
@@ -50,7 +51,7 @@ constexpr RoundTrip kRoundTrips[] = {
     {"a keyed item with a null key", R"({"f:l":{"k:{\"a\":null}":{".":{}}}})"},
 };
 
-TEST(FieldsV2Test, EverySetComesBackInEitherLayout) {
+TEST(FieldsV2Test, EverySetComesBackInEveryLayout) {
   for (const RoundTrip& test : kRoundTrips) {
     SCOPED_TRACE(test.name);
     Arena arena;
@@ -77,7 +78,7 @@ constexpr const char* kExample =
 
 TEST(FieldsV2Test, BytesWithANameTableAreAsDocumented) {
   Arena arena;
-  EXPECT_EQ(hex(to_fields_v2(*parse_fields_v1(arena, kExample))),
+  EXPECT_EQ(hex(to_fields_v2(*parse_fields_v1(arena, kExample), FieldsV2Layout::NameTable)),
             "02 02 "                 // version 2, two children
             "09 04 01 "              // metadata (2), children: one
             "19 0a 01 "              // labels (5), itself too, one child
@@ -101,6 +102,69 @@ TEST(FieldsV2Test, PlainBytesAreAsDocumented) {
       "01 01 73 02 "                 // field s, two nodes below:
       "02 06 01 01 70 03 a0 01 00 "  //   key, 6 bytes: one pair, p = integer 80
       "03 03 05 01 78 00");          //   value, 3 bytes: text x
+}
+
+TEST(FieldsV2Test, BytesWithCodedNamesAreAsDocumented) {
+  Arena arena;
+  EXPECT_EQ(hex(to_fields_v2(*parse_fields_v1(arena, R"({"f:data":{"f:log.format":{},"f:log.level":{}}})"))),
+            "03 01 "                    // version 3, one child
+            "09 d8 02 02 "              // data (172), two children
+            "01 29 a2 e3 1d ca d5 27 "  // ten characters in the code of words: log.format
+            "21 04 15 a0 e2 28");       // four characters of the field before, then five: level
+}
+
+TEST(FieldsV2Test, EveryCodeIsComplete) {
+  for (const std::string_view lengths : kCodeLengths) {
+    ASSERT_EQ(lengths.size(), 95u);
+    uint32_t used = 0;
+    for (const char digit : lengths) {
+      const int bits = digit >= 'a' ? digit - 'a' + 10 : digit - '0';
+      if (bits != 0) used += 1u << (kMaxCodeBits - static_cast<unsigned>(bits));
+    }
+    EXPECT_EQ(used, 1u << kMaxCodeBits);
+  }
+}
+
+std::string set_of(std::string_view field, const std::vector<std::string>& names) {
+  std::set<std::string> sorted(names.begin(), names.end());
+  std::string text = "{\"f:" + std::string(field) + "\":{";
+  for (const std::string& name : sorted) text += (text.back() == '{' ? "\"f:" : ",\"f:") + name + "\":{}";
+  return text + "}}";
+}
+
+// What docs/formats/fieldsv2.md promises of names that are in no table.
+TEST(FieldsV2Test, NamesOutsideTheTableShrinkByTwoFifths) {
+  std::mt19937 random(1);
+  const auto pick = [&](std::string_view alphabet, size_t length) {
+    std::string out;
+    for (size_t i = 0; i < length; ++i) out += alphabet[random() % alphabet.size()];
+    return out;
+  };
+  const std::vector<std::string> words = {"database", "connection", "timeout",  "retries", "logging",   "verbosity",
+                                          "cache",    "eviction",   "strategy", "maximum", "endpoints", "credentials"};
+  std::vector<std::string> keys, camel, annotations, digests, numbered;
+  for (int i = 0; i < 50; ++i) {
+    const std::string &a = words[random() % words.size()], &b = words[random() % words.size()],
+                      &c = words[random() % words.size()];
+    keys.push_back(a + "." + b + "-" + c);
+    std::string name = a + b + c;
+    name[a.size()] = static_cast<char>(name[a.size()] - 32);
+    name[a.size() + b.size()] = static_cast<char>(name[a.size() + b.size()] - 32);
+    camel.push_back(name);
+    annotations.push_back("platform.example.com/" + a + "-" + b);
+    digests.push_back(pick("0123456789abcdef", 32));
+    numbered.push_back("item-" + std::to_string(i));
+  }
+  for (const auto& [field, names] :
+       {std::pair{"data", keys}, {"spec", camel}, {"annotations", annotations}, {"data", digests}, {"data", numbered}}) {
+    Arena arena;
+    const std::string v1 = set_of(field, names);
+    Result<FieldSet> set = parse_fields_v1(arena, v1);
+    ASSERT_TRUE(set);
+    const size_t bytes = to_fields_v2(*set).size();
+    EXPECT_LT(bytes * 10, v1.size() * 6) << field << " like " << names[0];
+    EXPECT_LT((bytes + 2) / 3 * 4, v1.size()) << "as base64, " << field << " like " << names[0];
+  }
 }
 
 struct Bad {
@@ -128,6 +192,13 @@ TEST(FieldsV2Test, BadBytesAreRefusedWithTheirPlace) {
        "a number that is not finite at byte 12"},
       {"a name that is not UTF-8", bytes_of({2, 1, 1, 5, 'a', 0x86}), "a text that is not UTF-8 at byte 6"},
       {"bytes behind the set", bytes_of({2, 0, 0}), "bytes after the set at byte 2"},
+      {"coded: cut in the middle", bytes_of({3, 1, 1, 0x21, 0x55}), "a length beyond the end at byte 4"},
+      {"coded: bits behind a text", bytes_of({3, 1, 1, 5, 0x7f}), "bits after a text at byte 4"},
+      {"coded: an unknown spelling", bytes_of({3, 1, 1, 0x1f, 0}), "an unknown spelling of a text at byte 4"},
+      {"coded: a name that continues nothing", bytes_of({3, 1, 0x21, 2, 5, 0}),
+       "a name that continues nothing at byte 5"},
+      {"coded: a key that continues", bytes_of({3, 1, 0x22, 0}), "an unknown type of element at byte 3"},
+      {"a continued name in version 2", bytes_of({2, 1, 0x21, 0}), "an unknown type of element at byte 3"},
       {"plain: the root as a member", bytes_of({1, 2, 5, 1, 1, 'a', 0}), "the root cannot be a member at byte 7"},
       {"plain: a length that does not fit", bytes_of({1, 1, 3, 9, 0, 0}), "a length that does not fit at byte 5"},
   };

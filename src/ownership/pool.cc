@@ -230,13 +230,16 @@ class Dictionaries {
     return 0;
   }
   bool add_user(uint16_t number) { return add_user_unless_dead(slots_[number].users); }
-  void drop_user(uint16_t number) {
+  // How many users are left.
+  uint32_t drop_user(uint16_t number) {
     Slot& slot = slots_[number];
-    if (slot.users.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    const uint32_t before = slot.users.fetch_sub(1, std::memory_order_acq_rel);
+    if (before != 1) return before - 1;
     std::lock_guard lock(mutex_);
     bytes_ -= slot.held->bytes();
     --count_;
     slot.held = nullptr;
+    return 0;
   }
 
   void usage(PoolUsage& usage) const {
@@ -302,11 +305,14 @@ struct Shard {
     }
     places[hole] = nullptr;
     --used;
+    // An eighth is left: memory goes back with the sets that needed it.
+    if (used * 8 < places.size()) resize(used == 0 ? 0 : places.size() / 4);
   }
 
  private:
-  void grow() {
-    std::vector<FieldsBlock*> old(places.empty() ? 16 : places.size() * 2);
+  void grow() { resize(places.empty() ? 16 : places.size() * 2); }
+  void resize(size_t count) {
+    std::vector<FieldsBlock*> old(count);
     old.swap(places);
     used = 0;
     for (FieldsBlock* block : old) {
@@ -551,10 +557,28 @@ struct Pool::State {
     sub(kept_bytes, block->allocated());
     if (block->dictionary != 0) {
       sub(packed_sets, 1);
-      dictionaries.drop_user(block->dictionary);
+      if (dictionaries.drop_user(block->dictionary) == 1) retire(block->dictionary);
     }
     block->~FieldsBlock();
     std::free(block);
+  }
+
+  // No set is packed with it any more. If its kind still holds it, the kind has become (all but) empty and begins again
+  // as it did at first: what it learned goes with the sets that it was learned for.
+  void retire(uint16_t dictionary) {
+    std::lock_guard lock(kinds_mutex);
+    for (const auto& kind : kinds) {
+      if (kind->dictionary.load(std::memory_order_relaxed) != dictionary) continue;
+      std::lock_guard kind_lock(kind->mutex);
+      if (kind->dictionary.load(std::memory_order_relaxed) != dictionary) return;
+      kind->dictionary.store(0, std::memory_order_release);
+      kind->samples = {};
+      kind->sample_bytes = 0;
+      kind->packs = 0;
+      kind->packs_until_look = kMinPacksUntilLook;
+      dictionaries.drop_user(dictionary);
+      return;
+    }
   }
 
   // Whether a block has these plain bytes. Called with its shard locked.
@@ -867,6 +891,21 @@ ManagedEntry Owners::entry(size_t i, FieldsReader& reader, std::string_view fiel
     entry.fields = reader.own_;
   }
   return entry;
+}
+
+size_t Owners::fields_v1_bytes(size_t i) const {
+  const FieldsBlock* block = fields(i);
+  return block == nullptr ? 0 : block->v1_bytes;
+}
+
+size_t Owners::kept_bytes() const {
+  if (block_ == nullptr) return 0;
+  size_t bytes = OwnersBlock::allocated(block_->count);
+  for (size_t i = 0; i < count(); ++i) {
+    const FieldsBlock* block = fields(i);
+    if (block != nullptr) bytes += block->allocated() / std::max(1u, block->users.load(std::memory_order_relaxed));
+  }
+  return bytes;
 }
 
 size_t Owners::protobuf_bytes() const {

@@ -82,6 +82,10 @@ class Owners {
   // The whole entry, with FieldsV1 (or FieldsV2) inside; its fields are valid until the reader's next one.
   ManagedEntry entry(size_t i, FieldsReader& reader, std::string_view fields_type = kFieldsV1,
                      MemberOrder order = MemberOrder::Canonical) const;
+  // What the fields of an entry take as FieldsV1.
+  size_t fields_v1_bytes(size_t i) const;
+  // What this object's ownership takes in memory: its block, and its part of what it shares with others.
+  size_t kept_bytes() const;
   // What all entries take as Protobuf (codec::append_managed_fields), with FieldsV1 inside.
   size_t protobuf_bytes() const;
   // Entries are wanted soon: brings them into the processor's cache.

@@ -188,6 +188,25 @@ TEST(PoolTest, SetsOfOneObjectLieCompressed) {
   EXPECT_GT(usage.fields_v1_bytes, 5000u * 300);
 }
 
+TEST(PoolTest, AnEmptiedPoolIsAsItWasAtFirst) {
+  Pool pool{Gates{}};
+  { const OwnersRef one = pod(pool, 0); }
+  const uint64_t empty = pool.usage().total_bytes();
+  for (int round = 0; round < 10; ++round) {
+    std::vector<OwnersRef> pods;
+    for (int i = 0; i < 3000; ++i) pods.push_back(pod(pool, i));
+    EXPECT_GT(pool.usage().total_bytes(), empty + 100000);
+    pods.clear();
+    const PoolUsage usage = pool.usage();
+    EXPECT_EQ(usage.sets, 0u);
+    EXPECT_EQ(usage.dictionaries, 0u);
+    EXPECT_EQ(usage.table_bytes, 0u);
+    // Samples of what is not packed yet may stay for the next dictionary.
+    EXPECT_LE(usage.total_bytes() - usage.sample_bytes, empty) << round;
+    EXPECT_LT(usage.sample_bytes, 100000u) << round;
+  }
+}
+
 TEST(PoolTest, ADictionaryThatStopsFittingIsReplacedAndTheOldOneGoesWithItsSets) {
   Pool pool{Gates{}};
   std::vector<OwnersRef> first, second;

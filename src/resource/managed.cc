@@ -128,8 +128,10 @@ std::vector<ManagedEntry> as_fields_v2(Arena& arena, std::span<const ManagedEntr
     if (!entry.fields || entry.fields_type != ownership::kFieldsV1) continue;
     Result<ownership::FieldSet> set = ownership::parse_fields_v1(arena, *entry.fields);
     if (!set) continue;
+    const std::string bytes = ownership::to_fields_v2(*set);
+    if (base64_size(bytes.size()) >= entry.fields->size()) continue;
     entry.fields_type = ownership::kFieldsV2;
-    entry.fields = arena.copy(ownership::to_fields_v2(*set));
+    entry.fields = arena.copy(std::string_view(bytes));
   }
   return out;
 }
@@ -151,7 +153,12 @@ std::string_view OwnersRenderer::json(const ownership::Owners& owners) {
   codec::Sink sink(text_);
   char before = '[';
   for (size_t i = 0; i < owners.count(); ++i) {
-    append_entry_json(owners.entry(i, fields_, fields_type_, order_), std::exchange(before, ','), sink);
+    // Base64 of the binary form may be longer than the text.
+    ManagedEntry entry = owners.entry(i, fields_, fields_type_, order_);
+    if (entry.fields_type == ownership::kFieldsV2 && base64_size(entry.fields->size()) >= owners.fields_v1_bytes(i)) {
+      entry = owners.entry(i, fields_, ownership::kFieldsV1, order_);
+    }
+    append_entry_json(entry, std::exchange(before, ','), sink);
   }
   sink.put(']');
   sink.finish();
