@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Nanoseconds per operation of the merge engine, beside the Go engine: ./dev bench ownership [SECONDS PER CASE]
 # The objects are made by bench/merge_inputs.py. Where go is installed, the Go engine (structured-merge-diff) is built from
-# its module and does the same operations on the same objects, and the ratio is printed.
+# its module and does the same operations on the same objects, and the ratio is printed. ApplyAgainUnset is ApplyAgain with
+# an unset marker in place of every fourth scalar.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . bench/peer/peer.sh

@@ -6,6 +6,7 @@
 #include "admission/admission.h"
 #include "api/call.h"
 #include "api/recording.h"
+#include "api/ownership_report.h"
 #include "api/state.h"
 #include "api/subresources.h"
 #include "base/api_error.h"
@@ -195,10 +196,6 @@ void add_memory_metrics(Api::State& state) {
   usage("holdfast_cache_watchers", "Open watches.", &cache::Usage::watchers);
   metrics.computed("holdfast_cache_store_reads_total", "Reads that the caches could not serve.", "counter",
                    over_caches([](cache::Cache& cache) { return cache.counters().store_fallbacks; }));
-  metrics.computed("holdfast_ownership_bytes", "What managedFields take in memory.", "gauge",
-                   [&state] { return static_cast<double>(state.deps.pool->usage().total_bytes()); });
-  metrics.computed("holdfast_ownership_raw_bytes", "What their field sets would take as FieldsV1.", "gauge",
-                   [&state] { return static_cast<double>(state.deps.pool->usage().fields_v1_bytes); });
 }
 
 }  // namespace
@@ -211,7 +208,12 @@ Api::State::State(const Dependencies& dependencies, Options chosen)
                                       "Requests that asked for objects without managedFields.",
                                       {"verb", "format", "kind"})),
       unset_applies(deps.metrics->counters("holdfast_unset_applies_total", "Apply requests with unset markers.",
-                                           {"group", "version", "resource", "subresource"})) {
+                                           {"group", "version", "resource", "subresource"})),
+      ownership_bytes(deps.metrics->gauges("holdfast_ownership_bytes", "What managedFields take in memory, by resource.",
+                                           {"resource"})),
+      ownership_raw_bytes(deps.metrics->gauges("holdfast_ownership_raw_bytes",
+                                               "What their field sets would take as FieldsV1, by resource.",
+                                               {"resource"})) {
   std::vector<resource::Served> served;
   for (const types::Resource& resource : types::builtin_resources()) {
     resource::Served entry;
@@ -371,6 +373,8 @@ std::optional<ObjectIdentity> Api::identity_of(std::string_view group, std::stri
   return identity;
 }
 
+void Api::refresh_metrics() { refresh_ownership_metrics(*state_); }
+Result<std::string> Api::ownership_page(const request::Query& query) { return api::ownership_page(*state_, query); }
 const Options& Api::options() const { return state_->options; }
 
 Task<void> Api::handle_own(net::Request& request, net::Response& response, auth::UserRef user) {

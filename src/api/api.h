@@ -155,6 +155,11 @@ class Api {
   // What the requests under way use. Any thread.
   const ArenaBudget& request_memory() const;
 
+  // Brings the metrics up to date that are computed by looking at every object. Call before they are read.
+  void refresh_metrics();
+  // What ownership costs: the page /debug/ownership (api/ownership_report.h).
+  Result<std::string> ownership_page(const request::Query& query);
+
   // An object of a v1 resource, as the cache has it; nothing when it is not there. Any thread.
   std::optional<ObjectIdentity> identity_of(std::string_view group, std::string_view plural, std::string_view ns,
                                             std::string_view name) const;

@@ -57,6 +57,7 @@ struct Api::State {
 
   Family<Counter>& opt_outs;
   Family<Counter>& unset_applies;
+  Family<Gauge>&ownership_bytes, &ownership_raw_bytes;  // By resource; "": what is no single resource's.
 
   resource::Storage* storage_of(std::string_view group, std::string_view plural);
 };

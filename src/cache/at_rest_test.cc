@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/base64.h"
 #include "cache/pod_codec.h"
 
 namespace holdfast::cache {

@@ -267,6 +267,7 @@ Task<void> Pipeline::route(net::Request& request, net::Response& response, Accou
   } else if (path == "/metrics") {
     response.add_header("content-type", "text/plain; version=0.0.4; charset=utf-8");
     response.allow_gzip();
+    if (parts_.refresh_metrics) parts_.refresh_metrics();
     (void)response.send(200, net::Body(parts_.metrics->render()));
   } else if (path == "/metrics/slis") {
     co_await parts_.refresh_health(response.loop());
@@ -274,6 +275,13 @@ Task<void> Pipeline::route(net::Request& request, net::Response& response, Accou
     (void)response.send(200, net::Body(parts_.health->metrics()));
   } else if (path == "/statusz") {
     send_text(response, 200, statusz_page(parts_.started, system_clock().now()));
+  } else if (path == "/debug/ownership" && parts_.ownership_page) {
+    Result<std::string> page = parts_.ownership_page(account.info.query());
+    if (page) {
+      send_text(response, 200, std::move(*page));
+    } else {
+      api::send_error(account.info, request, response, page.error());
+    }
   } else if (path == "/flagz") {
     send_text(response, 200, flagz_page(parts_.flags));
   } else if (parts_.openid && (path == "/.well-known/openid-configuration" || path == "/openid/v1/jwks")) {

@@ -41,6 +41,8 @@ class Pipeline {
     std::function<std::vector<std::string>()> api_paths;
     // Whether a resource is served: only such are named by metrics. Empty: none is.
     std::function<bool(const request::Target&)> serves = {};
+    std::function<void()> refresh_metrics;                                     // Before `metrics` are read.
+    std::function<Result<std::string>(const request::Query&)> ownership_page;  // /debug/ownership
     // Read on request: keys may be replaced, and requests are rare.
     std::function<Result<OpenId>()> openid;
     UnixTime started{};

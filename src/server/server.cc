@@ -685,6 +685,8 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
                       .auditor = s.auditor.get(),
                       .api_paths = [&s] { return s.api->group_paths(); },
                       .serves = [&s](const request::Target& target) { return s.api->serves(target); },
+                      .refresh_metrics = [&s] { s.api->refresh_metrics(); },
+                      .ownership_page = [&s](const request::Query& query) { return s.api->ownership_page(query); },
                       .openid = [&s]() -> Result<Pipeline::OpenId> {
                         const CredentialsRef now = s.credentials.load();
                         const std::string& given = s.options.service_account_jwks_uri;

@@ -69,6 +69,52 @@ class KubectlTest(unittest.TestCase):
     def k(self, *arguments, **keywords):
         return self.kubectl.run("-n", self.ns, *arguments, **keywords)
 
+    def each_kubectl(self):
+        """kubectl on the PATH, and those that HOLDFAST_KUBECTLS names (paths, separated by colons)."""
+        yield self.kubectl
+        for path in filter(None, os.environ.get("HOLDFAST_KUBECTLS", "").split(":")):
+            if not os.access(path, os.X_OK):
+                print(f"left out: there is no kubectl at {path}", file=sys.stderr)
+                continue
+            other = Kubectl(self.kubectl.environment["KUBECONFIG"], pathlib.Path(self.folder.name) / "other-cache")
+            other.binary = path
+            yield other
+
+    def test_unset_markers_go_through_kubectl(self):
+        """As docs/unsetting-fields.md says: outside of the object's own metadata, and not in it."""
+        manifest = DEPLOYMENT.replace("replicas: 2", "replicas: 2\n  minReadySeconds: 5").replace(
+            'image: "nginx:1",', 'image: "nginx:1", env: [{name: DEBUG, value: "1"}, {name: KEEP, value: "1"}],')
+        unset = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  minReadySeconds: {k8s_io__value: unset}
+  template:
+    metadata: {labels: {legacy: {k8s_io__value: unset}}}
+    spec:
+      containers:
+      - name: web
+        env: [{name: DEBUG, k8s_io__value: unset}]
+"""
+        in_metadata = """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: web, annotations: {legacy: {k8s_io__value: unset}}}
+"""
+        for kubectl in self.each_kubectl():
+            version = kubectl.run("version", "--client")
+            apply = ("apply", "-n", self.ns, "--server-side", "--field-manager=second", "--force-conflicts", "-f", "-")
+            kubectl.run("apply", "-n", self.ns, "--server-side", "-f", "-", stdin=manifest)
+            kubectl.run(*apply, "--validate=false", stdin=unset)
+            done = kubectl.json("get", "-n", self.ns, "deployment", "web")
+            self.assertNotIn("minReadySeconds", done["spec"], version)
+            env = done["spec"]["template"]["spec"]["containers"][0]["env"]
+            self.assertEqual([item["name"] for item in env], ["KEEP"], version)
+            refused = kubectl.run(*apply, "--validate=false", stdin=in_metadata, fails=True)
+            self.assertIn("cannot unmarshal", refused, version)
+            kubectl.run("delete", "-n", self.ns, "deployment", "web")
+
     def test_client_side_apply_keeps_the_last_applied_annotation_and_sees_no_change(self):
         self.assertIn("created", self.k("apply", "-f", "-", stdin=config_map("a", x="1")))
         self.assertIn("unchanged", self.k("apply", "-f", "-", stdin=config_map("a", x="1")))

@@ -1,0 +1,144 @@
+#include "api/ownership_report.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include "api/state.h"
+#include "base/api_error.h"
+#include "request/query.h"
+#include "resource/resource.h"
+
+namespace holdfast::api {
+namespace {
+
+struct Cost {
+  uint64_t objects = 0;
+  uint64_t bytes = 0;      // In memory.
+  uint64_t raw_bytes = 0;  // As FieldsV1.
+
+  void add(const ownership::Owners& owners) {
+    ++objects;
+    bytes += owners.kept_bytes();
+    for (size_t i = 0; i < owners.count(); ++i) raw_bytes += owners.fields_v1_bytes(i);
+  }
+};
+
+std::vector<cache::EntryRef> entries_of(resource::Storage& storage) {
+  Result<cache::Snapshot> snapshot = storage.cache().snapshot();
+  if (!snapshot) return {};
+  return snapshot->list({.scope = ""}).entries;
+}
+
+// By name: "pods", "deployments.apps". Versions share their storage, and count once.
+std::map<std::string, resource::Storage*> storages(const resource::Registry::Snapshot& registry) {
+  std::map<const resource::Storage*, bool> seen;
+  std::map<std::string, resource::Storage*> out;
+  for (const resource::Served& served : registry.all()) {
+    if (served.storage == nullptr || !seen.emplace(served.storage, true).second) continue;
+    out.emplace(to_string(GroupResource{served.resource->group, served.resource->plural}), served.storage);
+  }
+  return out;
+}
+
+std::map<std::string, Cost> costs(Api::State& state) {
+  std::map<std::string, Cost> out;
+  const resource::Registry::SnapshotRef registry = state.registry.snapshot();
+  for (const auto& [name, storage] : storages(*registry)) {
+    Cost& cost = out[name];
+    for (const cache::EntryRef& entry : entries_of(*storage)) cost.add(entry->ownership());
+  }
+  return out;
+}
+
+void cell(std::string& line, std::string_view text, size_t width) {
+  line += text;
+  line.append(text.size() < width ? width - text.size() : 1, ' ');
+}
+
+std::string line_of(std::initializer_list<std::pair<std::string_view, size_t>> cells) {
+  std::string line;
+  for (const auto& [text, width] : cells) cell(line, text, width);
+  while (line.ends_with(' ')) line.pop_back();
+  return line + "\n";
+}
+
+constexpr size_t kNameWidth = 48, kNumberWidth = 12;
+
+std::string resources_page(Api::State& state) {
+  std::string page = line_of({{"RESOURCE", kNameWidth},
+                              {"OBJECTS", kNumberWidth},
+                              {"BYTES", kNumberWidth},
+                              {"FIELDSV1", kNumberWidth}});
+  for (const auto& [name, cost] : costs(state)) {
+    if (cost.objects == 0) continue;
+    page += line_of({{name, kNameWidth},
+                     {std::to_string(cost.objects), kNumberWidth},
+                     {std::to_string(cost.bytes), kNumberWidth},
+                     {std::to_string(cost.raw_bytes), kNumberWidth}});
+  }
+  return page;
+}
+
+std::string objects_page(resource::Storage& storage, size_t limit) {
+  struct Line {
+    cache::EntryRef entry;
+    Cost cost;
+  };
+  std::vector<Line> lines;
+  for (cache::EntryRef& entry : entries_of(storage)) {
+    Cost cost;
+    cost.add(entry->ownership());
+    lines.push_back({std::move(entry), cost});
+  }
+  const size_t shown = std::min(limit, lines.size());
+  std::partial_sort(lines.begin(), lines.begin() + static_cast<ptrdiff_t>(shown), lines.end(),
+                    [](const Line& a, const Line& b) { return a.cost.bytes > b.cost.bytes; });
+  std::string page = line_of({{"OBJECT", kNameWidth},
+                              {"MANAGERS", kNumberWidth},
+                              {"BYTES", kNumberWidth},
+                              {"FIELDSV1", kNumberWidth}});
+  for (size_t i = 0; i < shown; ++i) {
+    page += line_of({{lines[i].entry->key(), kNameWidth},
+                     {std::to_string(lines[i].entry->ownership().count()), kNumberWidth},
+                     {std::to_string(lines[i].cost.bytes), kNumberWidth},
+                     {std::to_string(lines[i].cost.raw_bytes), kNumberWidth}});
+  }
+  return page;
+}
+
+}  // namespace
+
+void refresh_ownership_metrics(Api::State& state) {
+  uint64_t attributed = 0, attributed_raw = 0;
+  for (const auto& [name, cost] : costs(state)) {
+    state.ownership_bytes.with({name}).set(static_cast<int64_t>(cost.bytes));
+    state.ownership_raw_bytes.with({name}).set(static_cast<int64_t>(cost.raw_bytes));
+    attributed += cost.bytes;
+    attributed_raw += cost.raw_bytes;
+  }
+  // Tables, names, dictionaries and texts that are nobody's alone, and the history of what was changed or deleted.
+  const ownership::PoolUsage usage = state.deps.pool->usage();
+  const auto rest = [](uint64_t all, uint64_t known) { return static_cast<int64_t>(all > known ? all - known : 0); };
+  state.ownership_bytes.with({""}).set(rest(usage.total_bytes(), attributed));
+  state.ownership_raw_bytes.with({""}).set(rest(usage.fields_v1_bytes, attributed_raw));
+}
+
+Result<std::string> ownership_page(Api::State& state, const request::Query& query) {
+  const std::string wanted(query.get("resource"));
+  size_t limit = 50;
+  if (const std::string* text = query.find("limit")) {
+    const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), limit);
+    if (error != std::errc() || end != text->data() + text->size()) {
+      return bad_request("limit is not a number: " + *text);
+    }
+  }
+  if (wanted.empty()) return resources_page(state);
+  const resource::Registry::SnapshotRef registry = state.registry.snapshot();
+  const std::map<std::string, resource::Storage*> known = storages(*registry);
+  const auto found = known.find(wanted);
+  if (found == known.end()) return bad_request("no resource " + wanted + " is served; write PLURAL or PLURAL.GROUP");
+  return objects_page(*found->second, limit);
+}
+
+}  // namespace holdfast::api
