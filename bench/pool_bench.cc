@@ -1,5 +1,5 @@
 // pool_bench POD [pods]: bytes of ownership of 100,000 pods, by the form in which it is kept, and how fast FieldsV1 and
-// FieldsV2 are read and written.
+// FieldsV2 are read and written; then the same of objects that are not pods.
 #include <malloc.h>
 #include <snappy.h>
 
@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <fstream>
 #include <functional>
+#include <random>
+#include <set>
 #include <sstream>
 
 #include "base/packing.h"
@@ -150,6 +152,128 @@ void speed(const Workload& workload) {
   }
 }
 
+// Objects that are not pods: names that are in no table, few of them shared.
+struct Sets {
+  const char* title;
+  std::vector<std::string> texts;  // FieldsV1, one per object.
+};
+
+std::string fields_of(std::string_view parent, std::set<std::string> names) {
+  std::string text = "{\"f:" + std::string(parent) + "\":{";
+  for (const std::string& name : names) text += (text.back() == '{' ? "\"f:" : ",\"f:") + name + "\":{}";
+  return text + "}}";
+}
+
+std::vector<Sets> other_workloads(size_t objects) {
+  static constexpr std::string_view kWords[] = {
+      "database", "connection", "timeout", "retries",   "logging",   "verbosity", "cache",     "eviction", "strategy",
+      "maximum",  "endpoint",   "secret",  "replicas",  "placement", "topology",  "rollout",   "canary",   "weight",
+      "storage",  "snapshot",   "policy",  "retention", "schedule",  "window",    "threshold", "metrics",  "tracing"};
+  std::mt19937 random(1);
+  const auto word = [&] { return std::string(kWords[random() % std::size(kWords)]); };
+  const auto camel = [&] {
+    std::string name = word();
+    for (int i = 0; i < 2; ++i) {
+      std::string next = word();
+      next[0] = static_cast<char>(next[0] - 32);
+      name += next;
+    }
+    return name;
+  };
+  std::vector<std::string> schema;
+  for (int i = 0; i < 146; ++i) schema.push_back(camel());
+  Sets config_maps{"ConfigMaps of 50 keys of their own", {}}, customs{"custom resources with 40 of 146 fields", {}},
+      random_names{"ConfigMaps of 20 random names", {}}, mixed{"all of them in turn", {}};
+  for (size_t i = 0; i < objects; ++i) {
+    std::set<std::string> keys, fields, noise;
+    while (keys.size() < 50) keys.insert(word() + "." + word() + "-" + std::to_string(random() % 1000));
+    while (fields.size() < 40) fields.insert(schema[random() % schema.size()]);
+    while (noise.size() < 20) {
+      std::string name;
+      for (int c = 0; c < 16; ++c) name += "abcdefghijklmnopqrstuvwxyz0123456789"[random() % 36];
+      noise.insert(name);
+    }
+    config_maps.texts.push_back(fields_of("data", keys));
+    customs.texts.push_back(fields_of("spec", fields));
+    random_names.texts.push_back(fields_of("data", noise));
+    const Sets* all[] = {&config_maps, &customs, &random_names};
+    mixed.texts.push_back(all[i % 3]->texts.back());
+  }
+  return {config_maps, customs, random_names, mixed};
+}
+
+// Size, and microseconds to compress and to restore one set.
+void compare_forms(const Sets& sets) {
+  std::printf("%s\n  form                            bytes/object   of V1   pack us   read us\n", sets.title);
+  Arena keep;
+  std::vector<FieldSet> parsed;
+  std::vector<std::string> binary;
+  uint64_t v1 = 0;
+  for (const std::string& text : sets.texts) {
+    parsed.push_back(*parse_fields_v1(keep, text));
+    binary.push_back(to_fields_v2(parsed.back()));
+    v1 += text.size();
+  }
+  const size_t count = sets.texts.size();
+  const auto line = [&](const char* form, const std::function<std::string(size_t)>& pack,
+                        const std::function<void(size_t, const std::string&)>& unpack) {
+    std::vector<std::string> packed(count);
+    const double packing = seconds_of([&] {
+      for (size_t i = 0; i < count; ++i) packed[i] = pack(i);
+    });
+    const double reading = seconds_of([&] {
+      for (size_t i = 0; i < count; ++i) unpack(i, packed[i]);
+    });
+    uint64_t bytes = 0;
+    for (const std::string& one : packed) bytes += one.size();
+    const auto each = [&](double seconds) { return seconds * 1e6 / static_cast<double>(count); };
+    std::printf("  %-30s %12.0f   %4.0f%%  %8.2f  %8.2f\n", form, static_cast<double>(bytes) / static_cast<double>(count),
+                100.0 * static_cast<double>(bytes) / static_cast<double>(v1), each(packing), each(reading));
+  };
+  std::string scratch;
+  const auto into = [&](size_t bytes) {
+    scratch.resize(bytes);
+    return scratch.data();
+  };
+  line(
+      "FieldsV1 + snappy",
+      [&](size_t i) {
+        std::string out;
+        snappy::Compress(sets.texts[i].data(), sets.texts[i].size(), &out);
+        return out;
+      },
+      [&](size_t, const std::string& packed) { snappy::Uncompress(packed.data(), packed.size(), &scratch); });
+  line(
+      "FieldsV1 + zstd",
+      [&](size_t i) {
+        const std::string_view packed = pack_alone(sets.texts[i]);
+        return std::string(packed.empty() ? std::string_view(sets.texts[i]) : packed);
+      },
+      [&](size_t i, const std::string& packed) {
+        (void)unpack_alone(packed, into(sets.texts[i].size()), sets.texts[i].size());
+      });
+  line(
+      "FieldsV2", [&](size_t i) { return to_fields_v2(parsed[i]); },
+      [&](size_t, const std::string& packed) {
+        Arena arena;
+        (void)parse_fields_v2(arena, packed);
+      });
+  const std::vector<std::string_view> samples(binary.begin(), binary.begin() + std::min<size_t>(128, count));
+  if (const auto dictionary = Dictionary::train(samples, PoolOptions{}.dictionary_bytes)) {
+    line(
+        "FieldsV2 + zstd, dictionary",
+        [&](size_t i) {
+          const std::string_view packed = dictionary->pack(binary[i]);
+          return std::string(packed.empty() ? std::string_view(binary[i]) : packed);
+        },
+        [&](size_t i, const std::string& packed) {
+          if (packed.size() < binary[i].size()) {
+            (void)dictionary->unpack(packed, into(binary[i].size()), binary[i].size());
+          }
+        });
+  }
+}
+
 int run(const char* path, size_t pods) {
   std::ifstream file(path, std::ios::binary);
   std::stringstream text;
@@ -163,6 +287,7 @@ int run(const char* path, size_t pods) {
   workload_table("pods of 200 apps from one exemplar: goal 15 MB", *same, 15);
   Result<Workload> mixed = Workload::make(text.str(), {.pods = pods, .apps = 2000, .mixed = true});
   workload_table("mixed pods of 2,000 apps: goal 40 MB", *mixed, 40);
+  for (const Sets& sets : other_workloads(std::min<size_t>(pods, 2000))) compare_forms(sets);
   return 0;
 }
 
