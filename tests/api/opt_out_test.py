@@ -156,7 +156,7 @@ def binary_form(server):
     for collection in (CONFIGMAPS, WIDGETS):
         _, _, data = server.request("GET", collection + "/a", accept="application/json;mf=v2")
         entries = json.loads(data)["metadata"]["managedFields"]
-        check(all(e["fieldsType"] == "FieldsV2" and base64.b64decode(e["fieldsV2"])[0] in (1, 2) and "fieldsV1" not in e for e in entries),
+        check(all(e["fieldsType"] == "FieldsV2" and base64.b64decode(e["fieldsV2"])[0] in (1, 2, 3) and "fieldsV1" not in e for e in entries),
               f"{collection}: mf=v2 gives every entry as FieldsV2")
         _, _, data = server.request("GET", collection + "/a", accept="application/json;mf=v1")
         check(all(e["fieldsType"] == "FieldsV1" for e in json.loads(data)["metadata"]["managedFields"]), f"{collection}: mf=v1 gives FieldsV1")
