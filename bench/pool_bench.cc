@@ -227,7 +227,8 @@ void compare_forms(const Sets& sets) {
     uint64_t bytes = 0;
     for (const std::string& one : packed) bytes += one.size();
     const auto each = [&](double seconds) { return seconds * 1e6 / static_cast<double>(count); };
-    std::printf("  %-30s %12.0f   %4.0f%%  %8.2f  %8.2f\n", form, static_cast<double>(bytes) / static_cast<double>(count),
+    std::printf("  %-30s %12.0f   %4.0f%%  %8.2f  %8.2f\n", form,
+                static_cast<double>(bytes) / static_cast<double>(count),
                 100.0 * static_cast<double>(bytes) / static_cast<double>(v1), each(packing), each(reading));
   };
   std::string scratch;

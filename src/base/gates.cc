@@ -12,8 +12,8 @@ constexpr GateInfo kGates[] = {
      "the built-in client does not ask for responses without managedFields."},
     {Gate::DropAnyField, "DropAnyField", "Alpha", false, false,
      "drop= only accepts metadata.managedFields; other paths are ignored."},
-    // Alpha by the proposal's own criteria until admission policies understand markers. On by default, because unsetting is
-    // what this server is for, and an apply without markers behaves as if it were off.
+    // Alpha by the proposal's own criteria until admission policies understand markers. On by default, because
+    // unsetting is what this server is for, and an apply without markers behaves as if it were off.
     {Gate::ServerSideApplyUnsettingFields, "ServerSideApplyUnsettingFields", "Alpha", true, false,
      "{k8s_io__value: unset} in an apply configuration is ordinary data."},
     {Gate::DeclarativeFieldManager, "DeclarativeFieldManager", "Beta", true, false,

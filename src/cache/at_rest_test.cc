@@ -96,8 +96,7 @@ TEST_F(AtRestTest, CustomResourcesMoveToEtcdWithFieldsV1) {
   EXPECT_EQ(*kubernetes_value(stored),
             R"({"kind":"Widget","metadata":{"managedFields":[{"fieldsType":"FieldsV1","fieldsV1":)" +
                 std::string(fields) + R"(,"manager":"m"}],"name":"w"}})" + "\n");
-  const std::string broken =
-      R"({"metadata":{"managedFields":[{"fieldsType":"FieldsV2","fieldsV2":"//8="}]}})";
+  const std::string broken = R"({"metadata":{"managedFields":[{"fieldsType":"FieldsV2","fieldsV2":"//8="}]}})";
   EXPECT_FALSE(kubernetes_value(broken));
 }
 

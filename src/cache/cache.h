@@ -88,8 +88,8 @@ struct AtRestOptions {
   bool fields_v2 = true;  // Gate FieldsV2AtRest. Off: FieldsV1 is written; both are read.
 };
 // The codec of the embedded store, wrapping the one for Kubernetes' form: values it wrote itself enter the cache by
-// copying, and field sets are stored as FieldsV2 (docs/formats/at_rest.md). Values that are not Protobuf differ in their
-// field sets alone.
+// copying, and field sets are stored as FieldsV2 (docs/formats/at_rest.md). Values that are not Protobuf differ in
+// their field sets alone.
 std::shared_ptr<const Codec> embedded_codec(std::shared_ptr<const Codec> inner, AtRestOptions options);
 // A value of the embedded store as kube-apiserver would have written it, for copying to etcd. Other values are
 // returned unchanged. An error names what is invalid.

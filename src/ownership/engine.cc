@@ -215,8 +215,8 @@ Result<Value> Engine::prune(const Value& merged, const Managed& managed, const M
     const FieldSet kept = paths_in(*last_view, **back);
     result = remove(arena_, type, base, intersection(arena_, difference(arena_, all, kept), last_named));
   }
-  // Kubernetes leaves null where a container lost its last member. One that is held by what is unset in it stays, empty:
-  // its owner asked for a field to be absent, not for the writes of others to fail.
+  // Kubernetes leaves null where a container lost its last member. One that is held by what is unset in it stays,
+  // empty: its owner asked for a field to be absent, not for the writes of others to fail.
   for (const Vacancy& vacancy : vacancies) {
     if (result.same(base)) break;
     Result<std::optional<Value>> there = convert(result, *last_view, *vacancy.view);

@@ -38,8 +38,8 @@ struct TextCodes {
   };
   std::array<std::array<Letter, 256>, kTextCodes> letters{};
   std::array<std::array<Decoded, 1 << kMaxCodeBits>, kTextCodes> decoded{};
-  // The bits of a character in each code, side by side, so that a text is measured in one pass. Beyond kUnfit: one of its
-  // characters is not in that code.
+  // The bits of a character in each code, side by side, so that a text is measured in one pass. Beyond kUnfit: one of
+  // its characters is not in that code.
   static constexpr unsigned kLane = 21;
   static constexpr uint64_t kUnfit = 4096;
   std::array<uint64_t, 256> lanes{};
@@ -51,12 +51,14 @@ struct TextCodes {
         next <<= 1;
         for (size_t i = 0; i < kCodeLengths[code].size(); ++i) {
           const char digit = kCodeLengths[code][i];
-          const unsigned length = digit >= 'a' ? static_cast<unsigned>(digit - 'a') + 10 : static_cast<unsigned>(digit - '0');
+          const unsigned length =
+              digit >= 'a' ? static_cast<unsigned>(digit - 'a') + 10 : static_cast<unsigned>(digit - '0');
           if (length != bits) continue;
           const size_t character = i + ' ';
           letters[code][character] = {static_cast<uint16_t>(next), static_cast<uint8_t>(bits)};
           for (uint32_t tail = 0; tail < 1u << (kMaxCodeBits - bits); ++tail) {
-            decoded[code][(next << (kMaxCodeBits - bits)) | tail] = {static_cast<char>(character), static_cast<uint8_t>(bits)};
+            decoded[code][(next << (kMaxCodeBits - bits)) | tail] = {static_cast<char>(character),
+                                                                     static_cast<uint8_t>(bits)};
           }
           ++next;
         }

@@ -155,8 +155,11 @@ TEST(FieldsV2Test, NamesOutsideTheTableShrinkByTwoFifths) {
     digests.push_back(pick("0123456789abcdef", 32));
     numbered.push_back("item-" + std::to_string(i));
   }
-  for (const auto& [field, names] :
-       {std::pair{"data", keys}, {"spec", camel}, {"annotations", annotations}, {"data", digests}, {"data", numbered}}) {
+  for (const auto& [field, names] : {std::pair{"data", keys},
+                                     {"spec", camel},
+                                     {"annotations", annotations},
+                                     {"data", digests},
+                                     {"data", numbered}}) {
     Arena arena;
     const std::string v1 = set_of(field, names);
     Result<FieldSet> set = parse_fields_v1(arena, v1);

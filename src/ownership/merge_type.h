@@ -27,7 +27,8 @@ struct MergeField {
   std::string_view name;
   const MergeType* type;
   const Value* default_value;  // For a key of a list that is left out.
-  // What an absent field reads back as: a declared scalar default, or what Go writes for the zero value (null for a list,
+  // What an absent field reads back as: a declared scalar default, or what Go writes for the zero value (null for a
+  // list,
   // {} for a struct). Null where it stays absent, and where only the schema of a custom resource can tell.
   const Value* value_when_absent;
 };

@@ -190,7 +190,9 @@ TEST(PoolTest, SetsOfOneObjectLieCompressed) {
 
 TEST(PoolTest, AnEmptiedPoolIsAsItWasAtFirst) {
   Pool pool{Gates{}};
-  { const OwnersRef one = pod(pool, 0); }
+  {
+    const OwnersRef one = pod(pool, 0);
+  }
   const uint64_t empty = pool.usage().total_bytes();
   for (int round = 0; round < 10; ++round) {
     std::vector<OwnersRef> pods;

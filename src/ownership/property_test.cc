@@ -253,7 +253,8 @@ Value with_random_markers(World& w, const types::Type& type, const Value& v, boo
       if (child == nullptr || m.key == "k" || (root && (m.key == "apiVersion" || m.key == "kind"))) {
         out.add(m.key, m.value);
       } else {
-        out.add(m.key, w.dice.chance(0.2) ? marked(Value::empty_map()) : with_random_markers(w, *child, m.value, false));
+        out.add(m.key,
+                w.dice.chance(0.2) ? marked(Value::empty_map()) : with_random_markers(w, *child, m.value, false));
       }
     }
     return out.build();
@@ -302,9 +303,9 @@ TEST(Properties, AnApplyNeverFailsBecauseOfWhatAnotherUnset) {
         if (s.live && holds_null(*next.live)) {
           State alone = without_vacancies_of_others(w, s, who);
           ASSERT_TRUE(apply(w, alone, who, config, true, i).has_value());
-          EXPECT_TRUE(holds_null(*alone.live))
-              << "seed " << seed << " step " << i << "\n" << who << " applies " << codec::encode_json(config) << "\nto "
-              << shown(s) << "\nwhich makes " << shown(next);
+          EXPECT_TRUE(holds_null(*alone.live)) << "seed " << seed << " step " << i << "\n"
+                                               << who << " applies " << codec::encode_json(config) << "\nto "
+                                               << shown(s) << "\nwhich makes " << shown(next);
           ++compared;
         }
       }

@@ -317,8 +317,8 @@ Value with_markers(Arena& arena, const MergeType& type, const Value& config, Fie
     bool declared = false;
     const Value* old = out.find(name);
     const Value value = entry.member ? marker(arena)
-                                     : with_markers(arena, *type.member(name, declared), old == nullptr ? Value() : *old,
-                                                    entry.children());
+                                     : with_markers(arena, *type.member(name, declared),
+                                                    old == nullptr ? Value() : *old, entry.children());
     out = with_member(arena, out, name, value);
   }
   return out;

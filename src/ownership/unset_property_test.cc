@@ -39,13 +39,13 @@ struct Node {
 };
 const std::vector<Node>& nodes() {
   static const std::vector<Node> all = {
-      {".s", NodeKind::Leaf},       {".d", NodeKind::Leaf},       {".e", NodeKind::Leaf},
-      {".m", NodeKind::Struct},     {".m.a", NodeKind::Key},      {".m.b", NodeKind::Key},
-      {".st", NodeKind::Struct},    {".st.a", NodeKind::Leaf},    {".st.in", NodeKind::Struct},
-      {".st.in.x", NodeKind::Leaf}, {".st.in.z", NodeKind::Leaf}, {".k", NodeKind::List},
+      {".s", NodeKind::Leaf},       {".d", NodeKind::Leaf},         {".e", NodeKind::Leaf},
+      {".m", NodeKind::Struct},     {".m.a", NodeKind::Key},        {".m.b", NodeKind::Key},
+      {".st", NodeKind::Struct},    {".st.a", NodeKind::Leaf},      {".st.in", NodeKind::Struct},
+      {".st.in.x", NodeKind::Leaf}, {".st.in.z", NodeKind::Leaf},   {".k", NodeKind::List},
       {".k[a]", NodeKind::Item},    {".k[a].name", NodeKind::Leaf}, {".k[a].v", NodeKind::Leaf},
       {".k[b]", NodeKind::Item},    {".k[b].name", NodeKind::Leaf}, {".k[b].v", NodeKind::Leaf},
-      {".dst", NodeKind::Struct},   {".dst.x", NodeKind::Leaf},   {".dst.z", NodeKind::Leaf},
+      {".dst", NodeKind::Struct},   {".dst.x", NodeKind::Leaf},     {".dst.z", NodeKind::Leaf},
   };
   return all;
 }
@@ -129,7 +129,8 @@ struct Model {
         const bool set = is != next.end() && (was == object.end() || was->second != is->second);
         const bool removed = was != object.end() && is == next.end();
         // What goes by a marker goes with everything that is owned below it, unset fields included.
-        const bool by_marker = std::any_of(gone.begin(), gone.end(), [&](const Path& p) { return at_or_below(path, p); });
+        const bool by_marker =
+            std::any_of(gone.begin(), gone.end(), [&](const Path& p) { return at_or_below(path, p); });
         if (set || by_marker) conflicts.insert(manager + " " + path);
         if (by_marker) return true;
         return set || removed;
@@ -144,8 +145,8 @@ struct Model {
   }
 
   // What `who` owned and does not name any more goes if nobody else owns it; a container goes when nobody owns anything
-  // in it. Who owns a container itself unset it, and it came back with its default: when it loses what somebody else put
-  // into it, the default comes back again; when there was nothing in it, it stays.
+  // in it. Who owns a container itself unset it, and it came back with its default: when it loses what somebody else
+  // put into it, the default comes back again; when there was nothing in it, it stays.
   void release(std::map<Path, std::string>& next, const std::set<Path>& last, const std::set<Path>& own,
                const std::string& who) const {
     const auto held = [&](const Path& path, bool below) {
@@ -163,7 +164,8 @@ struct Model {
         return concerns_below ? at_or_below(p, node.path) : p == node.path;
       });
       if (!owned || held(node.path, concerns_below)) continue;
-      const bool empty = std::none_of(next.begin(), next.end(), [&](const auto& e) { return is_below(e.first, node.path); });
+      const bool empty =
+          std::none_of(next.begin(), next.end(), [&](const auto& e) { return is_below(e.first, node.path); });
       if (concerns_below && empty && held(node.path, false)) continue;
       std::erase_if(next, [&](const auto& entry) { return at_or_below(entry.first, node.path); });
     }
@@ -223,8 +225,9 @@ class Two {
     for (auto node = nodes().rbegin(); node != nodes().rend(); ++node) {
       if (!is_container(node->kind) || node->kind == NodeKind::Item) continue;
       const auto says = [&](const auto& path) { return is_below(path, node->path); };
-      const bool used = std::any_of(config.set.begin(), config.set.end(), [&](const auto& e) { return says(e.first); }) ||
-                        std::any_of(config.unset.begin(), config.unset.end(), says);
+      const bool used =
+          std::any_of(config.set.begin(), config.set.end(), [&](const auto& e) { return says(e.first); }) ||
+          std::any_of(config.unset.begin(), config.unset.end(), says);
       if (!used) config.set.erase(node->path);
     }
     return config;
@@ -353,9 +356,12 @@ class Two {
     const Result<Value> found = manager_->extract(arena_, *live_, managed_, who);
     ASSERT_TRUE(found.ok());
     if (found->is_null()) return;
-    Result<ApplyResult> again = manager_->apply(
-        arena_,
-        {.live = &*live_, .live_managed = &managed_, .config = *found, .manager = who, .force = false, .now = {now_, 0}});
+    Result<ApplyResult> again = manager_->apply(arena_, {.live = &*live_,
+                                                         .live_managed = &managed_,
+                                                         .config = *found,
+                                                         .manager = who,
+                                                         .force = false,
+                                                         .now = {now_, 0}});
     ASSERT_TRUE(again.ok()) << again.error().message << "\nextracted " << codec::encode_json(*found);
     EXPECT_FALSE(again->changed) << codec::encode_json(*found);
     // Where others have set something in a struct that `who` unset whole, a marker would be a conflict with them. Then
