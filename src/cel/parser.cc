@@ -286,7 +286,11 @@ class Parser {
           depth.deeper();
           continue;
         }
-        if (peek() != Token::Identifier) no_selector(dot, optional);
+        if (peek() != Token::Identifier) {
+          no_selector(dot, optional);
+          while (!follows_operand(peek())) ++at_;
+          return operand;
+        }
         const Lexeme& name = tokens_[at_++];
         depth.deeper();
         if (!optional && peek() == Token::LeftParen) {
@@ -315,18 +319,15 @@ class Parser {
     }
   }
 
-  [[noreturn]] void no_selector(const Lexeme& dot, bool optional) {
+  void no_selector(const Lexeme& dot, bool optional) {
     const Token token = peek();
     if (token == Token::True || token == Token::False || token == Token::Null) {
-      issues_.add(current().offset, "Syntax error: mismatched input " + quoted(current()) + " expecting IDENTIFIER");
+      report("mismatched input " + quoted(current()) + " expecting IDENTIFIER");
     } else if (optional) {
-      issues_.add(current().offset, "Syntax error: mismatched input " + quoted(current()) +
-                                        " expecting {IDENTIFIER, ESC_IDENTIFIER}");
+      report("mismatched input " + quoted(current()) + " expecting {IDENTIFIER, ESC_IDENTIFIER}");
     } else {
-      const std::string seen(text_.substr(dot.start, current().end - dot.start));
-      issues_.add(current().offset, "Syntax error: no viable alternative at input '" + seen + "'");
+      report("no viable alternative at input '" + std::string(text_.substr(dot.start, current().end - dot.start)) + "'");
     }
-    throw Abort{};
   }
 
   std::vector<Expr*> arguments() {

@@ -1018,7 +1018,6 @@ void show(const Val& v, std::string& out) {
     tagged(tag, quoted);
   };
   switch (v.kind()) {
-    case Kind::Error: text("error", v.text()); return;
     case Kind::Null: tagged("null", "null"); return;
     case Kind::Bool: tagged("bool", v.as_bool() ? "true" : "false"); return;
     case Kind::Int: tagged("int", std::to_string(v.as_int())); return;

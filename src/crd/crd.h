@@ -1,10 +1,11 @@
 // CustomResourceDefinitions: the rules of a definition, what it makes the server serve, and the rules of its objects.
 //
 // Everything here is a plain function on Values, or an immutable Definition; who stores definitions and keeps the
-// registry current is the server. CEL rules (x-kubernetes-validations) are carried in the types and checked elsewhere.
+// registry current is the server.
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,6 +19,10 @@
 #include "schema/schema.h"
 #include "types/types.h"
 #include "value/value.h"
+
+namespace holdfast::cel {
+class SchemaRules;
+}
 
 namespace holdfast::crd {
 
@@ -61,9 +66,22 @@ struct ScalePaths {
   std::string spec_replicas_text, status_replicas_text, label_selector_text;  // As written, for errors.
 };
 
+// The CEL rules of a schema, compiled when the first object is validated by them.
+class LazyRules {
+ public:
+  explicit LazyRules(std::shared_ptr<const schema::Schema> schema) : schema_(std::move(schema)) {}
+  const cel::SchemaRules* get() const;  // Null: there are none.
+
+ private:
+  const std::shared_ptr<const schema::Schema> schema_;
+  mutable std::once_flag compiled_;
+  mutable std::shared_ptr<const cel::SchemaRules> rules_;
+};
+
 struct Version {
   const types::Resource* resource = nullptr;  // Lives as long as the Definition.
   std::shared_ptr<const schema::Schema> schema;
+  std::shared_ptr<const LazyRules> rules;
   bool served = false, storage = false;
   std::string deprecation_warning;  // Empty: not deprecated.
   bool has_status = false;
@@ -103,7 +121,7 @@ class Definition {
 // --- Its objects --------------------------------------------------------------------------------------------------
 
 // The checks of an object against its version, in Kubernetes' order: metadata, schema, scale paths, embedded metadata,
-// list uniqueness. `old` is null for a create; errors at nodes that did not change are forgiven (ratcheting).
+// list uniqueness, CEL rules. `old` is null for a create; errors at nodes that did not change are forgiven (ratcheting).
 Result<Unit> validate_object(const Version& version, const Value& object, const Value* old);
 // The same for a write through /status: only status is examined.
 Result<Unit> validate_object_status(const Version& version, const Value& object, const Value& old);

@@ -45,6 +45,33 @@ TEST_F(CrdTest, AGoodDefinitionPasses) {
   EXPECT_EQ(problem(definition(R"({"type":"object","properties":{"spec":{"type":"object"}}})")), "");
 }
 
+TEST_F(CrdTest, RulesThatDoNotCompileOrCostTooMuchAreRefused) {
+  const std::string unknown = problem(definition(
+      R"({"type":"object","properties":{"spec":{"type":"object","x-kubernetes-validations":[{"rule":"self.b > 1"}],)"
+      R"("properties":{"a":{"type":"integer"}}}}})"));
+  EXPECT_NE(unknown.find("x-kubernetes-validations[0].rule: Invalid value: {\"Rule\":\"self.b \\u003e 1\""),
+            std::string::npos)
+      << unknown;
+  EXPECT_NE(unknown.find("compilation failed: ERROR: <input>:1:5: undefined field 'b'"), std::string::npos) << unknown;
+  const std::string costly = problem(definition(
+      R"({"type":"object","properties":{"l":{"type":"array","items":{"type":"array","items":{"type":"string"}},)"
+      R"j("x-kubernetes-validations":[{"rule":"self.all(x, x.all(y, y.contains('a')))"}]}}})j"));
+  EXPECT_NE(costly.find("rule: Forbidden: estimated rule cost exceeds budget by factor of more than 100x"),
+            std::string::npos)
+      << costly;
+}
+
+TEST_F(CrdTest, RulesRunOverObjects) {
+  const std::string schema =
+      R"({"type":"object","properties":{"n":{"type":"integer"},"m":{"type":"integer"}},"x-kubernetes-validations":[)"
+      R"({"rule":"self.n <= self.m","message":"n must not exceed m"}]})";
+  EXPECT_EQ(object_problem(schema, R"({"n":1,"m":2})"), "");
+  EXPECT_EQ(object_problem(schema, R"({"n":3,"m":2})"),
+            "Thing.example.com \"t\" is invalid: spec: Invalid value: n must not exceed m");
+  // What did not change is forgiven.
+  EXPECT_EQ(object_problem(schema, R"({"n":3,"m":2})", R"({"n":3,"m":2})"), "");
+}
+
 TEST_F(CrdTest, SchemaFaultsAreNamedWhereKubernetesNamesThem) {
   const std::string prefix =
       "CustomResourceDefinition.apiextensions.k8s.io \"things.example.com\" is invalid: "

@@ -108,6 +108,7 @@ std::shared_ptr<const Definition> Definition::make(const Value& as_stored) {
     }
     const Value* schema = original.get("schema", "openAPIV3Schema");
     made.schema = schema::Schema::build(schema == nullptr ? Value::null() : *schema, preserve);
+    made.rules = std::make_shared<const LazyRules>(made.schema);
 
     auto* resource = arena.make<types::Resource>();
     resource->group = spec.text_at("group");

@@ -477,6 +477,7 @@ Result<Unit> validate_object(const Version& version, const Value& object, const 
   FieldErrors before;
   if (old != nullptr) validate_unique_items(root, *old, nullptr, before);
   if (before.empty()) validate_unique_items(root, object, nullptr, errors);
+  run_rules(version, object, old, errors);
   if (!errors.empty()) return invalid(version, object, errors);
   return Unit{};
 }
@@ -499,6 +500,7 @@ Result<Unit> validate_object_status(const Version& version, const Value& object,
   }
   if (version.scale)
     check_replicas(object, version.scale->status_replicas, version.scale->status_replicas_text, errors);
+  run_rules(version, object, &old, errors);
   if (!errors.empty()) return invalid(version, object, errors);
   return Unit{};
 }

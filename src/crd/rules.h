@@ -14,6 +14,8 @@ using kinds::FieldErrors;
 using kinds::Path;
 using kinds::Shown;
 
+struct Version;
+
 bool flag_at(const Value& map, std::string_view key);
 // A definition whose verbatim JSON (defaults, enum values) is read into trees, so that it can be compared and checked.
 Value with_read_raws(Arena& arena, const Value& value);
@@ -26,6 +28,11 @@ void validate_value(const types::Type& type, const Value& value, const Value* ol
                     FieldErrors& errors);
 // x-kubernetes-list-type set and map hold what they promise.
 void validate_unique_items(const types::Type& type, const Value& value, const Path* at, FieldErrors& errors);
+
+// What compiling the CEL rules of a schema finds: those that do not compile, and those that may cost too much.
+void validate_rules(const Value& schema, const Path& at, FieldErrors& errors);
+// Runs the CEL rules over an object that is valid otherwise.
+void run_rules(const Version& version, const Value& object, const Value* old, FieldErrors& errors);
 
 // Whether the text has the format; nothing known of the format: true.
 bool has_format(std::string_view format, std::string_view text);

@@ -529,11 +529,17 @@ void validate_schema(const Value& schema, bool status_enabled, const Path& at, F
   Structural form{structural};
   form.invariants(schema, Level::Root, at);
   form.completeness(schema, at);
-  if (structural.empty())
+  const bool is_structural = structural.empty();
+  const size_t before_defaults = errors.count();
+  if (is_structural)
     Defaults{errors, Arena()}.check(schema, at, true, false);
   else
     errors.append(std::move(structural));
+  const size_t before_keywords = errors.count();
   Keywords{errors}.check(schema, {.root = true}, at);
+  // Rules are compiled where the schema is right otherwise.
+  if (is_structural && before_defaults == before_keywords && errors.count() == before_keywords)
+    validate_rules(schema, at, errors);
 }
 
 }  // namespace holdfast::crd

@@ -1,0 +1,143 @@
+// x-kubernetes-validations: what is refused with a definition, and the rules of its objects.
+#include <algorithm>
+#include <cstdio>
+
+#include "base/text.h"
+#include "cel/cel.h"
+#include "crd/crd.h"
+#include "crd/rules.h"
+
+namespace holdfast::crd {
+namespace {
+
+using cel::SchemaRules;
+
+// A ValidationRule as Go's internal struct looks in an error.
+std::string go_rule(const Value& rule) {
+  const auto text = [&](std::string_view key) { return json_quote(rule.text_at(key)); };
+  const Value* reason = rule.find("reason");
+  const Value* old = rule.find("optionalOldSelf");
+  return "{\"Rule\":" + text("rule") + ",\"Message\":" + text("message") +
+         ",\"MessageExpression\":" + text("messageExpression") +
+         ",\"Reason\":" + (reason != nullptr && reason->is_string() ? text("reason") : "null") +
+         ",\"FieldPath\":" + text("fieldPath") + ",\"OptionalOldSelf\":" +
+         (old != nullptr && old->is_bool() ? (old->as_bool() ? "true" : "false") : "null") + "}";
+}
+
+std::string cost_message(std::string_view what, uint64_t cost, uint64_t limit) {
+  const double factor = static_cast<double>(cost) / static_cast<double>(limit);
+  char text[64];
+  if (factor > 100) {
+    snprintf(text, sizeof text, "more than 100x");
+  } else {
+    snprintf(text, sizeof text, factor < 1.5 ? "%fx" : "%.1fx", factor);
+  }
+  return std::string(what) + " exceeds budget by factor of " + text +
+         " (try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings "
+         "are declared)";
+}
+
+uint64_t product(uint64_t a, uint64_t b) { return a != 0 && UINT64_MAX / a < b ? UINT64_MAX : a * b; }
+
+// Adds up all rules, and remembers the most expensive.
+class TotalCost {
+ public:
+  void observe(std::string place, uint64_t cost) {
+    total_ = UINT64_MAX - total_ < cost ? UINT64_MAX : total_ + cost;
+    if (cost < cel::kSchemaEstimateLimit / 100) return;  // Below one percent.
+    most_.emplace_back(cost, std::move(place));
+    std::stable_sort(most_.begin(), most_.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    if (most_.size() > 4) most_.resize(4);
+  }
+  void report(const Path& at, FieldErrors& errors) const {
+    if (total_ <= cel::kSchemaEstimateLimit) return;
+    for (const auto& [cost, place] : most_)
+      errors.forbidden(Path(place), "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema");
+    errors.forbidden(at, cost_message("x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema",
+                                      total_, cel::kSchemaEstimateLimit));
+  }
+
+ private:
+  uint64_t total_ = 0;
+  std::vector<std::pair<uint64_t, std::string>> most_;
+};
+
+}  // namespace
+
+void validate_rules(const Value& schema, const Path& at, FieldErrors& errors) {
+  const std::shared_ptr<const SchemaRules> rules = SchemaRules::compile(schema);
+  if (rules == nullptr) return;
+  TotalCost total;
+  const std::string root = at.text();
+  for (const SchemaRules::Rule& rule : rules->rules()) {
+    const std::string place = root + (rule.schema_path.empty() ? "" : "." + rule.schema_path) +
+                              ".x-kubernetes-validations[" + std::to_string(rule.index) + "]";
+    const std::string rule_place = place + ".rule", message_place = place + ".messageExpression";
+    const uint64_t cost = product(rule.estimate, rule.bounded_times.value_or(rule.times));
+    if (cost > cel::kRuleEstimateLimit)
+      errors.forbidden(Path(rule_place), cost_message("estimated rule cost", cost, cel::kRuleEstimateLimit));
+    total.observe(rule_place, cost);
+    if (!rule.problem.empty()) errors.invalid(Path(rule_place), Shown::verbatim(go_rule(*rule.written)), rule.problem);
+    if (!rule.message_problem.empty()) {
+      errors.invalid(Path(message_place), Shown::verbatim(go_rule(*rule.written)), rule.message_problem);
+    } else if (rule.has_message && rule.problem.empty()) {
+      if (rule.message_estimate > cel::kRuleEstimateLimit)
+        errors.forbidden(Path(message_place), cost_message("estimated messageExpression cost", rule.message_estimate,
+                                                           cel::kRuleEstimateLimit));
+      total.observe(message_place, rule.message_estimate);
+    }
+    if (rule.uses_old_self) {
+      if (rule.uncorrelated)
+        errors.invalid(Path(rule_place), rule.written->text_at("rule"),
+                       "oldSelf cannot be used on the uncorrelatable portion of the schema within " + root +
+                           (rule.uncorrelated->empty() ? "" : "." + *rule.uncorrelated));
+    } else if (const Value* old = rule.written->find("optionalOldSelf"); old != nullptr && old->is_bool()) {
+      const std::string old_place = place + ".optionalOldSelf";
+      errors.invalid(Path(old_place), old->as_bool(), "may not be set if oldSelf is not used in rule");
+    }
+  }
+  total.report(at, errors);
+}
+
+const cel::SchemaRules* LazyRules::get() const {
+  std::call_once(compiled_, [this] {
+    Arena arena;
+    const Value written = schema_->written(arena);
+    if (written.is_map()) rules_ = SchemaRules::compile(written);
+  });
+  return rules_.get();
+}
+
+void run_rules(const Version& version, const Value& object, const Value* old, FieldErrors& errors) {
+  const cel::SchemaRules* rules = version.rules == nullptr ? nullptr : version.rules->get();
+  if (rules == nullptr) return;
+  // What does not fit its schema is not looked at by expressions written for it.
+  for (const Cause& cause : errors.all()) {
+    static constexpr std::string_view kStopping[] = {"FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong",
+                                                     "FieldValueTooMany", "FieldValueTypeInvalid"};
+    if (std::find(std::begin(kStopping), std::end(kStopping), cause.type) != std::end(kStopping)) {
+      errors.invalid(Path("<nil>"), Value::null(),
+                     "some validation rules were not checked because the object was invalid; correct the existing errors "
+                     "to complete validation");
+      return;
+    }
+  }
+  Arena arena;
+  int64_t budget = cel::kRuntimeBudget;
+  for (const SchemaRules::Failure& failure : rules->validate(arena, object, old, budget, true)) {
+    if (failure.ratcheted) continue;
+    const Path at(failure.path);
+    const Shown shown = failure.type             ? Shown(*failure.type)
+                        : failure.value != nullptr ? Shown(*failure.value)
+                                                   : Shown::nothing();
+    switch (failure.kind) {
+      case SchemaRules::Failure::Kind::Invalid: errors.invalid(at, shown, failure.detail); break;
+      case SchemaRules::Failure::Kind::Forbidden: errors.forbidden(at, failure.detail); break;
+      case SchemaRules::Failure::Kind::Required: errors.required(at, failure.detail); break;
+      case SchemaRules::Failure::Kind::Duplicate: errors.duplicate(at, shown); break;
+      case SchemaRules::Failure::Kind::Internal: errors.internal(at, failure.detail); break;
+    }
+  }
+}
+
+}  // namespace holdfast::crd
