@@ -26,7 +26,7 @@ using detail::kDeadline;
 using detail::lookup;
 using detail::Wire;
 
-// Names are looked up where waiting hurts nobody.
+// Names are looked up where waiting hurts no one.
 ThreadPool& lookup_threads() {
   static ThreadPool pool(1);
   return pool;
@@ -282,7 +282,7 @@ Task<Result<std::unique_ptr<Wire>>> dial(std::shared_ptr<ClientState> client, co
   co_return call_error(std::move(why));
 }
 
-// Sends the request and reads the head of the answer. `reused` tells whether the connection had served before.
+// Sends the request and reads the head of the response. `reused` tells whether the connection had served before.
 Task<Result<std::unique_ptr<ClientStream::State>>> exchange(std::shared_ptr<ClientState> client,
                                                             const ClientRequest& request, std::unique_ptr<Wire> wire) {
   const CancellationScope scope(request.cancellation, [&wire = *wire] { wire.fail(std::string(kCancelled)); });
@@ -303,7 +303,7 @@ Task<Result<std::unique_ptr<ClientStream::State>>> exchange(std::shared_ptr<Clie
       co_return call_error("net/http: malformed HTTP response");
     }
     wire->in.erase(0, end + 4);
-    if (stream->head.status >= 200) break;  // Interim answers are passed over.
+    if (stream->head.status >= 200) break;  // Interim answers are skipped.
   }
   if (!start_body(stream->decoder, request.method, stream->head)) co_return call_error("net/http: bad Content-Length");
   stream->client = std::move(client);
@@ -367,7 +367,7 @@ Task<Result<std::unique_ptr<ClientStream::State>>> open_stream(std::shared_ptr<C
     // The server may have closed an idle connection while the request was on its way: once more on a new one.
     if (opened || opened.error().message != "EOF") co_return opened;
   }
-  // A server that goes away refuses what it has not looked at: that is sent again over a new connection.
+  // A server that goes away rejects what it has not examined: that is sent again over a new connection.
   constexpr int kTries = 3;
   for (int tried = 1;; ++tried) {
     Result<Connected> connected = co_await connect(client, request);
@@ -432,7 +432,7 @@ void ClientStream::cancel() { state_->fail(kCancelled); }
 Client::Client(EventLoop& loop, ClientOptions options) : state_(std::make_shared<State>(loop, std::move(options))) {}
 
 Client::~Client() {
-  // Connections belong to the loop's thread; calls under way finish by themselves.
+  // Connections belong to the loop's thread; calls in progress finish by themselves.
   state_->loop.post([state = state_] {
     state->closed = true;
     state->idle.clear();

@@ -395,7 +395,7 @@ TEST(Tls, ACertificateIsVerifiedAgainstAPoolAndReloaded) {
   EXPECT_TRUE(verdict.good);
   EXPECT_FALSE(verdict.bad);
 
-  // The same certificate on another connection is not looked at again, and judged the same.
+  // The same certificate on another connection is not examined again, and validated the same.
   verdict = {};
   Client again(loops.at(0), options);
   ASSERT_TRUE(run(loops.at(0), again.fetch(get("/"), 1000)));

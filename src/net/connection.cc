@@ -262,7 +262,7 @@ void Connection::finish() {
     send_pending();
   }
   if (!session_->input_pending()) return close();
-  // Closing with unread input would make the kernel reset the connection and the peer lose the answer.
+  // Closing with unread input would make the kernel reset the connection and the peer lose the response.
   shutdown(fd_, SHUT_WR);
   state_ = State::Lingering;
   state_since_ = now();

@@ -19,7 +19,7 @@ class Session {
   virtual ~Session() = default;
   virtual void receive(std::string_view bytes) = 0;     // Takes all of it.
   virtual void produce() = 0;                           // put()s output while the connection has room().
-  virtual void produced() = 0;                          // Output has left: writers may go on.
+  virtual void produced() = 0;                          // Output has left: writers may continue.
   virtual void lost() = 0;                              // The connection is gone.
   virtual void drain() = 0;                             // No new requests; finish when the last one is answered.
   virtual void tick(TimePoint now) = 0;                 // About once a second.
@@ -33,7 +33,7 @@ struct Counters {
       protocol_errors{0}, received{0}, sent{0};
 };
 
-// Connections on which nobody known has asked anything yet, by the address they come from. Any thread.
+// Connections on which no one known has asked anything yet, by the address they come from. Any thread.
 class Strangers {
  public:
   // False: there are too many, in all or from this host.

@@ -14,7 +14,7 @@ namespace {
 
 // Pipelined bytes held while a request is served, and body bytes held for a handler that does not read.
 constexpr size_t kBufferedBytes = 256 << 10;
-// A body nobody read is swallowed up to this to keep the connection; above it, closing is cheaper.
+// A body no one read is swallowed up to this to keep the connection; above it, closing is cheaper.
 constexpr size_t kSwallowBytes = 256 << 10;
 
 std::string_view reason_phrase(int status) {
@@ -130,7 +130,7 @@ class Http1Session final : public Session, public StreamOwner {
   void input_taken(Stream&, size_t) override { resume_input(); }
   void input_wanted(Stream&) override;
   void abort(Stream&) override {
-    // Without the last chunk, or the promised length, the peer sees that the answer is not whole.
+    // Without the last chunk, or the promised length, the peer sees that the response is not whole.
     if (!lost_) connection_.close();
   }
   void close_after(Stream&) override { keep_alive_ = false; }
@@ -167,7 +167,7 @@ class Http1Session final : public Session, public StreamOwner {
   bool refused_ = false;
   bool lost_ = false;
   bool advancing_ = false;
-  std::string head_;  // Of the answer, not yet put.
+  std::string head_;  // Of the response, not yet put.
   TimePoint idle_since_;
 };
 

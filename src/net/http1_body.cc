@@ -6,7 +6,7 @@
 namespace holdfast::net::detail {
 
 namespace {
-// Chunk extensions and trailers are read and thrown away; nobody sends long ones in earnest.
+// Chunk extensions and trailers are read and thrown away; no one sends long ones in earnest.
 constexpr size_t kLineBytes = 4096;
 constexpr size_t kTrailerBytes = 64 << 10;
 }  // namespace

@@ -24,7 +24,7 @@ class Http2Stream final : public Stream {
   size_t header_bytes = 0;
   bool dispatched = false;  // The handler was started.
   bool bad_target = false;
-  size_t swallowed = 0;  // Body that came after the answer.
+  size_t swallowed = 0;  // Body that came after the response.
   uint32_t close_code = 0;
 };
 
@@ -120,7 +120,7 @@ Http2Session::Http2Session(Connection& connection)
   nghttp2_option* option = nullptr;
   nghttp2_option_new(&option);
   nghttp2_option_set_no_auto_window_update(option, 1);
-  nghttp2_option_set_no_closed_streams(option, 1);  // Kept for priorities only, which nobody uses.
+  nghttp2_option_set_no_closed_streams(option, 1);  // Kept for priorities only, which no one uses.
   nghttp2_session_server_new2(&session_, callbacks(), this, option);
   nghttp2_option_del(option);
   const nghttp2_settings_entry settings[] = {
@@ -176,7 +176,7 @@ int Http2Session::on_begin_headers(nghttp2_session* session, const nghttp2_frame
 int Http2Session::on_header(nghttp2_session* session, const nghttp2_frame* frame, const uint8_t* name_data,
                             size_t name_bytes, const uint8_t* value_data, size_t value_bytes, uint8_t, void* user) {
   Http2Stream* stream = stream_of(session, frame->hd.stream_id);
-  if (stream == nullptr || stream->dispatched) return 0;  // Trailers are not looked at.
+  if (stream == nullptr || stream->dispatched) return 0;  // Trailers are not examined.
   Http2Session& me = self(user);
   stream->header_bytes += name_bytes + value_bytes + 32;
   if (stream->header_bytes > me.options_.max_header_bytes + 320) {
@@ -324,7 +324,7 @@ void Http2Session::head_ready(Stream& base) {
   };
   add(":status", number(stream.status), kKept);
   for (Header& header : stream.headers) {
-    // A header value with a line end would break the stream; nobody means it.
+    // A header value with a line end would break the stream; no one means it.
     if (header.value.find_first_of("\r\n") != std::string_view::npos) {
       std::string cleaned(header.value);
       std::replace_if(cleaned.begin(), cleaned.end(), [](char c) { return c == '\r' || c == '\n'; }, ' ');

@@ -14,7 +14,7 @@ constexpr int32_t kStreamWindowBytes = 4 << 20;
 constexpr int32_t kConnectionWindowBytes = 64 << 20;
 
 // Silence after which the server is asked whether it is there, and again as long until it counts as gone. A cut cable
-// is noticed by nobody else: a watch may rightly be silent for minutes.
+// is noticed by no one else: a watch may rightly be silent for minutes.
 constexpr Millis kSilence{15'000};
 
 }  // namespace
@@ -200,7 +200,7 @@ std::unique_ptr<Http2Call> Http2Calls::start(const ClientRequest& request) {
 int Http2Calls::on_header(nghttp2_session*, const nghttp2_frame* frame, const uint8_t* name_data, size_t name_bytes,
                           const uint8_t* value_data, size_t value_bytes, uint8_t, void* user) {
   Http2Call* call = self(user).find(frame->hd.stream_id);
-  if (call == nullptr || call->head_done) return 0;  // Trailers are not looked at.
+  if (call == nullptr || call->head_done) return 0;  // Trailers are not examined.
   call->header_bytes += name_bytes + value_bytes + 32;
   if (call->header_bytes > self(user).options_.max_header_bytes) {
     call->cancel("net/http: response headers too large");
@@ -221,7 +221,7 @@ int Http2Calls::on_frame_recv(nghttp2_session*, const nghttp2_frame* frame, void
   if (frame->hd.type != NGHTTP2_HEADERS) return 0;
   Http2Call* call = self(user).find(frame->hd.stream_id);
   if (call == nullptr || call->head_done) return 0;
-  if (call->head.status < 200) {  // Interim answers are passed over.
+  if (call->head.status < 200) {  // Interim answers are skipped.
     call->head = {};
     return 0;
   }

@@ -11,12 +11,12 @@
 
 namespace holdfast::net::detail {
 
-// The server has not looked at the request: it can be sent again, whatever its method.
+// The server has not examined the request: it can be sent again, whatever its method.
 inline constexpr std::string_view kRefusedStream = "http2: server refused the stream";
 
 class Http2Calls;
 
-// One request and its answer as it arrives.
+// One request and its response as it arrives.
 struct Http2Call {
   std::shared_ptr<Http2Calls> connection;
   int32_t id = 0;

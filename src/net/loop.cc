@@ -20,7 +20,7 @@ LoopState::LoopState()
       now_(std::chrono::steady_clock::now()) {
   assert(epoll_fd_ >= 0 && wake_fd_ >= 0);
   epoll_event event{};
-  event.events = EPOLLIN | EPOLLET;  // Each write is told once: nothing needs to read it.
+  event.events = EPOLLIN | EPOLLET;  // Each write is reported once: nothing needs to read it.
   event.data.ptr = nullptr;
   epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, wake_fd_, &event);
   received.resize(kScratchBytes);
@@ -160,7 +160,7 @@ void LoopState::run() {
     graveyard_.clear();
     measure_stall();
   }
-  // What was posted before the end still runs: somebody may be waiting for it.
+  // What was posted before the end still runs: someone may be waiting for it.
   run_posted();
 }
 

@@ -297,7 +297,7 @@ class Response {
   // co_await response.sleep_for(10ms) -> Result<Unit>: returns early with an error when the peer disconnects.
   auto sleep_for(Millis delay);
 
-  // Tells the server that somebody it knows uses this connection: it counts no longer as one of a stranger's
+  // Tells the server that someone it knows uses this connection: it counts no longer as one of a stranger's
   // (ServerOptions::max_strangers).
   void trust_connection();
 
@@ -340,7 +340,7 @@ struct ServerOptions {
   // second. Protects against rapid resets.
   uint32_t reset_burst = 1000;
   uint32_t max_connections = 20'000;
-  // Connections on which nobody known has asked anything yet (Response::trust_connection): all of them, and those from
+  // Connections on which no one known has asked anything yet (Response::trust_connection): all of them, and those from
   // one address. Beyond it new ones are closed at once. Unix sockets do not count.
   uint32_t max_strangers = 5'000;
   uint32_t max_strangers_per_address = 1'000;
@@ -416,7 +416,7 @@ struct ClientOptions {
   uint32_t max_header_bytes = 1 << 20;
 };
 
-// Ends calls from outside, those under way and those to come. On the loop's thread.
+// Ends calls from outside, those in progress and those to come. On the loop's thread.
 class Cancellation {
  public:
   void cancel();

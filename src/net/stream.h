@@ -1,4 +1,4 @@
-// One request and its answer, whatever the protocol: what a handler sees on one side, what a session moves on the
+// One request and its response, whatever the protocol: what a handler sees on one side, what a session moves on the
 // other.
 #pragma once
 
@@ -13,11 +13,11 @@ namespace holdfast::net::detail {
 class StreamOwner {
  public:
   virtual ~StreamOwner() = default;
-  virtual void head_ready(Stream& stream) = 0;    // The answer's status and headers are final.
+  virtual void head_ready(Stream& stream) = 0;    // The response's status and headers are final.
   virtual void output_ready(Stream& stream) = 0;  // More body, or its end.
   virtual void input_taken(Stream& stream, size_t bytes) = 0;
   virtual void input_wanted(Stream& stream) = 0;  // The handler waits for the body.
-  virtual void abort(Stream& stream) = 0;         // Break the answer off.
+  virtual void abort(Stream& stream) = 0;         // Break the response off.
   virtual void close_after(Stream& stream) = 0;
   virtual void trust(Stream& stream) = 0;          // Somebody known uses the connection.
   virtual void handler_ended(Stream& stream) = 0;  // The stream may be destroyed from here on.
@@ -106,7 +106,7 @@ class Stream {
   StreamOwner& owner;
   const ServerOptions& options;
 
-  // The answer. What each write of it touches lies together: an event may be written to thousands of watches, and
+  // The response. What each write of it touches lies together: an event may be written to thousands of watches, and
   // fetching them from memory is most of the work.
   int status = 0;
   bool head_sent = false;  // head_ready() was called.
@@ -125,7 +125,7 @@ class Stream {
   struct {
     int32_t id = 0;
     bool closed = false;    // The protocol has forgotten the stream.
-    bool deferred = false;  // The protocol asks for output no more until it is told that there is some.
+    bool deferred = false;  // The protocol asks for output no more until it is notified that there is some.
     bool ready = false;     // It is to be told.
   } wire;
   size_t queued_bytes = 0;
@@ -142,7 +142,7 @@ class Stream {
   Request request;
   Response response;
 
-  std::vector<Header> headers;  // Of the answer.
+  std::vector<Header> headers;  // Of the response.
   std::optional<size_t> known_length;
 
   // Body of the request.

@@ -482,7 +482,7 @@ Result<CaPool> CaPool::from_pem(std::string_view pem, std::string_view source) {
 std::string_view CaPool::pem() const { return state_->pem; }
 
 Result<Unit> CaPool::verify_client(const PeerCertificate& certificate) const {
-  // An answer is kept for a minute: dates are looked at again while a connection lives on.
+  // A response is kept for a minute: dates are examined again while a connection lives on.
   constexpr auto kVerdictAge = std::chrono::minutes(1);
   constexpr size_t kGoodLeaves = 1024;
   const auto now = std::chrono::system_clock::now();

@@ -41,7 +41,7 @@ struct CertificateData {
   std::string der;
   std::string sha256_hex;
   std::chrono::system_clock::time_point not_after;  // The first moment at which it is no longer valid.
-  // Which pools have already looked at this certificate, and until when their answer holds.
+  // Which pools have already examined this certificate, and until when their answer holds.
   struct Verdict {
     uint64_t pool = 0;
     std::chrono::system_clock::time_point until;

@@ -176,7 +176,7 @@ void Wire::flush() {
     const ssize_t n = ::send(fd_, out_.data() + sent_, out_.size() - sent_, MSG_NOSIGNAL);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno != EAGAIN) {
-      // The answer may be there already (an early refusal); the reader finds out.
+      // The response may be there already (an early refusal); the reader finds out.
       out_.clear();
       sent_ = 0;
       break;

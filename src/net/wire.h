@@ -27,7 +27,7 @@ struct Endpoint {
   std::string text;  // "10.0.0.1:443"
 };
 
-// Blocks when the name is no address; AI_NUMERICHOST in `flags` refuses names.
+// Blocks when the name is not an address; AI_NUMERICHOST in `flags` rejects names.
 Result<std::vector<Endpoint>> lookup(const std::string& host, uint16_t port, int flags);
 
 // Its owner waits with `co_await wire.changed()` and looks again.

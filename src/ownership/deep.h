@@ -1,4 +1,4 @@
-// Room for recursion on objects nested far deeper than any real one. Private to the room.
+// Room for recursion on objects nested far deeper than any real one. Private to the module.
 //
 // The engine's walks recurse. What decoders let through could outgrow a thread's stack, so such objects
 // are worked on by a thread of their own with a stack to match; its pages are only taken when they are touched.

@@ -146,7 +146,7 @@ Result<Value> Engine::prune(const Value& merged, const Managed& managed, const M
   Value pruned = remove(arena_, *last_view->type, base, last_named);
 
   // The paths of a value of some version. An empty list has none of its own, so one that the applier kept only to unset
-  // items in it would stay for ever; among those it held, lists that are empty count.
+  // items in it would stay forever; among those it held, lists that are empty count.
   auto paths_in = [&](const VersionView& view, const Value& value) {
     const FieldSet paths = with_named_fields(arena_, *view.type, to_set(arena_, *view.type, value));
     if (view.api_version != last_view->api_version) return paths;
@@ -164,7 +164,7 @@ Result<Value> Engine::prune(const Value& merged, const Managed& managed, const M
   }
   Value whole = base;
   const VersionView* at = last_view;
-  // Where somebody owns that something is absent.
+  // Where someone owns that something is absent.
   struct Vacancy {
     const VersionView* view;
     Value whole;
@@ -310,7 +310,7 @@ Result<Engine::Applied> Engine::apply(const Value& live, const Value& config, co
     }
     const FieldSet touched = union_of(arena_, (*change)->modified, (*change)->added);
     FieldSet conflict = intersection(arena_, entry.fields, touched);
-    // Removing is nobody's conflict, except where it was asked for by name: with whoever owns what goes.
+    // Removing is no one's conflict, except where it was asked for by name: with whoever owns what goes.
     if (!options.unset.empty()) {
       Result<FieldSet> unset = removed_by_unset(**version, live, options.unset, (*change)->removed);
       if (!unset) return unset.take_error();

@@ -1,5 +1,5 @@
 // What an update or an apply does to an object and to who owns it: the merge engine, without the rules of names,
-// times and metadata above it (field_manager.cc). Private to the room.
+// times and metadata above it (field_manager.cc). Private to the module.
 //
 // Follows Kubernetes' engine (structured-merge-diff v6.3.3, merge/update.go) step by step; the steps are numbered in
 // engine.cc as in the project's description of it.
@@ -67,7 +67,7 @@ class Engine {
     // What the type's declared defaults make of an object; only asked when something is unset.
     const std::function<Value(Arena&, const Value&)>* defaults = nullptr;
   };
-  // `applier` says who applies; its fields are not looked at.
+  // `applier` says who applies; its fields are not examined.
   Result<Applied> apply(const Value& live, const Value& config, const Managed& managed, const ManagerEntry& applier,
                         const ApplyOptions& options);
 

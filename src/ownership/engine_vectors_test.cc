@@ -1,6 +1,6 @@
 // Random schemas, objects and sequences of applies and updates, with what the Go merge engine made of them.
 //
-// tests/vectors/ownership/engine.jsonl is a sample that generate.go beside it printed; ENGINE_VECTORS names another
+// tests/vectors/ownership/engine.jsonl is a sample that generate.go next to it printed; ENGINE_VECTORS names another
 // file to check more.
 #include <gtest/gtest.h>
 

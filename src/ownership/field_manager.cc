@@ -18,7 +18,7 @@ constexpr std::string_view kKubectl = "kubectl";
 constexpr std::string_view kBeforeFirstApply = "before-first-apply";
 constexpr std::string_view kAncientChanges = "ancient-changes";
 
-// What nobody owns, exactly these paths.
+// What no one owns, exactly these paths.
 FieldSet stripped_paths() {
   struct Paths {
     Arena arena;
@@ -48,7 +48,7 @@ Value without_managed_fields(Arena& arena, const Value& object) {
 Error unknown_error(std::string message) { return {Reason::Unknown, std::move(message)}; }
 
 // "group/version, Kind=K", as Go prints a GroupVersionKind.
-// Whether Kubernetes can read managedFields as such; what it cannot counts as none, and is refused for its type later.
+// Whether Kubernetes can read managedFields as such; what it cannot counts as none, and is rejected for its type later.
 bool reads_as_owners(const Value& managed_fields) {
   if (!managed_fields.is_list()) return false;
   constexpr std::string_view kTexts[] = {"manager", "operation", "apiVersion", "time", "fieldsType", "subresource"};
@@ -423,7 +423,7 @@ Result<ApplyResult> FieldManager::State::apply(Arena& arena, const ApplyRequest&
                          : unfold_raw(arena, *s.own->type, without_managed_fields(arena, *request.live));
   Managed managed = request.live_managed == nullptr ? Managed() : *request.live_managed;
 
-  // Everything in an object that nobody owned before its first apply belongs to whoever was there before.
+  // Everything in an object that no one owned before its first apply belongs to whoever was there before.
   if (managed.empty() && request.live != nullptr) {
     Result<Managed> tracked = s.track(arena, s.zero_object(arena), live, managed, kBeforeFirstApply, request.now);
     if (!tracked) {

@@ -10,7 +10,7 @@
 //
 // Every entry is a member or has children (or both); the root itself is never a member.
 //
-// Lifetime: as long as the arena(s) and the texts and values that its elements point to. copy() makes it independent
+// Lifetime: as long as the arena(s) and the strings and values that its elements point to. copy() makes it independent
 // of everything but one arena. Threading: immutable, share freely.
 #pragma once
 
@@ -173,7 +173,7 @@ FieldSet recursive_difference(Arena& arena, FieldSet a, FieldSet b);
 FieldSet at_or_below(Arena& arena, FieldSet set, FieldSet roots);
 // Only the members that have nothing below them.
 FieldSet leaves(Arena& arena, FieldSet set);
-// Deep: entries, texts, keys and values all lie in `arena` afterwards.
+// Deep: entries, texts, keys and values are all in `arena` afterwards.
 FieldSet copy(Arena& arena, FieldSet set);
 FieldSet single(Arena& arena, Path path);
 

@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string written = to_fields_v1(*set);
   const Result<FieldSet> back = parse_fields_v1(arena, written);
   if (!back) std::abort();
-  // Bytes that are no UTF-8 are replaced once, so texts are compared from then on.
+  // Bytes that are no UTF-8 are replaced once, so strings are compared from then on.
   if (to_fields_v1(*back) != written &&
       to_fields_v1(*parse_fields_v1(arena, to_fields_v1(*back))) != to_fields_v1(*back))
     std::abort();

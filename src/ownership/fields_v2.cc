@@ -50,7 +50,7 @@ inline uint64_t load(const char* from) {
   return word;
 }
 
-// A text's first and last bytes and its length: all of it when it is short, and most of what tells texts apart when it
+// A text's first and last bytes and its length: all of it when it is short, and most of what distinguishes texts when it
 // is not.
 struct Words {
   uint64_t first = 0, last = 0;
@@ -560,7 +560,7 @@ class Input {
     }
     return with_number(layout == FieldsV2Layout::CodedNames ? spelled(n) : literal(n >> 1));
   }
-  // A value's, which is never coded: values tell objects apart, and compression of many objects finds them more easily
+  // A value's, which is never coded: values distinguish objects, and compression of many objects finds them more easily
   // where they start at a byte.
   template <FieldsV2Layout layout>
   std::string_view value_text() {
@@ -847,7 +847,7 @@ class Reader : Input {
 
 // --- To FieldsV1, without a set in between --------------------------------------------------------------------------
 
-// Whether a text stands in a JSON string as it is, HTML's characters included.
+// Whether a text is in a JSON string as it is, HTML's characters included.
 bool is_plain_text(std::string_view text) {
   bool plain = true;
   for (char c : text) {
@@ -856,7 +856,7 @@ bool is_plain_text(std::string_view text) {
   return plain;
 }
 
-// Writes what stands in nearly every set: fields, and keys and values made of plain texts, integers, booleans and null.
+// Writes what is in nearly every set: fields, and keys and values made of plain texts, integers, booleans and null.
 // Whatever else comes along is a failure.
 class TextWriter : Input {
  public:
@@ -875,7 +875,7 @@ class TextWriter : Input {
   std::string_view plain_text(Of what) {
     const char* const before = at_;
     const std::string_view result = what == Of::Name ? text<kLayout>() : value_text<kLayout>();
-    // Names of the fixed table are plain, and what is repeated was looked at when it came first.
+    // Names of the fixed table are plain, and what is repeated was examined when it came first.
     const bool repeated = error_ == nullptr && (static_cast<unsigned char>(*before) & 1) == 0;
     if (!repeated && !is_plain_text(result)) fail("a text to escape");
     return result;

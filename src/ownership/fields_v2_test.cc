@@ -289,7 +289,7 @@ TEST(FieldsV2Test, RandomSetsComeBackAndEqualSetsHaveEqualBytes) {
       Result<FieldSet> back = parse_fields_v2(arena, bytes);
       ASSERT_TRUE(back) << back.error().message;
       ASSERT_TRUE(*back == set);
-      // By way of FieldsV1, whose values are read anew.
+      // By way of FieldsV1, whose values are read again.
       const std::string text = to_fields_v1(set);
       Result<FieldSet> again = parse_fields_v1(arena, text);
       ASSERT_TRUE(again) << again.error().message;

@@ -3,7 +3,7 @@
 // Each recorded answer is the truth that the next step starts from: the object and managedFields in it are the live
 // ones. An apply then gets the recorded configuration, an update the recorded result as its new object, and what comes
 // out must be the recorded managedFields, or the recorded error. Defaults, validation and everything else a server does
-// to an object are not under test here; steps that only a server can answer are passed over and counted.
+// to an object are not under test here; steps that only a server can answer are skipped and counted.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -181,7 +181,7 @@ class Player {
     if (sent == nullptr) sent = request.get("body", "cbor");
     Value from_text;
     if (const std::string_view text = request.text_at("body", "text"); sent == nullptr && !text.empty()) {
-      // Text that is no YAML is the server's to refuse.
+      // Text that is not YAML is the server's to refuse.
       const bool json = request.text_at("headers", "Content-Type") == "application/json";
       Result<Value> read = json ? codec::decode_json(arena_, text) : codec::decode_yaml(arena_, text);
       if (read && read->is_map()) {
@@ -216,7 +216,7 @@ class Player {
         write(t, request, *sent, whole ? body : nullptr, listed ? response.get("extract", "managed") : nullptr, code);
       }
     }
-    // Whatever object an answer shows is what lies in the server now.
+    // Whatever object a response shows is what is in the server now.
     if (whole && code < 300 && !dry && body->get("metadata", "uid") != nullptr && body->text_at("kind") != "Scale") {
       remember(t, *body);
     }
@@ -325,7 +325,7 @@ class Player {
     const std::string name(t.name.empty() ? sent.text_at("metadata", "name") : std::string_view(t.name));
     const std::string key = key_of(t, name);
     if (unknown_.contains(key)) return pass_over("what is live was not recorded");
-    // Until an answer says otherwise.
+    // Until a response says otherwise.
     const bool dry = t.query.contains("dryRun");
     if (body == nullptr && code < 300 && !dry) unknown_.insert(key);
 
@@ -349,7 +349,7 @@ class Player {
     } else {
       result = check_update(*manager, t, live, who, type, sent, body, managed);
     }
-    // Where the answer is not whole, go on with what we made ourselves, if no server would have added to it.
+    // Where the response is not whole, go on with what we made ourselves, if no server would have added to it.
     const bool ours = customs_.contains(t.group + "/" + t.plural) || t.plural == "configmaps";
     if (body == nullptr && result && ours && !dry) {
       const std::string_view uid[] = {"metadata", "uid"};
@@ -432,7 +432,7 @@ class Player {
   std::optional<Stored> check_update(const FieldManager& manager, const Target& t, const Stored* live,
                                      std::string_view who, std::string_view type, const Value& sent, const Value* body,
                                      const Value* managed) {
-    // What a server sets beside the client is owned by nobody, and the answer does not tell it apart.
+    // What a server sets beside the client is owned by no one, and the response does not distinguish it.
     static const std::set<std::string> kServerFills = {"services", "persistentvolumeclaims", "namespaces", "jobs"};
     if (kServerFills.contains(t.plural)) {
       pass_over("server fills " + t.plural);

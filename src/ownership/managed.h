@@ -41,7 +41,7 @@ std::string manager_text(const ManagerEntry& entry);
 struct ManagedOptions {
   bool fields_v2 = false;  // Gate FieldsV2: entries in the binary form are understood.
 };
-// The list as it stands in an object. BadRequest with Kubernetes' words where an entry cannot be read. Of two entries
+// The list as it is in an object. BadRequest with Kubernetes' words where an entry cannot be read. Of two entries
 // of one manager the later counts. Null or absent: no entries.
 Result<Managed> decode_managed(Arena& arena, const Value& list, const ManagedOptions& options = {});
 

@@ -4,7 +4,7 @@
 // piece (atomic) or many, and what type a member or item has. A MergeType answers them without looking further: field
 // level overrides are resolved, fields are found by one hash.
 //
-// Private to the room, except that MergeTypes is what a FieldManager is made with.
+// Private to the module, except that MergeTypes is what a FieldManager is made with.
 #pragma once
 
 #include <cstdint>
@@ -132,7 +132,7 @@ class MergeTypes {
   std::unique_ptr<State> state_;
 };
 
-// Those of the catalog, shared by every FieldManager: the types they are made from live for ever.
+// Those of the catalog, shared by every FieldManager: the types they are made from live forever.
 MergeTypes& builtin_merge_types();
 
 }  // namespace holdfast::ownership

@@ -121,7 +121,7 @@ class FieldManager {
   Result<Value> apply_unowned(Arena& arena, const Value& object, const Value& config) const;
 
   // What `manager` last applied through `subresource` (empty: main), read back from an object: its leaves, keys
-  // included, with apiVersion and kind, and a marker for each field that it owns but that is not there, so that
+  // included, with apiVersion and kind, and a marker for each field that it owns but that does not exist, so that
   // extracting, changing and applying releases nothing. Null when that manager has no such entry.
   Result<Value> extract(Arena& arena, const Value& object, const Managed& managed, std::string_view manager,
                         std::string_view subresource = {}, Markers markers = Markers::Included) const;

@@ -296,7 +296,7 @@ struct Shard {
     const size_t mask = places.size() - 1;
     size_t hole = home(block->hash);
     while (places[hole] != block) hole = (hole + 1) & mask;
-    // Whoever stands behind the hole and may stand in it moves up, so that no search ends too early.
+    // Whoever stands behind the hole and may fill it moves up, so that no search ends too early.
     for (size_t at = (hole + 1) & mask; places[at] != nullptr; at = (at + 1) & mask) {
       if (((at - home(places[at]->hash)) & mask) >= ((at - hole) & mask)) {
         places[hole] = places[at];
@@ -601,7 +601,7 @@ struct Pool::State {
       std::lock_guard lock(shard.mutex);
       if (FieldsBlock* found = find(shard, hash, bytes, flags)) return found;
     }
-    // Packing takes a while, and nobody should wait for it; whoever comes second throws its own away.
+    // Packing takes a while, and no one should wait for it; whoever comes second throws its own away.
     FieldsBlock* made = make_block(kind, bytes, hash, v1(), flags | FieldsBlock::kInterned);
     FieldsBlock* first = nullptr;
     {

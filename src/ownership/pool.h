@@ -2,7 +2,7 @@
 //
 // Distinct field sets exist once in the process: interned as FieldsV2, counted, freed with their last user, equal when
 // their pointers are. A set of one object alone (a kubelet's, with the pod's IP in a key) resembles others of its kind
-// and lies compressed against a dictionary of that kind, trained from the first sets seen and replaced when it stops
+// and is compressed against a dictionary of that kind, trained from the first sets seen and replaced when it stops
 // fitting. Texts of FieldsV1 that are asked for often are kept, within a budget.
 //
 //   Owners (one object, one revision)        FieldsBlock (shared)
@@ -12,7 +12,7 @@
 //   +-----------------------------------+  \-> ...
 //
 // What FieldsV2 could not give back byte for byte (unknown elements, an unknown fieldsType, not JSON at all) is kept as
-// it was found: reading and writing an object again never changes what nobody touched.
+// it was found: reading and writing an object again never changes what no one touched.
 //
 // Threading: every method may be called from any thread. Lifetime: the pool outlives every OwnersRef.
 #pragma once
@@ -33,7 +33,7 @@
 
 namespace holdfast::ownership {
 
-// One element of metadata.managedFields as it lies in an object's bytes.
+// One element of metadata.managedFields as stored in an object's bytes.
 struct ManagedEntry {
   std::string_view manager, operation, api_version, subresource;
   std::optional<UnixTime> time;            // Whole seconds.
@@ -162,7 +162,7 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  // Sets of one kind share dictionaries. `order` is how FieldsV1 stands in that kind's stored bytes. The same name
+  // Sets of one kind share dictionaries. `order` is how FieldsV1 is in that kind's stored bytes. The same name
   // gives the same number again.
   struct Kind {
     uint16_t number = 0;

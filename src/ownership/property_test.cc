@@ -202,7 +202,7 @@ void update(World& w, State& s, std::string_view who, const Value& object, int64
   s = {result.object, result.managed};
 }
 
-// A few writers before the rule is looked at.
+// A few writers before the rule is examined.
 State some_history(World& w, bool nulls) {
   State s;
   for (int i = 0; i < 4; ++i) {
@@ -270,7 +270,7 @@ Value with_random_markers(World& w, const types::Type& type, const Value& v, boo
   return v;
 }
 
-// The same state if nobody but `who` owned anything that is unset.
+// The same state if no one but `who` owned anything that is unset.
 State without_vacancies_of_others(World& w, const State& s, std::string_view who) {
   State out = s;
   for (ManagerEntry& entry : out.managed) {
@@ -282,7 +282,7 @@ State without_vacancies_of_others(World& w, const State& s, std::string_view who
 }
 
 // Kubernetes itself leaves null in a few places where an apply empties a container; a server refuses to store it. What
-// somebody unset adds no such place, whoever applies.
+// someone unset adds no such place, whoever applies.
 TEST(Properties, AnApplyNeverFailsBecauseOfWhatAnotherUnset) {
   int with_markers = 0, compared = 0;
   for (uint32_t seed = 0; seed < 4 * kCases; ++seed) {
@@ -414,7 +414,7 @@ TEST(Properties, WhatWasAppliedAloneIsExtractedWhole) {
     const Result<Value> found = w.manager->extract(w.arena, *s.live, s.managed, "alice");
     ASSERT_TRUE(found.ok());
     if (s.managed.empty()) continue;
-    // An associative list that is empty is owned by nobody, so it is not extracted; to own the same is enough.
+    // An associative list that is empty is owned by no one, so it is not extracted; to own the same is enough.
     EXPECT_EQ(to_fields_v1(to_set(w.arena, *w.type, *found)), to_fields_v1(to_set(w.arena, *w.type, config)))
         << "seed " << seed;
   }

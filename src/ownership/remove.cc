@@ -15,7 +15,7 @@ class RemoveWalk {
  public:
   RemoveWalk(Arena& arena, Emptied emptied) : arena_(arena), emptied_(emptied) {}
 
-  // `set` is what lies below this node.
+  // `set` is what is below this node.
   Value node(const MergeType& type, const Value& v, FieldSet set) {
     switch (handled(pick(type, v))) {
       case MergeType::kScalar:

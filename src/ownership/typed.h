@@ -1,4 +1,4 @@
-// Operations on a value of a known type: what the engine is built from. Private to the room.
+// Operations on a value of a known type: what the engine is built from. Private to the module.
 //
 // All of them take values that passed validate() (live objects may hold the same item of a list twice). Results share
 // what they can with their operands: a merge that changes nothing returns the live value itself, which same() tells.
@@ -73,7 +73,7 @@ class ItemIndex {
   uint32_t copies(size_t first) const { return slots_[first].copies; }
   // The next item with the same element, or count().
   size_t next_copy(size_t i) const { return slots_[i].next; }
-  // The first item with this element, or count(). `hint` is looked at first.
+  // The first item with this element, or count(). `hint` is examined first.
   size_t find(const PathElement& element, size_t hint) const;
 
  private:
@@ -89,7 +89,7 @@ class ItemIndex {
   size_t mask_ = 0;
 };
 
-// The member with this key; the one at `hint` is looked at first.
+// The member with this key; the one at `hint` is examined first.
 inline const Value* find_near(const Value& map, std::string_view key, size_t hint) {
   const std::span<const Member> members = map.members();
   if (hint < members.size() && same_text(members[hint].key, key)) return &members[hint].value;

@@ -81,7 +81,7 @@ class MarkerWalk {
   Result<Taken> marker(const Value& v) {
     if (path_.empty()) return refuse("an object cannot be unset as a whole");
     const std::string at = to_text();
-    // As any other value is refused there.
+    // As any other value is rejected there.
     if (at == ".metadata.managedFields") return bad_request("metadata.managedFields must be nil");
     for (const std::string_view fixed :
          {".apiVersion", ".kind", ".metadata", ".metadata.name", ".metadata.namespace", ".metadata.uid",

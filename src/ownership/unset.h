@@ -4,7 +4,7 @@
 //   spec: {replicas: {k8s_io__value: unset}}                        a field of any kind
 //   ports: [{containerPort: 80, k8s_io__value: unset}]              an item of a keyed list, by its keys
 //
-// Private to the room; the gate is the caller's.
+// Private to the module; the gate is the caller's.
 #pragma once
 
 #include "ownership/ownership.h"

@@ -144,8 +144,8 @@ struct Model {
     return conflicts;
   }
 
-  // What `who` owned and does not name any more goes if nobody else owns it; a container goes when nobody owns anything
-  // in it. Who owns a container itself unset it, and it came back with its default: when it loses what somebody else
+  // What `who` owned and does not name any more goes if no one else owns it; a container goes when no one owns anything
+  // in it. Who owns a container itself unset it, and it came back with its default: when it loses what someone else
   // put into it, the default comes back again; when there was nothing in it, it stays.
   void release(std::map<Path, std::string>& next, const std::set<Path>& last, const std::set<Path>& own,
                const std::string& who) const {

@@ -62,7 +62,7 @@ class Maker {
     net::ClientRequest* request;
   };
 
-  // All of them at once, and the store is told how many: it commits together what arrives together.
+  // All of them at once, and the store is notified how many: it commits together what arrives together.
   Task<void> call_all(std::vector<Call> calls) {
     if (calls.empty()) co_return;
     store_.expect_writes(calls.size());

@@ -102,7 +102,7 @@ Task<void> IdentityLease::renew() {
     write.target = path + std::string(kQuery);
     write.body = codec::encode_json(with_member(arena, *lease, "spec", spec.build()));
   }
-  // Whatever goes wrong goes right the next time, or somebody else holds it.
+  // Whatever goes wrong goes right the next time, or someone else holds it.
   (void)co_await calls_.send(std::move(write));
 }
 

@@ -18,7 +18,7 @@ struct Impersonated {
 };
 
 // Nothing: the request does not impersonate. `attributes` are those of the request, with the caller as user. 400 for
-// headers without a user, 403 in the words of the first mode that could have applied.
+// headers without a user, 403 in the wording of the first mode that could have applied.
 Result<std::optional<Impersonated>> impersonate(const net::Headers& headers, const auth::Attributes& attributes,
                                                 const auth::Authorizer& authorizer);
 

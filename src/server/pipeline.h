@@ -32,7 +32,7 @@ class Pipeline {
   struct Parts {
     MetricRegistry* metrics = nullptr;
     const Health* health = nullptr;
-    std::function<Task<void>(net::EventLoop&)> refresh_health;  // Before an answer of `health`.
+    std::function<Task<void>(net::EventLoop&)> refresh_health;  // Before a response of `health`.
     const auth::Authorizer* authorizer = nullptr;
     ApiHandler api;
     api::FlowControl* flow = nullptr;  // Null disables priority and fairness.
@@ -58,7 +58,7 @@ class Pipeline {
 
   Task<void> serve(net::Request& request, net::Response& response);
 
-  // The answer for a request that ran out of time.
+  // The response for a request that ran out of time.
   static void answer_late(const net::Request& request, net::Response& response);
 
  private:
@@ -70,7 +70,7 @@ class Pipeline {
   Task<void> route(net::Request& request, net::Response& response, Account& account);
   void send_index(net::Response& response) const;
   void send_openid(const request::RequestInfo& info, const net::Request& request, net::Response& response) const;
-  // The answer for a request that needed too much memory.
+  // The response for a request that needed too much memory.
   static void answer_exhausted(const request::RequestInfo& info, const net::Request& request, net::Response& response,
                                const ArenaExhausted& exhausted);
   static std::string_view known_verb(const Account& account);

@@ -74,7 +74,7 @@ struct Options {
   // Seats of the server, which priority levels share.
   uint32_t max_requests_inflight = 400, max_mutating_requests_inflight = 200;
 
-  // Connections in all; and those on which nobody has shown credentials yet, in all and from one address.
+  // Connections in all; and those on which no one has shown credentials yet, in all and from one address.
   uint32_t max_connections = 20'000;
   uint32_t max_unauthenticated_connections = 5'000;
   uint32_t max_unauthenticated_connections_per_address = 1'000;
@@ -85,7 +85,7 @@ struct Options {
   std::string service_node_port_range = "30000-32767";
   std::string service_account_jwks_uri;  // In the OpenID discovery document; this server's own when empty.
 
-  // Requests under way when a SIGTERM comes are given this long.
+  // Requests in progress when a SIGTERM comes are given this long.
   std::chrono::milliseconds shutdown_grace{10'000};
 };
 

@@ -16,7 +16,7 @@ bool is_gone(const api::ObjectIdentity& object, UnixTime now) {
   return object.deleted && *object.deleted + tokens::kLeewaySeconds < now.seconds;
 }
 
-// The thing that a token is bound to, as it is now. Texts are those of a TokenReview.
+// The thing that a token is bound to, as it is now. Strings are those of a TokenReview.
 Result<Unit> check_bound(const api::Api& api, std::string_view kind, std::string_view plural, std::string_view ns,
                          const tokens::NamedUid& bound, UnixTime now) {
   const std::optional<api::ObjectIdentity> live = api.identity_of("", plural, ns, bound.name);
@@ -71,7 +71,7 @@ auth::UserRef user_of(const tokens::Claims& claims) {
 }
 
 // Tokens whose signature was found good. A client shows the same one with every request, and the signature is what
-// costs; everything else is looked at each time.
+// costs; everything else is examined each time.
 class KnownTokens {
  public:
   std::shared_ptr<const tokens::Claims> find(std::string_view token) const {

@@ -17,7 +17,7 @@ class StoreProbe {
   // `key`: the key to read; it need not exist. The store outlives the probe's last refresh().
   StoreProbe(store::Store& store, std::string key) : store_(store), key_(std::move(key)) {}
 
-  // Asks the store, at most twice a second however many ask; waits for the answer no longer than kube-apiserver does.
+  // Asks the store, at most twice a second however many ask; waits for the response no longer than kube-apiserver does.
   // On the loop's thread.
   Task<void> refresh(net::EventLoop& loop);
   // The problem found by the last probe; nothing if there was none.
