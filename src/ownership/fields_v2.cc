@@ -50,8 +50,8 @@ inline uint64_t load(const char* from) {
   return word;
 }
 
-// A text's first and last bytes and its length: all of it when it is short, and most of what distinguishes texts when it
-// is not.
+// A text's first and last bytes and its length: all of it when it is short, and most of what distinguishes texts when
+// it is not.
 struct Words {
   uint64_t first = 0, last = 0;
   uint32_t length = 0;
