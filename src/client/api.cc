@@ -1,5 +1,6 @@
 // The verbs.
 #include "client/core.h"
+#include "ownership/ownership.h"
 
 namespace holdfast::client {
 
@@ -175,7 +176,7 @@ Call<Result<Object>> ApiBase::apply_value(const Value& config, const ApplyOption
   set_body(sent, config, *core_);
   sent.content_type =
       sent.content_type == "application/cbor" ? "application/apply-patch+cbor" : "application/apply-patch+yaml";
-  if (apply::has_markers(config)) {
+  if (ownership::has_marker(config)) {
     return {core_->loop, apply_with_markers(core_, std::move(sent), ask_about_markers(core_))};
   }
   return {core_->loop, Core::send_for_object(core_, std::move(sent), false)};

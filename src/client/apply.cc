@@ -50,7 +50,7 @@ Node Node::of(const Value& value) {
       return items;
     }
     case Value::Kind::Map:
-      if (value.count() == 1 && value.text_at(kMarkerKey) == kUnset) return Unset{};
+      if (value.count() == 1 && value.text_at(ownership::kUnsetKey) == ownership::kUnsetValue) return Unset{};
       return Fields::of(value);
   }
   return {};
@@ -72,7 +72,7 @@ Value Node::to_value(Arena& arena) const {
     Value operator()(const std::shared_ptr<Fields>& fields) const { return fields->to_value(arena); }
     Value operator()(Unset) const {
       MapBuilder marker(arena);
-      marker.add(kMarkerKey, Value::string(kUnset));
+      marker.add(ownership::kUnsetKey, Value::string(ownership::kUnsetValue));
       return marker.build();
     }
   };
@@ -148,7 +148,7 @@ void Fields::unset_item(std::string_view list, std::initializer_list<Key> keys) 
              return theirs != nullptr && theirs->same_scalar(key.value);
            });
   });
-  item.set(kMarkerKey, kUnset);
+  item.set(ownership::kUnsetKey, ownership::kUnsetValue);
   items.emplace_back(std::move(item));
 }
 
@@ -169,19 +169,6 @@ Fields Fields::of(const Value& map) {
 }
 
 Node bytes(std::string_view raw) { return base64_encode(raw); }
-
-bool has_markers(const Value& config) {
-  if (config.is_map()) {
-    for (const Member& member : config.members()) {
-      if (member.key == kMarkerKey || has_markers(member.value)) return true;
-    }
-  } else if (config.is_list()) {
-    for (const Value& item : config.items()) {
-      if (has_markers(item)) return true;
-    }
-  }
-  return false;
-}
 
 namespace {
 

@@ -29,10 +29,6 @@
 
 namespace holdfast::client::apply {
 
-// The marker's key and value in an apply configuration.
-inline constexpr std::string_view kMarkerKey = "k8s_io__value";
-inline constexpr std::string_view kUnset = "unset";
-
 class Fields;
 
 // A value in a configuration.
@@ -164,9 +160,6 @@ class Struct {
 
   Fields fields_;
 };
-
-// Whether a configuration has a marker anywhere.
-bool has_markers(const Value& config);
 
 // Where a generated kind comes from, for reading back what a manager applied.
 struct KindSource {

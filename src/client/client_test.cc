@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "client/core.h"
+#include "ownership/ownership.h"
 
 namespace holdfast::client {
 namespace {
@@ -267,7 +268,7 @@ TEST(ApplyFields, TheLastWordCounts) {
   EXPECT_EQ(codec::encode_json(spec.to_value(arena)),
             R"({"replicas":{"k8s_io__value":"unset"},"paused":true,"labels":{"a":"1","b":{"k8s_io__value":"unset"}},)"
             R"("ports":[{"name":"web","port":81},{"name":"old","k8s_io__value":"unset"}]})");
-  EXPECT_TRUE(apply::has_markers(spec.to_value(arena)));
+  EXPECT_TRUE(ownership::has_marker(spec.to_value(arena)));
   // A copy is a value of its own.
   apply::Fields copy = spec;
   copy.put_entry("labels", "a", "2");
