@@ -37,7 +37,6 @@ Task<void> echo(Request& request, Response& response) {
   for (const Header& header : request.headers.items()) {
     for (const char c : header.value) check(static_cast<unsigned char>(c) >= ' ' || c == '\t');
   }
-  (void)parse_query(request.query);
   Result<std::string> body = co_await request.read_body(1 << 16);
   if (!body) co_return (void) response.send(400);
   (void)response.send(200, Body(std::move(*body)));
