@@ -415,6 +415,17 @@ void Bodies::cool() {
   }
 }
 
+void Bodies::forget_gone() {
+  std::vector<EntryRef> gone;  // Destroyed after the lock is given back.
+  std::lock_guard lock(queue_mutex_);
+  std::erase_if(queue_, [&](EntryRef& entry) {
+    if (entry->references_.load(std::memory_order_acquire) != 1) return false;
+    sub(plain_queue_bytes_, entry->body_bytes());
+    gone.push_back(std::move(entry));
+    return true;
+  });
+}
+
 // --- Dictionaries ---------------------------------------------------------------------------------------------------
 
 bool Bodies::learn(const std::vector<Blob>& samples) {

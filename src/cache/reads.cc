@@ -292,7 +292,7 @@ void CacheState::tick() {
   const TimePoint now = clock.monotonic();
   Wakes reached;
   std::vector<std::function<void(bool)>> missed;
-  bool progress = false, poll = false;
+  bool progress = false, poll = false, forget = false;
   {
     std::lock_guard lock(mutex);
     if (closing) return;
@@ -329,12 +329,21 @@ void CacheState::tick() {
           watcher->bookmark(revision, reached);
         }
       }
+      const size_t events = window.size();
       trim_window(now);
+      history_shrank |= window.size() != events;
+      // Looking at all hot entries takes a while: not for every event that grows old.
+      if (history_shrank && now - last_forgotten >= std::chrono::seconds(1)) {
+        history_shrank = false;
+        last_forgotten = now;
+        forget = true;
+      }
     }
     poll = now - last_status_poll >= options.compaction_poll_interval;
   }
   reached.run();
   for (auto& wake : missed) wake(false);
+  if (forget) bodies.forget_gone();
   if (progress) ask_progress();
   if (poll) poll_status();
   consider_learning();
