@@ -43,6 +43,26 @@ def is_public(module, header):
     return f'#include "{header}"' in public
 
 
+def missing_names():
+    """What ARCHITECTURE.md names and the sources do not have: paths, functions `name()`, types and constants."""
+    sources = "\n".join(file.read_text() for file in sorted((ROOT / "src").rglob("*")) if file.suffix in (".h", ".cc"))
+    words = set(re.findall(r"\w+", sources))
+    defined = set(re.findall(r"\b(\w+)\(", sources))
+    for name in re.findall(r"`([^`\n]+)`", (ROOT / "ARCHITECTURE.md").read_text()):
+        if "/" in name:
+            if not (ROOT / name).exists():
+                yield name
+        elif name.endswith("()"):
+            parts = name[:-2].split("::")
+            qualified = len(parts) == 1 or re.search(rf"\b{parts[-2]}::{parts[-1]}\(", sources) or (
+                re.search(rf"\bnamespace holdfast::{parts[-2]}\b", sources) or re.search(rf"\b(class|struct) {parts[-2]}\b", sources))
+            if parts[-1] not in defined or not qualified:
+                yield name
+        elif re.fullmatch(r"[A-Z]\w*", name) or "_" in name:
+            if name not in words and not (ROOT / "src" / name).is_dir():
+                yield name
+
+
 def main():
     modules, order, problems = declared_modules(), module_order(), []
     for module, uses in modules.items():
@@ -75,6 +95,7 @@ def main():
         for used in uses:
             if used not in included:
                 problems.append(f"{module} USES {used} without including it")
+    problems += [f"ARCHITECTURE.md names {name}, which does not exist" for name in missing_names()]
     for problem in problems:
         print(problem)
     print(f"{len(modules)} modules, {len(problems)} problems")

@@ -1,60 +1,40 @@
-// The request side of the server: everything between an authorized HTTP request and the store.
+// The API of the server: everything between an authorized HTTP request and the store.
 //
-//   net -> handle() -> route -> negotiate -> cache -> bytes                          (get, list, watch)
-//                             -> decode -> admission -> kinds -> ownership -> store  (create, update, patch, delete)
+//   request -> verbs -> render            get, list, watch
+//                    -> write -> store    create, update, patch, delete
 //
-// One file a verb. Threading: handle() runs on the loop of its request; everything shared is immutable or owned by a
-// class that says so. Lifetime: an Api outlives the server that calls it; close() before its store goes away.
+// An Api puts the modules together and answers requests; what it does it finds in them. Threading: handle() runs on the
+// loop of its request; everything shared is immutable or owned by a class that says so. Lifetime: an Api outlives the
+// server that calls it; close() before its store goes away.
 #pragma once
 
-#include <chrono>
-#include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "access/access.h"
 #include "admission/admission.h"
-#include "api/admission_hook.h"
-#include "api/flow_control.h"
-#include "api/rbac_authorizer.h"
 #include "auth/auth.h"
+#include "base/arena.h"
 #include "base/clock.h"
-#include "base/error.h"
-#include "base/gates.h"
 #include "base/metrics.h"
 #include "base/task.h"
+#include "call/call.h"
 #include "net/net.h"
 #include "own_calls/own_calls.h"
-#include "request/info.h"
-#include "request/negotiate.h"
-#include "resource/registry.h"
-#include "resource/stored_check.h"
+#include "request/request.h"
+#include "resource/resource.h"
 #include "store/store.h"
-#include "tokens/tokens.h"
-
-namespace holdfast::cache {
-class Cache;
-}
-namespace holdfast::ownership {
-class Pool;
-}
+#include "verbs/verbs.h"
+#include "write/write.h"
 
 namespace holdfast::api {
 
 struct Options {
-  Gates gates;
+  call::Settings settings;
 
-  // Kubernetes' own limit on a request body.
-  size_t max_body_bytes = 3 << 20;
-  std::string registry_prefix = "/registry";
-  // The store is our own, where values may lie in our own form (docs/formats/at_rest.md); an etcd holds Kubernetes'.
-  bool embedded_store = false;
-  // Events delete themselves.
-  std::chrono::seconds event_ttl{3600};
-  bool allow_privileged = true;
   std::string service_cluster_ip_range = "10.0.0.0/24";
   uint16_t node_port_first = 30000, node_port_last = 32767;
 
@@ -66,34 +46,6 @@ struct Options {
 
   // Shown to aggregated API servers.
   std::optional<net::Identity> proxy_identity;
-
-  // "host:port" as clients reach the server: /api says it.
-  std::string server_address;
-
-  // Watches without timeoutSeconds end after a random time between this and twice this.
-  std::chrono::seconds min_watch_timeout{1800};
-};
-
-// How tokens of service accounts are made.
-struct TokenIssuer {
-  tokens::Signer signer;
-  std::string issuer;
-  std::vector<std::string> audiences;      // Of tokens for this server: what a request that names none gets.
-  bool extends_expiration = true;          // A pod's usual token lives for a year, and is marked after its hour.
-  std::chrono::seconds max_expiration{0};  // 0: Kubernetes' own limit alone.
-};
-
-// What an audit log wants to know of a request, noted while it is served.
-struct Recording {
-  bool wants_request = false, wants_response = false;
-  std::function<void(int code)> on_stream = {};  // An answer that lasts begins.
-
-  std::string ns, name, uid, resource_version;  // Of the object in the body.
-  std::string request, response;                // JSON; a patch as it was sent.
-  std::string status;                           // JSON of the Status that was the answer.
-  std::string chunks;                           // Of a list that is still being sent.
-  // Annotations of the event, by key: what plugins and webhooks have to say. The first value of a key counts.
-  std::map<std::string, std::string, std::less<>> annotations;
 };
 
 // Whether an object is still the same, and still there.
@@ -106,17 +58,15 @@ struct ObjectIdentity {
 struct Dependencies {
   store::Store* store = nullptr;
   net::Loops* loops = nullptr;
-  Executor* background = nullptr;  // Work that lasts: loading caches, training dictionaries.
+  Executor* background = nullptr;  // Work that takes long: loading caches, training dictionaries.
   ownership::Pool* pool = nullptr;
   const auth::Authorizer* authorizer = nullptr;
-  const RbacAuthorizer* rbac = nullptr;  // The same; null: another one, which needs no rules.
+  const access::RbacAuthorizer* rbac = nullptr;  // The same authorizer; null: another one, which has no rules.
   MetricRegistry* metrics = nullptr;
   const Clock* clock = nullptr;
-  AdmissionHook* admission = nullptr;
-  const TokenIssuer* token_issuer = nullptr;  // None: serviceaccounts/token refuses.
-  // Whom a token belongs to, for TokenReviews; none: nobody's.
-  std::function<Result<auth::TokenUser>(std::string_view token, const std::vector<std::string>& audiences)>
-      review_token = {};
+  write::AdmissionHook* admission = nullptr;         // Policies.
+  const verbs::TokenIssuer* token_issuer = nullptr;  // Null: serviceaccounts/token refuses.
+  verbs::TokenReviewer review_token = {};
 };
 
 class Api {
@@ -136,12 +86,15 @@ class Api {
   // Answers a request for /api, /apis or anything below, whose user may do it. `info` is what that was decided by;
   // `user` is never null.
   Task<void> handle(const request::RequestInfo& info, net::Request& request, net::Response& response,
-                    auth::UserRef user, Recording* recording = nullptr);
+                    auth::UserRef user, call::Recording* recording = nullptr);
+  // The same for the server's own calls, which are not authorized.
+  Task<void> handle_own(net::Request& request, net::Response& response, auth::UserRef user);
 
-  // The server as its own client; on `loop`. For controllers, bootstrapping and the API itself.
+  // The server as its own client; on `loop`. For what belongs to the server: controllers, bootstrapping, the API
+  // itself.
   own_calls::OwnCalls own_calls(net::EventLoop& loop);
 
-  resource::Registry& registry();
+  const resource::Registry& registry() const;
   // The watch cache of a resource that is served now; null when there is none. For the server's own controllers.
   cache::Cache* cache_of(std::string_view group, std::string_view plural);
   const Options& options() const;
@@ -167,21 +120,9 @@ class Api {
   // Whether a write of this namespace has been charged to its quotas and may not be stored yet. Any thread.
   bool charges_quota(std::string_view ns) const;
 
-  struct State;
-  State& state() { return *state_; }  // For api's own files.
-
  private:
-  // A request of the server itself, which nobody has to authorize.
-  Task<void> handle_own(net::Request& request, net::Response& response, auth::UserRef user);
-
-  std::unique_ptr<State> state_;
+  struct State;
+  const std::unique_ptr<State> state_;
 };
-
-// An error's answer in the encoding that the client reads: for the parts of the server that refuse before the API is
-// asked (401, 403, unknown paths).
-void send_error(const request::RequestInfo& info, const net::Request& request, net::Response& response,
-                const Error& error);
-// The Status of an error, as JSON.
-std::string status_json(const Error& error);
 
 }  // namespace holdfast::api

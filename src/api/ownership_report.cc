@@ -4,10 +4,8 @@
 #include <charconv>
 #include <map>
 
-#include "api/state.h"
 #include "base/api_error.h"
-#include "request/query.h"
-#include "resource/resource.h"
+#include "cache/cache.h"
 
 namespace holdfast::api {
 namespace {
@@ -41,9 +39,9 @@ std::map<std::string, resource::Storage*> storages(const resource::Registry::Sna
   return out;
 }
 
-std::map<std::string, Cost> costs(Api::State& state) {
+std::map<std::string, Cost> costs(const resource::Registry& served_now) {
   std::map<std::string, Cost> out;
-  const resource::Registry::SnapshotRef registry = state.registry.snapshot();
+  const resource::Registry::SnapshotRef registry = served_now.snapshot();
   for (const auto& [name, storage] : storages(*registry)) {
     Cost& cost = out[name];
     for (const cache::EntryRef& entry : entries_of(*storage)) cost.add(entry->ownership());
@@ -65,12 +63,12 @@ std::string line_of(std::initializer_list<std::pair<std::string_view, size_t>> c
 
 constexpr size_t kNameWidth = 48, kNumberWidth = 12;
 
-std::string resources_page(Api::State& state) {
+std::string resources_page(const resource::Registry& served_now) {
   std::string page = line_of({{"RESOURCE", kNameWidth},
                               {"OBJECTS", kNumberWidth},
                               {"BYTES", kNumberWidth},
                               {"FIELDSV1", kNumberWidth}});
-  for (const auto& [name, cost] : costs(state)) {
+  for (const auto& [name, cost] : costs(served_now)) {
     if (cost.objects == 0) continue;
     page += line_of({{name, kNameWidth},
                      {std::to_string(cost.objects), kNumberWidth},
@@ -109,22 +107,30 @@ std::string objects_page(resource::Storage& storage, size_t limit) {
 
 }  // namespace
 
-void refresh_ownership_metrics(Api::State& state) {
+OwnershipReport::OwnershipReport(MetricRegistry& metrics, const resource::Registry& registry, ownership::Pool& pool)
+    : registry_(registry),
+      pool_(pool),
+      bytes_(metrics.gauges("holdfast_ownership_bytes", "What managedFields take in memory, by resource.",
+                            {"resource"})),
+      raw_bytes_(metrics.gauges("holdfast_ownership_raw_bytes",
+                                "What their field sets would take as FieldsV1, by resource.", {"resource"})) {}
+
+void OwnershipReport::refresh_metrics() {
   uint64_t attributed = 0, attributed_raw = 0;
-  for (const auto& [name, cost] : costs(state)) {
-    state.ownership_bytes.with({name}).set(static_cast<int64_t>(cost.bytes));
-    state.ownership_raw_bytes.with({name}).set(static_cast<int64_t>(cost.raw_bytes));
+  for (const auto& [name, cost] : costs(registry_)) {
+    bytes_.with({name}).set(static_cast<int64_t>(cost.bytes));
+    raw_bytes_.with({name}).set(static_cast<int64_t>(cost.raw_bytes));
     attributed += cost.bytes;
     attributed_raw += cost.raw_bytes;
   }
   // Tables, names, dictionaries and texts that are nobody's alone, and the history of what was changed or deleted.
-  const ownership::PoolUsage usage = state.deps.pool->usage();
+  const ownership::PoolUsage usage = pool_.usage();
   const auto rest = [](uint64_t all, uint64_t known) { return static_cast<int64_t>(all > known ? all - known : 0); };
-  state.ownership_bytes.with({""}).set(rest(usage.total_bytes(), attributed));
-  state.ownership_raw_bytes.with({""}).set(rest(usage.fields_v1_bytes, attributed_raw));
+  bytes_.with({""}).set(rest(usage.total_bytes(), attributed));
+  raw_bytes_.with({""}).set(rest(usage.fields_v1_bytes, attributed_raw));
 }
 
-Result<std::string> ownership_page(Api::State& state, const request::Query& query) {
+Result<std::string> OwnershipReport::page(const request::Query& query) const {
   const std::string wanted(query.get("resource"));
   size_t limit = 50;
   if (const std::string* text = query.find("limit")) {
@@ -133,8 +139,8 @@ Result<std::string> ownership_page(Api::State& state, const request::Query& quer
       return bad_request("limit is not a number: " + *text);
     }
   }
-  if (wanted.empty()) return resources_page(state);
-  const resource::Registry::SnapshotRef registry = state.registry.snapshot();
+  if (wanted.empty()) return resources_page(registry_);
+  const resource::Registry::SnapshotRef registry = registry_.snapshot();
   const std::map<std::string, resource::Storage*> known = storages(*registry);
   const auto found = known.find(wanted);
   if (found == known.end()) return bad_request("no resource " + wanted + " is served; write PLURAL or PLURAL.GROUP");

@@ -3,17 +3,30 @@
 
 #include <string>
 
-#include "api/api.h"
-#include "request/query.h"
+#include "base/error.h"
+#include "base/metrics.h"
+#include "ownership/pool.h"
+#include "request/request.h"
+#include "resource/resource.h"
 
 namespace holdfast::api {
 
-// Sets holdfast_ownership_bytes and holdfast_ownership_raw_bytes of every resource. Looks at every cached object, so it
-// is called when somebody reads the metrics, not before.
-void refresh_ownership_metrics(Api::State& state);
+class OwnershipReport {
+ public:
+  OwnershipReport(MetricRegistry& metrics, const resource::Registry& registry, ownership::Pool& pool);
 
-// The page /debug/ownership: a line for each resource, or, with resource=PLURAL[.GROUP], a line for each object of it,
-// the most expensive first (limit=N, 50 unless given). BadRequest for a resource that is not served.
-Result<std::string> ownership_page(Api::State& state, const request::Query& query);
+  // Sets holdfast_ownership_bytes and holdfast_ownership_raw_bytes of every resource. Looks at every cached object, so
+  // it is called when somebody reads the metrics, not before.
+  void refresh_metrics();
+
+  // The page /debug/ownership: a line for each resource, or, with resource=PLURAL[.GROUP], a line for each object of
+  // it, the most expensive first (limit=N, 50 unless given). BadRequest for a resource that is not served.
+  Result<std::string> page(const request::Query& query) const;
+
+ private:
+  const resource::Registry& registry_;
+  ownership::Pool& pool_;
+  Family<Gauge>&bytes_, &raw_bytes_;  // By resource; "": what is no single resource's.
+};
 
 }  // namespace holdfast::api

@@ -13,6 +13,7 @@
 #include "codec/codec.h"
 #include "controllers/objects.h"
 #include "controllers/owner_graph.h"
+#include "resource/resource.h"
 #include "types/types.h"
 #include "value/value.h"
 

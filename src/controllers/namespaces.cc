@@ -10,6 +10,7 @@
 #include "controllers/follow.h"
 #include "controllers/keyed_work.h"
 #include "controllers/objects.h"
+#include "resource/resource.h"
 #include "types/types.h"
 #include "value/value.h"
 

@@ -11,6 +11,7 @@
 #include "codec/codec.h"
 #include "controllers/follow.h"
 #include "controllers/objects.h"
+#include "resource/resource.h"
 #include "types/types.h"
 #include "value/value.h"
 

@@ -51,9 +51,11 @@ const Served* Registry::Snapshot::find(std::string_view group, std::string_view 
   return nullptr;
 }
 
-Storage* Registry::Snapshot::storage_of(std::string_view definition) const {
+Storage* Registry::Snapshot::storage_of(std::string_view group, std::string_view plural) const {
+  const std::string name = std::string(plural) + "." + std::string(group);
+  if (const auto found = builtin_->storages.find(name); found != builtin_->storages.end()) return found->second;
   for (const CustomServedRef& one : custom_) {
-    if (one->name == definition) return one->versions.front().storage;
+    if (one->name == name) return one->versions.front().storage;
   }
   return nullptr;
 }
@@ -111,15 +113,16 @@ Registry::SnapshotRef Registry::snapshot() const {
   return remembered.snapshot;
 }
 
-void Registry::set_builtin(std::vector<Served> served) {
+Registry::Registry(std::vector<Served> served) : id_(next_id()) {
   auto builtin = std::make_shared<Snapshot::Builtin>();
   builtin->served = std::move(served);
   for (const Served& entry : builtin->served) {
-    builtin->by_path.emplace(key_of(entry.resource->group, entry.resource->version, entry.resource->plural), &entry);
+    const types::Resource& resource = *entry.resource;
+    builtin->by_path.emplace(key_of(resource.group, resource.version, resource.plural), &entry);
+    if (entry.storage == nullptr) continue;
+    builtin->storages.emplace(std::string(resource.plural) + "." + std::string(resource.group), entry.storage);
   }
-  const std::lock_guard lock(mutex_);
   current_ = std::make_shared<const Snapshot>(std::move(builtin), std::vector<CustomServedRef>());
-  version_.fetch_add(1, std::memory_order_acq_rel);
 }
 
 void Registry::update(std::vector<CustomServedRef> changed) {

@@ -57,6 +57,7 @@ class Registry {
     struct Builtin {
       std::vector<Served> served;
       std::unordered_map<std::string, const Served*> by_path;
+      std::unordered_map<std::string, Storage*> storages;  // By plural.group.
     };
     // `custom` is sorted by name.
     Snapshot(std::shared_ptr<const Builtin> builtin, std::vector<CustomServedRef> custom)
@@ -68,8 +69,8 @@ class Registry {
     bool has_group(std::string_view group) const;
     static bool is_builtin_group(std::string_view group);
 
-    // Of a custom resource, by the name of its definition; null: there is none.
-    Storage* storage_of(std::string_view definition) const;
+    // Where the objects of a resource are, whatever its version; null: there is no such resource, or it stores nothing.
+    Storage* storage_of(std::string_view group, std::string_view plural) const;
 
     // All of them; collected on first use.
     const std::vector<Served>& all() const;
@@ -89,14 +90,12 @@ class Registry {
   };
   using SnapshotRef = std::shared_ptr<const Snapshot>;
 
-  Registry() : id_(next_id()) {}
+  explicit Registry(std::vector<Served> builtin);
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
 
   SnapshotRef snapshot() const;
-  // From now on; running requests keep what they have. The built-in ones are set once, before anything is served.
-  void set_builtin(std::vector<Served> served);
-  // These instead of those of the same names; without versions: no longer.
+  // Replaces custom resources by name; one without versions is removed. Requests under way keep what they have.
   void update(std::vector<CustomServedRef> changed);
   uint64_t version() const { return version_.load(std::memory_order_acquire); }
 
@@ -106,8 +105,7 @@ class Registry {
   const uint64_t id_;  // Distinguishes registries in thread-local caches (tests create several).
   std::atomic<uint64_t> version_{0};
   mutable std::mutex mutex_;
-  SnapshotRef current_ = std::make_shared<Snapshot>(std::make_shared<const Snapshot::Builtin>(),
-                                                    std::vector<CustomServedRef>());  // Guarded by mutex_.
+  SnapshotRef current_;  // Guarded by mutex_; never null.
 };
 
 }  // namespace holdfast::resource

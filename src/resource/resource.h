@@ -19,3 +19,4 @@
 #include "resource/selectable.h"
 #include "resource/storage.h"
 #include "resource/stored_check.h"
+#include "resource/uid.h"

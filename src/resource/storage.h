@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/api_error.h"
+#include "base/task.h"
 #include "cache/cache.h"
 #include "resource/object_codec.h"
 #include "store/store.h"
@@ -49,6 +50,12 @@ class Storage {
     return namespaced_ && !ns.empty() ? std::string(ns) + "/" : std::string();
   }
   const std::string& prefix() const { return prefix_; }
+
+  // Writes to the store; resumes on the executor.
+  Task<store::StoreResult<store::WriteResult>> write(store::Transaction transaction, Executor& executor) {
+    co_return co_await from_callback<store::StoreResult<store::WriteResult>>(
+        executor, [this, &transaction](auto done) { store_.write(std::move(transaction), std::move(done)); });
+  }
 
  private:
   store::Store& store_;

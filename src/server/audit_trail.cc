@@ -110,7 +110,7 @@ void AuditTrail::decide(const auth::Decision& decision) {
 }
 
 void AuditTrail::refuse(const Error& error) {
-  if (recording() != nullptr) recording_.status = api::status_json(error);
+  if (recording() != nullptr) recording_.status = call::status_json(error);
 }
 
 void AuditTrail::take_notes() {

@@ -4,9 +4,9 @@
 #include <memory>
 #include <optional>
 
-#include "api/api.h"
 #include "audit/audit.h"
 #include "auth/auth.h"
+#include "call/call.h"
 #include "net/net.h"
 #include "server/impersonation.h"
 
@@ -35,7 +35,7 @@ class AuditTrail {
   // The pipeline itself answered with this error.
   void refuse(const Error& error);
   // Where the API records its notes; null: not recorded.
-  api::Recording* recording() { return wanted_.level == audit::Level::None ? nullptr : &recording_; }
+  call::Recording* recording() { return wanted_.level == audit::Level::None ? nullptr : &recording_; }
   void complete(const net::Response& response);
 
  private:
@@ -47,7 +47,7 @@ class AuditTrail {
   const Auditor* const auditor_;
   audit::Wanted wanted_;
   audit::Event event_;
-  api::Recording recording_;
+  call::Recording recording_;
   bool lasting_ = false, started_ = false;
 };
 

@@ -169,7 +169,7 @@ Task<void> Pipeline::serve_known(net::Request& request, net::Response& response,
     }
     account.trail.refuse_unknown(request, account.audit_id, attributes);
     send_away();
-    api::send_error(account.info, request, response, auth::unauthorized_error());
+    call::send_error(account.info, request, response, auth::unauthorized_error());
     co_return;
   }
   account.user = std::move(*user);
@@ -183,7 +183,7 @@ Task<void> Pipeline::serve_known(net::Request& request, net::Response& response,
   auto refuse = [&](const Error& error) {
     response.add_header("x-content-type-options", "nosniff");
     account.trail.refuse(error);
-    api::send_error(account.info, request, response, error);
+    call::send_error(account.info, request, response, error);
   };
 
   // Only now: what no one known asked for is not worth a word.
@@ -320,7 +320,7 @@ void Pipeline::send_index(net::Response& response) const {
 void Pipeline::send_openid(const request::RequestInfo& info, const net::Request& request,
                            net::Response& response) const {
   Result<OpenId> openid = parts_.openid();
-  if (!openid) return api::send_error(info, request, response, openid.error());
+  if (!openid) return call::send_error(info, request, response, openid.error());
   const bool keys = request.path == "/openid/v1/jwks";
   response.set_header("cache-control", "public, max-age=3600");
   response.add_header("content-type", keys ? "application/jwk-set+json" : "application/json");
@@ -366,9 +366,9 @@ void Pipeline::answer_exhausted(const request::RequestInfo& info, const net::Req
                                 const ArenaExhausted& exhausted) {
   if (response.started()) return response.abort();
   if (exhausted.why() == ArenaExhausted::Why::Own) {
-    return api::send_error(info, request, response,
-                           Error{Reason::RequestEntityTooLarge,
-                                 "Request entity too large: serving it takes more memory than a request may use"});
+    return call::send_error(info, request, response,
+                            Error{Reason::RequestEntityTooLarge,
+                                  "Request entity too large: serving it takes more memory than a request may use"});
   }
   response.set_header("retry-after", "1");
   send_text(response, 429, "Too many requests, please try again later.\n");

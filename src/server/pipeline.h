@@ -7,10 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "api/api.h"
+#include "access/access.h"
 #include "auth/auth.h"
 #include "base/metrics.h"
 #include "base/task.h"
+#include "call/call.h"
 #include "net/net.h"
 #include "request/request.h"
 #include "server/audit_trail.h"
@@ -22,7 +23,7 @@ class Pipeline {
  public:
   // Handles everything below /api, /apis and /openapi.
   using ApiHandler = std::function<Task<void>(const request::RequestInfo&, net::Request&, net::Response&, auth::UserRef,
-                                              api::Recording*)>;
+                                              call::Recording*)>;
 
   // What others need to recognise this server's service account tokens.
   struct OpenId {
@@ -35,8 +36,8 @@ class Pipeline {
     std::function<Task<void>(net::EventLoop&)> refresh_health;  // Before a response of `health`.
     const auth::Authorizer* authorizer = nullptr;
     ApiHandler api;
-    api::FlowControl* flow = nullptr;  // Null disables priority and fairness.
-    const Auditor* auditor = nullptr;  // Null: nothing is recorded.
+    access::FlowControl* flow = nullptr;  // Null disables priority and fairness.
+    const Auditor* auditor = nullptr;     // Null: nothing is recorded.
     // Every path of a group or of a version that is served now: /apis/apps, /apis/apps/v1. For the index of paths.
     std::function<std::vector<std::string>()> api_paths;
     // Whether a resource is served: only such are named by metrics. Empty: none is.

@@ -13,6 +13,7 @@
 #include <future>
 #include <thread>
 
+#include "access/access.h"
 #include "admission/admission.h"
 #include "api/api.h"
 #include "auth/auth.h"
@@ -34,6 +35,7 @@
 #include "server/version.h"
 #include "store/store.h"
 #include "tokens/tokens.h"
+#include "verbs/verbs.h"
 
 namespace holdfast::server {
 
@@ -233,12 +235,12 @@ struct Server::State {
   std::unique_ptr<Health> health;
   std::unique_ptr<Pipeline> pipeline;
   // What comes later uses what comes before: taken down in the opposite order.
-  std::unique_ptr<api::TokenIssuer> token_issuer;
+  std::unique_ptr<verbs::TokenIssuer> token_issuer;
   std::unique_ptr<Auditor> auditor;  // Null: nothing is recorded.
-  std::unique_ptr<api::FlowControl> flow;
+  std::unique_ptr<access::FlowControl> flow;
   std::unique_ptr<ownership::Pool> pool;
   std::unique_ptr<auth::Authorizer> authorizer;  // Remembers objects of the caches.
-  api::RbacAuthorizer* rbac = nullptr;           // The same, if it is this.
+  access::RbacAuthorizer* rbac = nullptr;        // The same, if it is this.
   std::unique_ptr<net::Loops> loops;
   std::unique_ptr<ThreadPool> background;
   std::unique_ptr<store::Store> store;
@@ -262,6 +264,7 @@ struct Server::State {
   std::vector<std::string> audiences() const;  // Of tokens that speak to this server.
   void add_metrics();
   void add_loop_metrics();
+  Result<Unit> write_kubeconfig() const;
   void make_api();
   bool start_api(const std::string& client_ca_pem);
   void shut_down();
@@ -386,12 +389,12 @@ Result<Unit> Server::State::make_token_issuer() {
   }
   Result<tokens::Signer> signer = tokens::Signer::from_pem(pem);
   if (!signer) return signer.take_error();
-  token_issuer = std::make_unique<api::TokenIssuer>(
-      api::TokenIssuer{.signer = std::move(*signer),
-                       .issuer = issuers().front(),
-                       .audiences = audiences(),
-                       .extends_expiration = options.service_account_extend_token_expiration,
-                       .max_expiration = options.service_account_max_token_expiration});
+  token_issuer = std::make_unique<verbs::TokenIssuer>(
+      verbs::TokenIssuer{.signer = std::move(*signer),
+                         .issuer = issuers().front(),
+                         .audiences = audiences(),
+                         .extends_expiration = options.service_account_extend_token_expiration,
+                         .max_expiration = options.service_account_max_token_expiration});
   return Unit{};
 }
 
@@ -479,23 +482,30 @@ void Server::State::add_loop_metrics() {
                       });
 }
 
+Result<Unit> Server::State::write_kubeconfig() const {
+  const CredentialsRef now = credentials.load();
+  const std::string kubeconfig = auth::make_kubeconfig(
+      {.server = url(), .ca_pem = now->pki.authority.certificate_pem, .identity = now->pki.admin});
+  return replace_file(kubeconfig_path, kubeconfig, Readers::Owner);
+}
+
 void Server::State::make_api() {
   pool = std::make_unique<ownership::Pool>(options.gates);
   background = std::make_unique<ThreadPool>(2);
   const std::string address = url();
-  api::Options chosen{.gates = options.gates,
-                      .registry_prefix = options.etcd_prefix,
-                      .embedded_store = options.etcd_servers.empty(),
-                      .event_ttl = options.event_ttl,
-                      .allow_privileged = options.allow_privileged,
+  api::Options chosen{.settings = {.gates = options.gates,
+                                   .registry_prefix = options.etcd_prefix,
+                                   .embedded_store = options.etcd_servers.empty(),
+                                   .event_ttl = options.event_ttl,
+                                   .allow_privileged = options.allow_privileged,
+                                   .server_address = address.substr(address.find("//") + 2),
+                                   .min_watch_timeout = options.min_request_timeout},
                       .service_cluster_ip_range = options.service_cluster_ip_range,
                       .node_port_first = node_ports.first,
                       .node_port_last = node_ports.second,
                       .admission_plugins = {options.enable_admission_plugins, options.disable_admission_plugins},
                       .aggregator_routing = options.enable_aggregator_routing,
-                      .proxy_identity = proxy_identity,
-                      .server_address = address.substr(address.find("//") + 2),
-                      .min_watch_timeout = options.min_request_timeout};
+                      .proxy_identity = proxy_identity};
   api = std::make_unique<api::Api>(
       api::Dependencies{.store = store.get(),
                         .loops = loops.get(),
@@ -652,7 +662,7 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
     }
   }
   if (!s.authorizer) {
-    auto rbac = std::make_unique<api::RbacAuthorizer>();
+    auto rbac = std::make_unique<access::RbacAuthorizer>();
     s.rbac = rbac.get();
     s.authorizer = std::move(rbac);
   }
@@ -668,7 +678,7 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
                                                        return "process is shutting down";
                                                      }});
   if (Result<Unit> made = s.make_auditor(); !made) return made.take_error();
-  s.flow = std::make_unique<api::FlowControl>(
+  s.flow = std::make_unique<access::FlowControl>(
       flow::DispatcherOptions{.seats = int64_t{o.max_requests_inflight} + int64_t{o.max_mutating_requests_inflight}},
       s.metrics);
   s.pipeline = std::make_unique<Pipeline>(
@@ -678,7 +688,7 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
                       .authorizer = s.authorizer.get(),
                       .api =
                           [&s](const request::RequestInfo& info, net::Request& request, net::Response& response,
-                               auth::UserRef user, api::Recording* recording) {
+                               auth::UserRef user, call::Recording* recording) {
                             return s.api->handle(info, request, response, std::move(user), recording);
                           },
                       .flow = s.flow.get(),
@@ -752,10 +762,7 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
   }
   s.started = true;
 
-  const std::string kubeconfig = auth::make_kubeconfig(
-      {.server = s.url(), .ca_pem = credentials->pki.authority.certificate_pem, .identity = credentials->pki.admin});
-  if (Result<Unit> written = replace_file(s.kubeconfig_path, kubeconfig, Readers::Owner); !written)
-    return written.take_error();
+  if (Result<Unit> written = s.write_kubeconfig(); !written) return written.take_error();
   // Starting took more memory than being idle does, and where a server is started for each test there are many.
   s.background->post(give_back_after_start);
   return std::unique_ptr<Server>(new Server(std::move(state)));

@@ -1,0 +1,103 @@
+#include "access/escalation.h"
+
+#include "base/api_error.h"
+#include "rbac/rbac.h"
+
+namespace holdfast::access {
+namespace {
+
+constexpr std::string_view kGroup = "rbac.authorization.k8s.io";
+
+bool may(const call::Call& call, const auth::Authorizer& authorizer, std::string_view verb, std::string_view group,
+         std::string_view resource, std::string_view ns, std::string_view name) {
+  auth::Attributes attributes;
+  attributes.user = call.user.get();
+  attributes.verb = verb;
+  attributes.is_resource = true;
+  attributes.group = group;
+  attributes.version = "*";
+  attributes.resource = resource;
+  attributes.ns = ns;
+  attributes.name = name;
+  return authorizer.authorize(attributes).allowed();
+}
+
+// What lets the garbage collector finish needs no rights: upstream's IsOnlyMutatingGCFields.
+bool only_collects(Arena& arena, const Value& next, const Value& old) {
+  auto without = [&arena](const Value& object) {
+    Value bare = object;
+    for (const std::string_view key : {"ownerReferences", "finalizers", "resourceVersion", "managedFields"}) {
+      const std::string_view path[] = {"metadata", key};
+      bare = without_path(arena, bare, path);
+    }
+    return bare;
+  };
+  return equal(without(next), without(old));
+}
+
+Result<Unit> check_held(const call::Call& call, const RbacAuthorizer& rbac, const std::vector<rbac::Rule>& wanted,
+                        std::string_view name) {
+  std::vector<rbac::Rule> held, missing;
+  std::string problem;
+  if (const std::shared_ptr<const rbac::Index> index = rbac.index()) {
+    held = index->rules_for(*call.user, call.ns(), &problem);
+  }
+  if (rbac::covers(held, wanted, &missing)) return Unit{};
+  Error error = rbac::escalation_error(*call.user, to_string(call.group_resource()), name, missing);
+  if (!problem.empty()) error.message += "; resolution errors: [" + problem + "]";
+  return error;
+}
+
+bool aggregates(const Value& role) { return !role.items_at("aggregationRule", "clusterRoleSelectors").empty(); }
+
+Result<Unit> check_role(const call::Call& call, const RbacAuthorizer& rbac, const Value& role, const Value* old) {
+  const std::string_view name = role.text_at("metadata", "name");
+  Result<Unit> held = check_held(call, rbac, rbac::rules_from(role.find("rules")), name);
+  if (!held) return held;
+  if (!aggregates(role) && (old == nullptr || !aggregates(*old))) return Unit{};
+  // It can gather anything.
+  const std::vector<rbac::Rule> everything = {
+      {.verbs = {"*"}, .groups = {"*"}, .resources = {"*"}, .names = {}, .paths = {}},
+      {.verbs = {"*"}, .groups = {}, .resources = {}, .names = {}, .paths = {"*"}}};
+  if (check_held(call, rbac, everything, name)) return Unit{};
+  return forbidden(call.group_resource(), name, "must have cluster-admin privileges to use the aggregationRule");
+}
+
+Task<Result<Unit>> check_binding(call::Call& call, const auth::Authorizer& authorizer, const RbacAuthorizer& rbac,
+                                 const Value& binding) {
+  const std::string_view kind = binding.text_at("roleRef", "kind"), role = binding.text_at("roleRef", "name");
+  const std::string_view plural = kind == "Role" ? "roles" : "clusterroles";
+  if (kind != "Role" && kind != "ClusterRole")
+    co_return untyped("unsupported role reference kind: \"" + std::string(kind) + "\"");
+  if (may(call, authorizer, "bind", binding.text_at("roleRef", "apiGroup"), plural, call.ns(), role)) co_return Unit{};
+  // Read anew: the index may not have heard of a role that was made a moment ago.
+  resource::Storage& storage = *call.registry->storage_of(kGroup, plural);
+  Result<cache::Cache::Latest> latest = co_await storage.cache().latest(
+      storage.short_key(kind == "Role" ? call.ns() : std::string_view(), role), call.executor());
+  if (!latest) co_return latest.take_error();
+  // As upstream words it: by the resource of the request.
+  if (!latest->entry) co_return not_found(call.group_resource(), role);
+  const store::Blob body = latest->entry->body();
+  Result<Value> tree = storage.codec().tree(call.arena, call.arena.copy(*body));
+  if (!tree) co_return tree.take_error();
+  co_return check_held(call, rbac, rbac::rules_from(tree->find("rules")), binding.text_at("metadata", "name"));
+}
+
+}  // namespace
+
+Task<Result<Unit>> check_escalation(call::Call& call, const auth::Authorizer& authorizer, const RbacAuthorizer* rbac,
+                                    const Value& next, const Value* old) {
+  const types::Resource& resource = *call.served->resource;
+  if (resource.group != kGroup || rbac == nullptr) co_return Unit{};
+  const bool is_role = resource.plural == "roles" || resource.plural == "clusterroles";
+  const bool is_binding = resource.plural == "rolebindings" || resource.plural == "clusterrolebindings";
+  if (!is_role && !is_binding) co_return Unit{};
+  if (call.user->in_group(auth::kMastersGroup)) co_return Unit{};
+  if (is_role && may(call, authorizer, "escalate", kGroup, resource.plural, call.info.ns, call.info.name))
+    co_return Unit{};
+  if (old != nullptr && only_collects(call.arena, next, *old)) co_return Unit{};
+  if (is_role) co_return check_role(call, *rbac, next, old);
+  co_return co_await check_binding(call, authorizer, *rbac, next);
+}
+
+}  // namespace holdfast::access

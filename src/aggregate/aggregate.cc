@@ -1,0 +1,652 @@
+#include "aggregate/aggregate.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/base64.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "codec/codec.h"
+
+namespace holdfast::aggregate {
+namespace {
+
+constexpr std::string_view kPath = "/apis/apiregistration.k8s.io/v1/apiservices/";
+constexpr std::chrono::seconds kRecheck{30}, kRecheckUnavailable{1};
+constexpr std::chrono::seconds kProbeTimeout{5};
+constexpr size_t kMaxProbeBytes = 16 << 20;
+constexpr size_t kMaxProxiedBody = 16 << 20;
+
+struct Condition {
+  std::string_view status, reason;
+  std::string message;
+};
+
+Value with_available(Arena& arena, const Value& service, const Condition& condition, UnixTime now) {
+  MapBuilder made(arena);
+  made.add("type", Value::string("Available"));
+  made.add("status", Value::string(condition.status));
+  Value since = Value::string(arena, format_rfc3339(now));
+  ListBuilder conditions(arena);
+  for (const Value& known : service.items_at("status", "conditions")) {
+    if (known.text_at("type") != "Available") {
+      conditions.add(known);
+    } else if (known.text_at("status") == condition.status) {
+      since = Value::string(known.text_at("lastTransitionTime"));
+    }
+  }
+  made.add("lastTransitionTime", since);
+  made.add("reason", Value::string(condition.reason));
+  made.add("message", Value::string(arena, condition.message));
+  conditions.add(made.build());
+  return with_path(arena, service, std::array{std::string_view("status"), std::string_view("conditions")},
+                   conditions.build());
+}
+
+bool is_available(const Value& service) {
+  for (const Value& condition : service.items_at("status", "conditions")) {
+    if (condition.text_at("type") == "Available") return condition.text_at("status") == "True";
+  }
+  return false;
+}
+
+RemoteApi remote_of(const Value& service) {
+  RemoteApi remote;
+  remote.name = service.text_at("metadata", "name");
+  remote.group = service.text_at("spec", "group");
+  remote.version = service.text_at("spec", "version");
+  remote.service.ns = service.text_at("spec", "service", "namespace");
+  remote.service.name = service.text_at("spec", "service", "name");
+  remote.service.port = static_cast<uint16_t>(service.int_at_or(443, "spec", "service", "port"));
+  if (std::optional<std::string> pem = base64_decode(service.text_at("spec", "caBundle"))) remote.ca_pem = *pem;
+  const Value* insecure = service.get("spec", "insecureSkipTLSVerify");
+  remote.insecure = insecure != nullptr && insecure->is_bool() && insecure->as_bool();
+  remote.group_priority = service.int_at_or(0, "spec", "groupPriorityMinimum");
+  remote.version_priority = service.int_at_or(0, "spec", "versionPriority");
+  remote.available = is_available(service);
+  return remote;
+}
+
+// The trees of all objects of a storage that match, in `arena`.
+std::vector<Value> trees(Arena& arena, resource::Storage& storage, const cache::ListRequest& request) {
+  std::vector<Value> all;
+  Result<cache::Snapshot> snapshot = storage.cache().snapshot();
+  if (!snapshot) return all;
+  for (const cache::EntryRef& entry : snapshot->list(request).entries) {
+    const store::Blob body = entry->body();
+    if (Result<Value> tree = storage.codec().tree(arena, arena.copy(*body))) all.push_back(*tree);
+  }
+  return all;
+}
+
+bool has_endpoint(const Value& slice, std::string_view port_name) {
+  const std::span<const Value> endpoints = slice.items_at("endpoints"), ports = slice.items_at("ports");
+  return std::any_of(endpoints.begin(), endpoints.end(),
+                     [](const Value& endpoint) {
+                       const Value* ready = endpoint.get("conditions", "ready");
+                       return ready == nullptr || !ready->is_bool() || ready->as_bool();
+                     }) &&
+         std::any_of(ports.begin(), ports.end(),
+                     [&](const Value& port) { return port.text_at("name") == port_name && port.has("port"); });
+}
+
+// What can be said without asking the server; nothing when all is well.
+std::optional<Condition> problem_of(const resource::Registry::Snapshot& registry, const RemoteApi& remote) {
+  Arena arena;
+  const std::string where = "service/" + remote.service.name + " in " + go_quote(remote.service.ns);
+  resource::Storage& services = *registry.storage_of("", "services");
+  Result<cache::Snapshot> snapshot = services.cache().snapshot();
+  const cache::EntryRef entry =
+      snapshot ? snapshot->find(services.short_key(remote.service.ns, remote.service.name)) : cache::EntryRef();
+  if (!entry) return Condition{"False", "ServiceNotFound", where + " is not present"};
+  const store::Blob body = entry->body();
+  Result<Value> service = services.codec().tree(arena, *body);
+  if (!service || service->text_at("spec", "type") != "ClusterIP") return std::nullopt;
+  const Value* port = nullptr;
+  for (const Value& candidate : service->items_at("spec", "ports")) {
+    if (port == nullptr && candidate.int_at_or(0, "port") == remote.service.port) port = &candidate;
+  }
+  if (port == nullptr) {
+    return Condition{"False", "ServicePortError",
+                     where + " is not listening on port " + std::to_string(remote.service.port)};
+  }
+  resource::Storage& storage = *registry.storage_of("discovery.k8s.io", "endpointslices");
+  cache::ListRequest request;
+  request.scope = storage.scope(remote.service.ns);
+  request.selector.labels.push_back(
+      {"kubernetes.io/service-name", cache::LabelRequirement::Operator::In, {remote.service.name}});
+  const std::vector<Value> slices = trees(arena, storage, request);
+  if (slices.empty()) return Condition{"False", "EndpointsNotFound", "cannot find endpointslices for " + where};
+  const std::string_view name = port->text_at("name");
+  const bool any =
+      std::any_of(slices.begin(), slices.end(), [&](const Value& slice) { return has_endpoint(slice, name); });
+  if (any) return std::nullopt;
+  return Condition{"False", "MissingEndpoints",
+                   "endpointslices for " + where + " have no addresses with port name " + go_quote(name)};
+}
+
+bool is_hop_by_hop(std::string_view name) {
+  constexpr std::string_view kNames[] = {"connection",
+                                         "keep-alive",
+                                         "proxy-authenticate",
+                                         "proxy-authorization",
+                                         "proxy-connection",
+                                         "te",
+                                         "trailer",
+                                         "transfer-encoding",
+                                         "upgrade"};
+  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+}
+
+// Keys of extra in a header's name: lower case, everything else than a token's letters percent-encoded.
+std::string extra_header(std::string_view key) {
+  constexpr std::string_view kPlain = "!#$&'*+-.^_`|~";
+  constexpr char kHex[] = "0123456789ABCDEF";
+  std::string name = "X-Remote-Extra-";
+  for (char c : key) {
+    c = c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+    if (std::isalnum(static_cast<unsigned char>(c)) || kPlain.find(c) != std::string_view::npos) {
+      name += c;
+    } else {
+      name += '%';
+      name += kHex[static_cast<unsigned char>(c) >> 4];
+      name += kHex[static_cast<unsigned char>(c) & 15];
+    }
+  }
+  return name;
+}
+
+using HeaderList = std::vector<std::pair<std::string, std::string>>;
+
+void add_user(HeaderList& headers, const auth::UserInfo& user) {
+  headers.emplace_back("X-Remote-User", user.name);
+  if (!user.uid.empty()) headers.emplace_back("X-Remote-Uid", user.uid);
+  for (const std::string& group : user.groups) headers.emplace_back("X-Remote-Group", group);
+  for (const auto& [key, values] : user.extra) {
+    for (const std::string& value : values) headers.emplace_back(extra_header(key), value);
+  }
+}
+
+std::string host_port(const webhook::Address& address) {
+  const bool v6 = address.host.find(':') != std::string::npos;
+  return (v6 ? "[" + address.host + "]" : address.host) + ":" + std::to_string(address.port);
+}
+
+// /apis/GROUP/VERSION[/...], and /openapi/v3 of it.
+struct GroupVersion {
+  std::string_view group, version;
+};
+std::optional<GroupVersion> group_version_of(std::string_view path) {
+  if (path.starts_with("/openapi/v3")) path.remove_prefix(11);
+  if (!path.starts_with("/apis/")) return std::nullopt;
+  path.remove_prefix(6);
+  const size_t slash = path.find('/');
+  if (slash == std::string_view::npos) return std::nullopt;
+  GroupVersion found{path.substr(0, slash), path.substr(slash + 1)};
+  found.version = found.version.substr(0, found.version.find('/'));
+  if (found.version.empty()) return std::nullopt;
+  return found;
+}
+
+void send_plain(call::Call& call, int code, std::string text) {
+  call.response.set_header("x-content-type-options", "nosniff");
+  respond(call, code, net::Body(text + "\n"), "text/plain; charset=utf-8");
+}
+
+}  // namespace
+
+// --- Following -------------------------------------------------------------------------------------------------------
+
+void Aggregation::start() {
+  tasks_.post([this] { return follow(loop_); });
+}
+
+RemoteApisRef Aggregation::remotes() const {
+  if (!any_.load(std::memory_order_acquire)) return nullptr;
+  const std::lock_guard lock(mutex_);
+  return remotes_;
+}
+
+void Aggregation::rebuild() {
+  Arena arena;
+  auto next = std::make_shared<RemoteApis>();
+  const RemoteApisRef before = remotes();
+  for (const Value& service :
+       trees(arena, *parts_.registry.snapshot()->storage_of("apiregistration.k8s.io", "apiservices"), {})) {
+    const Value* target = service.get("spec", "service");
+    if (target == nullptr || !target->is_map()) continue;
+    RemoteApi remote = remote_of(service);
+    for (const RemoteApi& known : before == nullptr ? RemoteApis{} : *before) {
+      if (known.name != remote.name) continue;
+      remote.resources = known.resources;
+      remote.openapi_v2 = known.openapi_v2;
+      remote.openapi_v3 = known.openapi_v3;
+      remote.v2_etag = known.v2_etag;
+    }
+    next->push_back(std::move(remote));
+  }
+  std::sort(next->begin(), next->end(), [](const RemoteApi& a, const RemoteApi& b) {
+    if (a.group_priority != b.group_priority) return a.group_priority > b.group_priority;
+    if (a.group != b.group) return a.group < b.group;
+    if (a.version_priority != b.version_priority) return a.version_priority > b.version_priority;
+    return a.version < b.version;
+  });
+  const std::lock_guard lock(mutex_);
+  any_.store(!next->empty(), std::memory_order_release);
+  remotes_ = std::move(next);
+  openapi_version_.fetch_add(1, std::memory_order_acq_rel);
+}
+
+Task<void> Aggregation::follow(net::EventLoop& loop) {
+  resource::Storage& storage = *parts_.registry.snapshot()->storage_of("apiregistration.k8s.io", "apiservices");
+  cache::Cache& services = storage.cache();
+  const auto is_remote = [&storage](const cache::Entry& entry) {
+    Arena arena;
+    const store::Blob body = entry.body();
+    Result<Value> tree = storage.codec().tree(arena, *body);
+    const Value* target = tree ? tree->get("spec", "service") : nullptr;
+    return target != nullptr && target->is_map();
+  };
+  while (!tasks_.closing()) {
+    cache::WatchRequest request;
+    request.start = cache::WatchRequest::Start::Initial;
+    Result<cache::Watcher> watcher = co_await services.watch(request, loop);
+    if (!watcher) {
+      co_await tasks_.sleep(std::chrono::milliseconds(20));
+      continue;
+    }
+    watcher_ = std::make_shared<cache::Watcher>(std::move(*watcher));
+    const std::shared_ptr<cache::Watcher> mine = watcher_;
+    std::vector<cache::Delivery> events;
+    bool remote_changed = true;  // Some may have gone unseen.
+    while (!tasks_.closing()) {
+      co_await mine->next(loop, events);
+      if (events.empty()) break;
+      // Local ones, of which there may be thousands, are of no interest here.
+      const RemoteApisRef before = remotes();
+      for (const cache::Delivery& event : events) {
+        if (!event.object()) continue;
+        const std::string_view name = event.object()->name();
+        if (event.type == cache::EventType::Deleted || event.object()->label(custom::kAutomanaged) == "true") {
+          parts_.services.look_at(name);
+        }
+        remote_changed = remote_changed || is_remote(*event.object()) ||
+                         (before != nullptr && std::any_of(before->begin(), before->end(),
+                                                           [&](const RemoteApi& one) { return one.name == name; }));
+      }
+      if (!remote_changed || mine->pending()) continue;
+      remote_changed = false;
+      rebuild();
+      changed_ = true;
+    }
+  }
+}
+
+void Aggregation::tick() {
+  if (!any_.load(std::memory_order_acquire) || checking_ || tasks_.closing()) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (!changed_ && now < next_check_) return;
+  changed_ = false;
+  checking_ = true;
+  tasks_.run(check(loop_));
+}
+
+Task<void> Aggregation::check(net::EventLoop& loop) {
+  const struct Done {
+    bool& checking;
+    ~Done() { checking = false; }
+  } done{checking_};
+  co_await check_all(loop);
+}
+
+Task<void> Aggregation::close(Executor& executor) {
+  co_await tasks_.close(executor, [this] {
+    if (watcher_ != nullptr) watcher_->cancel();
+  });
+}
+
+webhook::Trust Aggregation::trust_of(const RemoteApi& remote) const {
+  return {.server_name = remote.service.name + "." + remote.service.ns + ".svc",
+          .ca_pem = remote.ca_pem,
+          .insecure = remote.insecure,
+          .identity = parts_.identity ? &*parts_.identity : nullptr};
+}
+
+Task<void> Aggregation::check_all(net::EventLoop& loop) {
+  const RemoteApisRef all = remotes();
+  bool unavailable = false;
+  for (const RemoteApi& remote : *all) {
+    if (tasks_.closing()) co_return;
+    Condition condition{"True", "Passed", "all checks passed"};
+    std::shared_ptr<const std::string> resources;
+    if (std::optional<Condition> problem = problem_of(*parts_.registry.snapshot(), remote)) {
+      condition = std::move(*problem);
+    } else {
+      Result<webhook::Address> address =
+          parts_.addresses.resolve(remote.service.ns, remote.service.name, remote.service.port);
+      const std::string path = "/apis/" + remote.group + "/" + remote.version;
+      std::string why;
+      if (address) {
+        const std::string url = "https://" + host_port(*address) + path;
+        Result<net::ClientResponse> answer = co_await ask(loop, remote, *address, path, "");
+        if (!answer) {
+          why = "failing or missing response from " + url + ": Get " + go_quote(url) + ": " + answer.error().message;
+        } else if (answer->status < 200 || answer->status >= 300) {
+          why = "failing or missing response from " + url + ": bad status from " + url + ": " +
+                std::to_string(answer->status);
+        } else {
+          resources = std::make_shared<const std::string>(std::move(answer->body));
+          co_await read_openapi(loop, remote, *address);
+        }
+      } else {
+        why = address.error().message;
+      }
+      if (!why.empty()) condition = {"False", "FailedDiscoveryCheck", std::move(why)};
+    }
+    unavailable = unavailable || condition.status != "True";
+    if (resources != nullptr) {
+      const std::lock_guard lock(mutex_);
+      auto next = std::make_shared<RemoteApis>(*remotes_);
+      for (RemoteApi& known : *next) {
+        if (known.name == remote.name) known.resources = resources;
+      }
+      remotes_ = std::move(next);
+    }
+    co_await write_condition(loop, remote.name, condition.status, condition.reason, condition.message);
+  }
+  next_check_ = std::chrono::steady_clock::now() + (unavailable ? kRecheckUnavailable : kRecheck);
+}
+
+Task<Result<net::ClientResponse>> Aggregation::ask(net::EventLoop& loop, const RemoteApi& remote,
+                                                   const webhook::Address& address, std::string path,
+                                                   std::string etag) {
+  net::ClientRequest probe;
+  probe.target = std::move(path);
+  probe.timeout = kProbeTimeout;
+  probe.headers = {{"Host", host_port(address)}, {"Accept", "application/json"}};
+  if (!etag.empty()) probe.headers.emplace_back("If-None-Match", std::move(etag));
+  static const auth::UserInfo kProber{
+      .name = "system:kube-aggregator", .uid = {}, .groups = {std::string(auth::kMastersGroup)}, .extra = {}};
+  add_user(probe.headers, kProber);
+  co_return co_await parts_.caller.client(loop, address, trust_of(remote))->fetch(std::move(probe), kMaxProbeBytes);
+}
+
+Task<void> Aggregation::read_openapi(net::EventLoop& loop, RemoteApi remote, webhook::Address address) {
+  Result<net::ClientResponse> v3 = co_await ask(loop, remote, address, "/openapi/v3", "");
+  Result<net::ClientResponse> v2 = co_await ask(loop, remote, address, "/openapi/v2", remote.v2_etag);
+  std::shared_ptr<const std::string> index = remote.openapi_v3, document = remote.openapi_v2;
+  if (v3) index = v3->status == 200 ? std::make_shared<const std::string>(std::move(v3->body)) : nullptr;
+  std::string etag = remote.v2_etag;
+  if (v2 && v2->status != 304) {
+    document = v2->status == 200 ? std::make_shared<const std::string>(std::move(v2->body)) : nullptr;
+    etag.clear();
+    for (const auto& [name, value] : v2->headers) {
+      if (name == "etag") etag = value;
+    }
+  }
+  const auto same = [](const std::shared_ptr<const std::string>& a, const std::shared_ptr<const std::string>& b) {
+    return a == b || (a != nullptr && b != nullptr && *a == *b);
+  };
+  if (same(index, remote.openapi_v3) && same(document, remote.openapi_v2) && etag == remote.v2_etag) co_return;
+  const std::lock_guard lock(mutex_);
+  auto next = std::make_shared<RemoteApis>(*remotes_);
+  for (RemoteApi& known : *next) {
+    if (known.name != remote.name) continue;
+    known.openapi_v3 = index;
+    known.openapi_v2 = document;
+    known.v2_etag = etag;
+  }
+  remotes_ = std::move(next);
+  openapi_version_.fetch_add(1, std::memory_order_acq_rel);
+}
+
+Task<void> Aggregation::write_condition(net::EventLoop& loop, std::string name, std::string_view status,
+                                        std::string_view reason, std::string message) {
+  const own_calls::OwnCalls calls(parts_.own, loop);
+  Result<net::ClientResponse> found = co_await calls.call("GET", std::string(kPath) + name);
+  if (!found || found->status != 200) co_return;
+  Arena arena;
+  Result<Value> service = codec::decode_json(arena, found->body);
+  if (!service) co_return;
+  const Value next = with_available(arena, *service, {status, reason, std::move(message)}, parts_.clock.now());
+  if (equal(next, *service)) co_return;
+  (void)co_await calls.call("PUT", std::string(kPath) + name + "/status?fieldManager=kube-apiserver",
+                            codec::encode_json(next));
+}
+
+// --- Proxying --------------------------------------------------------------------------------------------------------
+
+Task<bool> Aggregation::proxied(call::Call& call) {
+  const RemoteApisRef all = remotes();
+  if (all == nullptr) co_return false;
+  const std::optional<GroupVersion> wanted = group_version_of(call.request.path);
+  if (!wanted) co_return false;
+  for (const RemoteApi& remote : *all) {
+    if (remote.group != wanted->group || remote.version != wanted->version) continue;
+    co_await proxy(call, remote);
+    co_return true;
+  }
+  co_return false;
+}
+
+Task<void> Aggregation::proxy(call::Call& call, RemoteApi remote) {
+  if (!remote.available) co_return send_plain(call, 503, "service unavailable");
+  Result<webhook::Address> address =
+      parts_.addresses.resolve(remote.service.ns, remote.service.name, remote.service.port);
+  if (!address) co_return send_plain(call, 503, "service unavailable");
+  Result<std::string> body = co_await call.request.read_body(kMaxProxiedBody);
+  if (!body) co_return respond_error(call, body.error());
+
+  net::ClientRequest forwarded;
+  forwarded.method = call.request.method;
+  forwarded.target = call.request.target;
+  forwarded.body = std::move(*body);
+  for (const net::Header& header : call.request.headers.items()) {
+    if (is_hop_by_hop(header.name) || header.name == "authorization" || header.name == "host" ||
+        header.name == "content-length" || header.name.starts_with("x-remote-") ||
+        header.name.starts_with("x-forwarded-") || header.name.starts_with("impersonate-") ||
+        header.name == "audit-id") {
+      continue;
+    }
+    forwarded.headers.emplace_back(header.name, header.value);
+  }
+  const std::string_view peer = call.request.peer->address;
+  forwarded.headers.emplace_back("Host", host_port(*address));
+  forwarded.headers.emplace_back("Audit-Id", call.response.header("audit-id"));
+  forwarded.headers.emplace_back("X-Forwarded-For", peer.substr(0, peer.rfind(':')));
+  forwarded.headers.emplace_back("X-Forwarded-Host", call.request.authority);
+  forwarded.headers.emplace_back("X-Forwarded-Proto", "https");
+  forwarded.headers.emplace_back("X-Forwarded-Uri", call.request.path);
+  add_user(forwarded.headers, *call.user);
+
+  const std::shared_ptr<net::Client> client = parts_.caller.client(call.request.loop(), *address, trust_of(remote));
+  // Until its head has come, the call ends with the client and with the request's deadline: whoever waits holds a seat.
+  forwarded.cancellation = std::make_shared<net::Cancellation>();
+  call.response.on_interrupt([cancellation = forwarded.cancellation](net::Interrupt why) {
+    if (why == net::Interrupt::PeerGone) cancellation->cancel();
+  });
+  Result<net::ClientStream> opened = co_await client->open(std::move(forwarded));
+  if (!opened) co_return send_plain(call, 503, "error trying to reach service: " + opened.error().message);
+  net::ClientStream stream = std::move(*opened);
+  for (const auto& [name, value] : stream.head().headers) {
+    if (is_hop_by_hop(name) || name == "content-length" || name == "date" || name == "audit-id") continue;
+    if (name == "cache-control" || name == "content-type") {
+      call.response.set_header(name, value);
+    } else {
+      call.response.add_header(name, value);
+    }
+  }
+  if (!call.response.start(stream.head().status)) co_return;
+  call.response.on_interrupt([&stream](net::Interrupt) { stream.cancel(); });
+  while (true) {
+    Result<std::string> piece = co_await stream.read_some();
+    if (!piece) co_return call.response.abort();
+    if (piece->empty()) break;
+    Result<Unit> written = co_await call.response.write(net::Bytes(std::move(*piece)));
+    if (!written) co_return;
+  }
+  call.response.end();
+}
+
+// --- Discovery -------------------------------------------------------------------------------------------------------
+
+namespace {
+
+Value version_value(Arena& arena, const RemoteApi& remote) {
+  MapBuilder version(arena);
+  version.add("groupVersion", Value::string(arena, remote.group + "/" + remote.version));
+  version.add("version", Value::string(arena, remote.version));
+  return version.build();
+}
+
+// An APIGroup with these versions behind those it has.
+Value group_with(Arena& arena, const Value& group, std::string_view name, const RemoteApis& remotes, bool typed) {
+  ListBuilder versions(arena);
+  for (const Value& version : group.items_at("versions")) versions.add(version);
+  for (const RemoteApi& remote : remotes) {
+    if (remote.group == name) versions.add(version_value(arena, remote));
+  }
+  if (versions.count() == 0) return Value::null();
+  const Value all = versions.build();
+  MapBuilder made(arena);
+  if (typed) {
+    made.add("kind", Value::string("APIGroup"));
+    made.add("apiVersion", Value::string("v1"));
+  }
+  made.add("name", Value::string(arena, name));
+  made.add("versions", all);
+  const Value* preferred = group.find("preferredVersion");
+  made.add("preferredVersion", preferred == nullptr ? all.items()[0] : *preferred);
+  return made.build();
+}
+
+// CustomResourceDefinitions register their groups with this priority.
+constexpr int64_t kCustomPriority = 1000;
+
+// `items` with new ones at the places that the priorities of their groups give them.
+template <class Name, class Make>
+Value merged(Arena& arena, std::span<const Value> items, const RemoteApis& remotes, Name name_of, Make make) {
+  std::vector<std::string_view> added;
+  ListBuilder list(arena);
+  const auto known = [&](std::string_view group) {
+    return std::any_of(items.begin(), items.end(), [&](const Value& item) { return name_of(item) == group; });
+  };
+  const auto add_those = [&](auto fits) {
+    for (const RemoteApi& remote : remotes) {
+      if (known(remote.group) || !fits(remote) || std::find(added.begin(), added.end(), remote.group) != added.end()) {
+        continue;
+      }
+      added.push_back(remote.group);
+      if (const Value made = make(Value::empty_map(), remote.group); !made.is_null()) list.add(made);
+    }
+  };
+  bool before_custom = true;
+  for (const Value& item : items) {
+    const std::string_view name = name_of(item);
+    if (before_custom && !resource::Registry::Snapshot::is_builtin_group(name)) {
+      before_custom = false;
+      add_those([](const RemoteApi& remote) { return remote.group_priority > kCustomPriority; });
+    }
+    list.add(make(item, name));
+  }
+  add_those([](const RemoteApi&) { return true; });
+  return list.build();
+}
+
+bool has_group(const RemoteApis& remotes, std::string_view group) {
+  return std::any_of(remotes.begin(), remotes.end(), [&](const RemoteApi& remote) { return remote.group == group; });
+}
+
+Value texts_or(const Value& from, std::string_view key) {
+  const Value* found = from.find(key);
+  return found == nullptr ? Value::null() : *found;
+}
+
+Value response_kind(Arena& arena, const RemoteApi& remote, const Value& resource) {
+  const std::string_view group = resource.text_at("group"), version = resource.text_at("version");
+  MapBuilder kind(arena);
+  kind.add("group", Value::string(arena, version.empty() ? remote.group : group));
+  kind.add("version", Value::string(arena, version.empty() ? std::string_view(remote.version) : version));
+  kind.add("kind", Value::string(resource.text_at("kind")));
+  return kind.build();
+}
+
+// The resources of an APIResourceList as aggregated discovery shows them: subresources below their resource.
+Value discovered_resources(Arena& arena, const RemoteApi& remote) {
+  if (remote.resources == nullptr) return Value::null();
+  Result<Value> list = codec::decode_json(arena, arena.copy(*remote.resources));
+  if (!list) return Value::null();
+  ListBuilder all(arena);
+  for (const Value& resource : list->items_at("resources")) {
+    const std::string_view name = resource.text_at("name");
+    if (name.find('/') != std::string_view::npos) continue;
+    MapBuilder made(arena);
+    made.add("resource", Value::string(name));
+    made.add("responseKind", response_kind(arena, remote, resource));
+    const Value* namespaced = resource.find("namespaced");
+    const bool in_namespace = namespaced != nullptr && namespaced->is_bool() && namespaced->as_bool();
+    made.add("scope", Value::string(in_namespace ? "Namespaced" : "Cluster"));
+    made.add("singularResource", Value::string(resource.text_at("singularName")));
+    made.add("verbs", texts_or(resource, "verbs"));
+    for (const std::string_view key : {"shortNames", "categories"}) {
+      if (!resource.items_at(key).empty()) made.add(key, *resource.find(key));
+    }
+    ListBuilder subresources(arena);
+    const std::string prefix = std::string(name) + "/";
+    for (const Value& other : list->items_at("resources")) {
+      if (!other.text_at("name").starts_with(prefix)) continue;
+      MapBuilder sub(arena);
+      sub.add("subresource", Value::string(other.text_at("name").substr(prefix.size())));
+      sub.add("responseKind", response_kind(arena, remote, other));
+      sub.add("verbs", texts_or(other, "verbs"));
+      subresources.add(sub.build());
+    }
+    if (subresources.count() > 0) made.add("subresources", subresources.build());
+    all.add(made.build());
+  }
+  return all.build();
+}
+
+}  // namespace
+
+Value with_remote_groups(Arena& arena, const Value& group_list, const RemoteApis& remotes) {
+  const auto name_of = [](const Value& group) { return group.text_at("name"); };
+  const auto make = [&](const Value& group, std::string_view name) {
+    return has_group(remotes, name) ? group_with(arena, group, name, remotes, false) : group;
+  };
+  return with_member(arena, group_list, "groups", merged(arena, group_list.items_at("groups"), remotes, name_of, make));
+}
+
+Value with_remote_versions(Arena& arena, const Value& group_document, std::string_view name,
+                           const RemoteApis& remotes) {
+  if (!has_group(remotes, name)) return group_document;
+  return group_with(arena, group_document, name, remotes, true);
+}
+
+Value with_remote_discovery(Arena& arena, const Value& aggregated, const RemoteApis& remotes) {
+  const auto name_of = [](const Value& group) { return group.text_at("metadata", "name"); };
+  const auto make = [&](const Value& group, std::string_view name) {
+    if (!has_group(remotes, name)) return group;
+    ListBuilder versions(arena);
+    for (const Value& version : group.items_at("versions")) versions.add(version);
+    for (const RemoteApi& remote : remotes) {
+      if (remote.group != name) continue;
+      MapBuilder version(arena);
+      version.add("version", Value::string(arena, remote.version));
+      if (const Value resources = discovered_resources(arena, remote); resources.is_list()) {
+        version.add("resources", resources);
+      }
+      version.add("freshness", Value::string(remote.available ? "Current" : "Stale"));
+      versions.add(version.build());
+    }
+    MapBuilder made(arena);
+    MapBuilder metadata(arena);
+    metadata.add("name", Value::string(arena, name));
+    made.add("metadata", group.has("metadata") ? *group.find("metadata") : metadata.build());
+    made.add("versions", versions.build());
+    return made.build();
+  };
+  return with_member(arena, aggregated, "items", merged(arena, aggregated.items_at("items"), remotes, name_of, make));
+}
+
+}  // namespace holdfast::aggregate

@@ -1,0 +1,178 @@
+// One request on its way to its answer: what was asked, by whom, for which resource, and how the answer looks. The
+// verbs share this; what else a verb works with it is given beside it.
+//
+//   net::Request --RequestInfo--> Call --negotiate_answer()--> view --> respond(), respond_error(), ...
+//
+// Threading and lifetime: a Call belongs to its request's event loop and lives in the frame of Api::handle.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "auth/auth.h"
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/gates.h"
+#include "base/metrics.h"
+#include "base/task.h"
+#include "kinds/kinds.h"
+#include "net/net.h"
+#include "render/render.h"
+#include "request/request.h"
+#include "resource/resource.h"
+
+namespace holdfast::call {
+
+// What holds for every request.
+struct Settings {
+  Gates gates;
+
+  // Kubernetes' own limit on a request body.
+  size_t max_body_bytes = 3 << 20;
+  std::string registry_prefix = "/registry";
+  // The store is embedded, where values may have our own form (docs/formats/at_rest.md); an etcd holds Kubernetes'
+  // form.
+  bool embedded_store = false;
+  // Events are deleted after this.
+  std::chrono::seconds event_ttl{3600};
+  bool allow_privileged = true;
+  std::vector<std::string_view> service_ip_families = {"IPv4"};  // Of cluster addresses.
+
+  // "host:port" as clients reach the server; /api shows it.
+  std::string server_address;
+
+  // A watch without timeoutSeconds ends after a random time between this and twice this.
+  std::chrono::seconds min_watch_timeout{1800};
+};
+
+// What an audit log records about a request, collected while it is served.
+struct Recording {
+  bool wants_request = false, wants_response = false;
+  std::function<void(int code)> on_stream = {};  // A streamed answer begins.
+
+  std::string ns, name, uid, resource_version;  // Of the object in the body.
+  std::string request, response;                // JSON; a patch as it was sent.
+  std::string status;                           // JSON of the Status that was the answer.
+  std::string chunks;                           // Of a list that is still being sent.
+  // Annotations of the event, by key: what plugins and webhooks have to say. The first value of a key counts.
+  std::map<std::string, std::string, std::less<>> annotations;
+};
+
+// The same for all requests; outlives them.
+struct Surroundings {
+  const Settings& settings;
+  const Clock& clock;
+  Family<Counter>& opt_outs;
+  Family<Counter>& unset_applies;
+  ArenaBudget& memory;  // Of the requests under way.
+};
+
+struct Call {
+  Call(const Surroundings& around, const request::RequestInfo& read, resource::Registry::SnapshotRef resources,
+       net::Request& asked, net::Response& answer, auth::UserRef who, Recording* record)
+      : settings(around.settings),
+        clock(around.clock),
+        opt_outs(around.opt_outs),
+        unset_applies(around.unset_applies),
+        memory(around.memory),
+        request_info(read),
+        request(asked),
+        response(answer),
+        user(std::move(who)),
+        info(read.target()),
+        registry(std::move(resources)),
+        recording(record),
+        arena(around.memory) {}
+  // A second object that the same request is about: a pod's budget, when it is evicted.
+  Call(const Call& other, auth::UserRef who, const resource::Served& resource, request::Target target)
+      : settings(other.settings),
+        clock(other.clock),
+        opt_outs(other.opt_outs),
+        unset_applies(other.unset_applies),
+        memory(other.memory),
+        request_info(other.request_info),
+        request(other.request),
+        response(other.response),
+        user(std::move(who)),
+        info(target),
+        registry(other.registry),
+        served(&resource),
+        view(other.view),
+        arena(memory) {}
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  const Settings& settings;
+  const Clock& clock;
+  Family<Counter>& opt_outs;
+  Family<Counter>& unset_applies;
+  ArenaBudget& memory;
+  const request::RequestInfo& request_info;
+  net::Request& request;
+  net::Response& response;
+  auth::UserRef user;
+  const request::Query& query = request_info.query();
+  request::Target info;
+  const resource::Registry::SnapshotRef registry;
+  const resource::Served* served = nullptr;         // Null: not a resource, or not one that is served.
+  const types::Subresource* subresource = nullptr;  // Null: the resource itself.
+  render::View view;                                // Of negotiate_answer().
+  render::Warnings warnings;
+  Recording* const recording = nullptr;  // Null: the request is not audited.
+  Arena arena;
+  std::shared_ptr<void> quota_hold;  // See write/quota.h; released when the request has been answered.
+  Value document;                    // What was written, before it became an object of its type. Null: unknown.
+  std::string reason;                // For an error without one: that of a webhook that refused, in its words.
+  std::vector<std::shared_ptr<const void>> held;  // What must live as long as the request: converted objects.
+
+  Executor& executor() { return request.loop(); }
+  GroupResource group_resource() const { return {served->resource->group, served->resource->plural}; }
+  GroupKind group_kind() const { return {served->resource->group, served->resource->kind}; }
+  resource::Storage& storage() const { return *served->storage; }
+  // The namespace of the request as objects have it: empty for cluster-scoped kinds.
+  std::string_view ns() const { return served->resource->namespaced ? info.ns : std::string_view{}; }
+};
+
+request::NegotiationInput negotiation_input(const net::Request& request, const request::Query& query);
+// Negotiates what this request's answer looks like, into call.view. 406, or 400 for a bad includeObject.
+Result<Unit> negotiate_answer(Call& call);
+// The whole body, up to the limit. 413.
+Task<Result<std::string>> read_body(Call& call);
+
+// --- Answers. Warnings collected so far become headers. ---
+
+void respond(Call& call, int code, std::string body);
+void respond(Call& call, int code, net::Body body, std::string_view content_type);
+void respond_error(Call& call, const Error& error);
+// A tree of a type of its own (Scale, a review, a Status).
+void respond_tree(Call& call, int code, const Value& tree, const types::Type& type);
+void respond_status(Call& call, int code, const Value& status);
+
+// An error's answer in the encoding that the client reads: for the parts of the server that refuse before a Call exists
+// (401, 403, unknown paths).
+void send_error(const request::RequestInfo& info, const net::Request& request, net::Response& response,
+                const Error& error);
+// The Status of an error, as JSON.
+std::string status_json(const Error& error);
+
+// --- For the audit log. These do nothing for requests that are not audited. ---
+
+// The object of a body, decoded and defaulted.
+void record_request(Call& call, const Value& object);
+// A body that is not an object of the resource, as it was sent: a patch, options.
+void record_request(Call& call, request::Format format, std::string_view bytes);
+void record_response(Call& call, std::string_view content_type, const net::Body& body);
+// A list that is sent in pieces.
+void record_chunk(Call& call, std::string_view bytes);
+void record_stream_end(Call& call);
+void record_status(Call& call, const Value& status);
+void record_error(Call& call, const Error& error);
+// An annotation of the audit event.
+void record_annotation(Call& call, std::string key, std::string value);
+
+}  // namespace holdfast::call

@@ -1,0 +1,345 @@
+#include "custom/custom_objects.h"
+
+#include <algorithm>
+
+#include "base/limits.h"
+#include "codec/codec.h"
+#include "codec/typed.h"
+#include "custom/conversions.h"
+#include "ownership/ownership.h"
+#include "resource/managed.h"
+#include "schema/schema.h"
+
+namespace holdfast::custom {
+namespace {
+
+const types::Type& object_meta() {
+  static const types::Type& type = *types::find_type("meta/v1.ObjectMeta");
+  return type;
+}
+
+// Everything but metadata, apiVersion and kind.
+bool same_but_metadata(const Value& a, const Value& b, bool status_counts) {
+  auto counts = [status_counts](std::string_view key) {
+    return key != "metadata" && key != "apiVersion" && key != "kind" && (status_counts || key != "status");
+  };
+  auto within = [&counts](const Value& one, const Value& other) {
+    for (const Member& member : one.members()) {
+      if (!counts(member.key)) continue;
+      const Value* match = other.find(member.key);
+      if (match == nullptr || !equal(member.value, *match)) return false;
+    }
+    return true;
+  };
+  return within(a, b) && within(b, a);
+}
+
+// "group/version" among those of a definition; null: none of them.
+const crd::Version* version_named(const crd::Definition& definition, std::string_view api_version) {
+  const size_t slash = api_version.find('/');
+  if (slash == std::string_view::npos) return nullptr;
+  if (api_version.substr(0, slash) != definition.storage_version().resource->group) return nullptr;
+  return definition.find(api_version.substr(slash + 1));
+}
+
+class CustomRules final : public resource::ObjectRules {
+ public:
+  CustomRules(std::shared_ptr<const crd::Definition> definition, const crd::Version& version,
+              std::shared_ptr<Conversions> conversions)
+      : definition_(std::move(definition)), version_(version), conversions_(std::move(conversions)) {}
+
+  void set_defaults(Arena& arena, Draft::Node object) const override {
+    object.assign(schema::apply_defaults(arena, version_.schema->root(), object.value()));
+  }
+
+  // Strategy None: the version's name changes, and what the other version does not know goes.
+  Result<Value> convert(Arena& arena, const types::Resource& from, const types::Resource& to,
+                        const Value& object) const override {
+    if (&from == &to) return object;
+    if (conversions_ != nullptr) return conversions_->find(arena, from, to, object);
+    const Value named = with_member(arena, object, "apiVersion", Value::string(arena, resource::api_version_of(to)));
+    const crd::Version* target = definition_->find(to.version);
+    if (target == nullptr) return named;
+    const types::Type& root = target->schema->root();
+    return schema::prune(arena, root, named);
+  }
+
+  bool asks_to_convert() const override { return conversions_ != nullptr; }
+  const types::Resource& version_of(const Value& object, const types::Resource& usual) const override {
+    if (conversions_ == nullptr) return usual;
+    const crd::Version* version = version_named(*definition_, object.text_at("apiVersion"));
+    return version == nullptr ? usual : *version->resource;
+  }
+
+  void prepare_for_create(kinds::Context&, Draft::Node object) const override {
+    if (version_.has_status) object.remove("status");
+    Draft::Node metadata = object.child("metadata");
+    for (std::string_view key : {"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"}) metadata.remove(key);
+    metadata.set("generation", Value::integer(1));
+  }
+
+  void prepare_for_update(kinds::Context& context, kinds::Endpoint endpoint, Draft::Node next,
+                          const Value& old) const override {
+    const Value* old_status = old.find("status");
+    if (endpoint == kinds::Endpoint::Status) {
+      // Only status and ownership are taken from what was sent.
+      const Value* status = next.find("status");
+      const Value* managed = next.value().get("metadata", "managedFields");
+      Value taken = status == nullptr ? without_member(context.arena, old, "status")
+                                      : with_member(context.arena, old, "status", *status);
+      if (managed != nullptr) {
+        taken = with_path(context.arena, taken, std::vector<std::string_view>{"metadata", "managedFields"}, *managed);
+      }
+      next.assign(taken);
+      return;
+    }
+    if (version_.has_status) {
+      if (old_status != nullptr)
+        next.set("status", *old_status);
+      else
+        next.remove("status");
+    }
+    Draft::Node metadata = next.child("metadata");
+    metadata.remove("selfLink");
+    for (std::string_view key : {"uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"}) {
+      const Value* before = old.get("metadata", key);
+      if (before != nullptr) metadata.set_default(key, *before);
+    }
+    const int64_t generation = old.int_at_or(1, "metadata", "generation");
+    const bool changed = !same_but_metadata(next.value(), old, !version_.has_status);
+    metadata.set("generation", Value::integer(changed ? generation + 1 : generation));
+  }
+
+  Result<Unit> validate_create(kinds::Context&, const Value& object) const override {
+    return crd::validate_object(version_, object, nullptr);
+  }
+  Result<Unit> validate_update(kinds::Context&, kinds::Endpoint endpoint, const Value& next,
+                               const Value& old) const override {
+    return endpoint == kinds::Endpoint::Status ? crd::validate_object_status(version_, next, old)
+                                               : crd::validate_object(version_, next, &old);
+  }
+  std::vector<std::string> warnings(kinds::Context&, kinds::Endpoint, const Value&, const Value*) const override {
+    return {};
+  }
+  bool same(const Value& a, const Value& b) const override { return equal(a, b); }
+  std::string_view deprecation_warning() const override { return version_.deprecation_warning; }
+
+ private:
+  const std::shared_ptr<const crd::Definition> definition_;
+  const crd::Version& version_;
+  const std::shared_ptr<Conversions> conversions_;  // Null: strategy None.
+};
+
+class CustomCodec final : public resource::ObjectCodec {
+ public:
+  explicit CustomCodec(std::shared_ptr<const crd::Definition> definition) : definition_(std::move(definition)) {
+    for (const std::string& field : version().selectable_fields) names_.push_back(field);
+  }
+
+  const types::Resource& stored() const override { return *version().resource; }
+  ownership::MemberOrder member_order() const override { return ownership::MemberOrder::Bytewise; }
+  std::span<const std::string_view> field_names() const override { return names_; }
+
+  Result<cache::Decoded> decode(std::string_view key, std::string_view stored, Revision revision) const override {
+    auto memory = std::make_shared<Memory>();
+    Arena& arena = memory->arena;
+    if (stored.starts_with("k8s:enc:")) {
+      return internal_error("stored object " + std::string(key) +
+                            " was encrypted by kube-apiserver; this server cannot read it");
+    }
+    Result<Value> tree =
+        stored.starts_with("\xd9\xd9\xf7") ? codec::decode_cbor(arena, stored) : codec::decode_json(arena, stored);
+    if (!tree) return internal_error("stored object " + std::string(key) + ": " + tree.error().message);
+    const Value* metadata = tree->find("metadata");
+    if (!tree->is_map() || (metadata != nullptr && !metadata->is_map())) {
+      return internal_error("stored object " + std::string(key) + ": it is no object");
+    }
+
+    cache::Decoded decoded;
+    decoded.managed = resource::managed_entries(arena, tree->get("metadata", "managedFields"));
+    Draft draft(arena, *tree);
+    draft.root().child("metadata").remove("managedFields");
+    // An older version is read as the storage version where only its name differs. Where a webhook converts, it stays
+    // what it is: the cache cannot wait for anybody.
+    const crd::Version* own = &version();
+    if (definition_->conversion_webhook() != nullptr) {
+      if (const crd::Version* named = version_named(*definition_, tree->text_at("apiVersion"))) own = named;
+    }
+    draft.root().set("apiVersion", Value::string(arena, resource::api_version_of(*own->resource)));
+    const types::Type& root = own->schema->root();
+    Value object = schema::prune(arena, root, draft.value());
+    object = schema::drop_nulls(arena, root, object);
+    object = schema::apply_defaults(arena, root, object);
+    Draft finished(arena, object);
+    finished.root().child("metadata").set("resourceVersion", Value::string(arena, std::to_string(revision.value)));
+    object = finished.value();
+
+    codec::encode_json_sorted(object, decoded.body);
+    decoded.uid = object.text_at("metadata", "uid");
+    for (const Member& label : object.members_at("metadata", "labels")) {
+      if (label.value.is_string()) decoded.labels.emplace_back(label.key, label.value.as_string());
+    }
+    decoded.fields = fields_of(arena, object);
+    decoded.memory = std::move(memory);
+    return decoded;
+  }
+
+  Result<std::string> encode(std::string_view body, std::span<const ownership::ManagedEntry> managed) const override {
+    Arena arena;
+    Result<Value> object = codec::decode_json(arena, body);
+    if (!object) return object.take_error();
+    std::string json;
+    codec::encode_json_sorted(resource::stored_form(arena, *object, managed), json);
+    json += '\n';
+    return json;
+  }
+
+  std::string with_revision(std::string_view body, Revision revision) const override {
+    Arena arena;
+    Result<Value> object = codec::decode_json(arena, body);
+    assert(object);
+    Draft draft(arena, *object);
+    draft.root().child("metadata").set("resourceVersion", Value::string(arena, std::to_string(revision.value)));
+    // As it will be read: a null that an apply left at a field without a type is stored and not read.
+    return codec::encode_json_sorted(schema::drop_nulls(arena, version().schema->root(), draft.value()));
+  }
+
+  Result<Value> tree(Arena& arena, std::string_view body) const override { return codec::decode_json(arena, body); }
+
+  Result<std::string> body_of(Arena& arena, const Value& tree) const override {
+    Draft draft(arena, tree);
+    draft.root().child("metadata").remove("managedFields");
+    if (deeper_than(draft.value(), limits::kObjectDepth)) return resource::nested_too_deeply();
+    return codec::encode_json_sorted(draft.value());
+  }
+
+  std::vector<std::string_view> fields_of(Arena& arena, const Value& tree) const override {
+    std::vector<std::string_view> fields;
+    fields.reserve(names_.size());
+    for (const std::string_view name : names_) fields.push_back(arena.copy(crd::selectable_value(tree, name)));
+    return fields;
+  }
+
+ private:
+  struct Memory {
+    Arena arena;
+  };
+  const crd::Version& version() const { return definition_->storage_version(); }
+
+  const std::shared_ptr<const crd::Definition> definition_;
+  std::vector<std::string_view> names_;
+};
+
+// metadata of the object and of every resource embedded in it, as ObjectMeta's decoder and encoder would leave it.
+struct MetadataTyper {
+  Arena& arena;
+  const Gates& gates;
+  std::vector<std::string>* unknown;
+
+  // The object's own may carry options, which are for the request and not for the type.
+  Result<Value> own_metadata(const Value& value, const std::string& path) {
+    const Value* options = gates.on(Gate::DeclarativeFieldManager) ? value.find("options") : nullptr;
+    if (options == nullptr) return metadata(value, path);
+    Result<Value> typed = metadata(without_member(arena, value, "options"), path);
+    if (!typed) return typed;
+    return with_member(arena, *typed, "options", *options);
+  }
+
+  Result<Value> metadata(const Value& value, const std::string& path) {
+    codec::TypedReport report;
+    Result<Value> typed = codec::to_typed(arena, object_meta(), value, {.gates = &gates}, &report);
+    if (!typed) return typed;
+    if (unknown != nullptr && report.has_unknown) {
+      for (const std::string& finding : codec::strict_tree_errors(object_meta(), value, &gates)) {
+        // unknown field "foo" -> unknown field "metadata.foo"
+        constexpr std::string_view kStart = "unknown field \"";
+        if (finding.starts_with(kStart))
+          unknown->push_back(std::string(kStart) + path + "." + finding.substr(kStart.size()));
+      }
+    }
+    return typed;
+  }
+
+  Result<Value> walk(const types::Type& type, const Value& value, bool root, const std::string& path) {
+    if (value.is_list() && type.shape == types::Shape::List) {
+      ListBuilder list(arena);
+      bool changed = false;
+      for (size_t i = 0; i < value.count(); ++i) {
+        Result<Value> item = walk(*type.element, value.items()[i], false, path + "[" + std::to_string(i) + "]");
+        if (!item) return item;
+        changed |= !item->same(value.items()[i]);
+        list.add(*item);
+      }
+      return changed ? list.build() : value;
+    }
+    if (!value.is_map()) return value;
+    const bool resource = root || type.embedded_resource;
+    MapBuilder map(arena);
+    bool changed = false;
+    for (const Member& member : value.members()) {
+      const std::string here = path.empty() ? std::string(member.key) : path + "." + std::string(member.key);
+      Result<Value> next = member.value;
+      if (resource && member.key == "metadata") {
+        const Value& given = member.value.is_null() ? Value::empty_map() : member.value;
+        next = root ? own_metadata(given, here) : metadata(given, here);
+      } else if (const types::Type* child = child_of(type, member.key)) {
+        next = walk(*child, member.value, false, here);
+      }
+      if (!next) return next;
+      changed |= !next->same(member.value);
+      map.add(member.key, *next);
+    }
+    return changed ? map.build() : value;
+  }
+
+  static const types::Type* child_of(const types::Type& type, std::string_view key) {
+    if (type.shape == types::Shape::Map) return type.element;
+    if (type.shape != types::Shape::Struct) return nullptr;
+    const types::Field* field = types::find_member(type, key);
+    return field == nullptr || !field->type->name.empty() ? nullptr : field->type;
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<const resource::ObjectCodec> make_custom_codec(std::shared_ptr<const crd::Definition> definition) {
+  return std::make_shared<CustomCodec>(std::move(definition));
+}
+
+std::shared_ptr<const resource::ObjectRules> custom_rules(std::shared_ptr<const crd::Definition> definition,
+                                                          const crd::Version& version,
+                                                          std::shared_ptr<Conversions> conversions) {
+  return std::make_shared<CustomRules>(std::move(definition), version, std::move(conversions));
+}
+
+kinds::Rules custom_kind_rules(const crd::Version& version) {
+  kinds::Rules rules;
+  rules.group = version.resource->group;
+  rules.plural = version.resource->plural;
+  rules.has_status = version.has_status;
+  rules.unconditional_update = false;
+  return rules;
+}
+
+Result<Value> with_typed_metadata(Arena& arena, const crd::Version& version, const Value& object, const Gates& gates) {
+  return MetadataTyper{arena, gates, nullptr}.walk(version.schema->root(), object, true, "");
+}
+
+Result<Value> normalize_custom(Arena& arena, const crd::Version& version, const Value& object, const Gates& gates,
+                               std::vector<std::string>* unknown) {
+  const types::Type& root = version.schema->root();
+  std::vector<std::string> paths;
+  const Value pruned = schema::prune(arena, root, object, unknown == nullptr ? nullptr : &paths);
+  std::vector<std::string> in_metadata;
+  Result<Value> typed =
+      MetadataTyper{arena, gates, unknown == nullptr ? nullptr : &in_metadata}.walk(root, pruned, true, "");
+  if (!typed) return typed;
+  if (unknown != nullptr) {
+    for (const std::string& path : paths) unknown->push_back("unknown field \"" + path + "\"");
+    unknown->insert(unknown->end(), in_metadata.begin(), in_metadata.end());
+    std::sort(unknown->begin(), unknown->end());
+  }
+  return schema::drop_nulls(arena, root, *typed);
+}
+
+}  // namespace holdfast::custom

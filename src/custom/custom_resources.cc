@@ -1,0 +1,442 @@
+#include "custom/custom_resources.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "codec/codec.h"
+#include "custom/conversions.h"
+#include "custom/custom_objects.h"
+#include "ownership/merge_type.h"
+#include "resource/managers.h"
+
+namespace holdfast::custom {
+namespace {
+
+constexpr std::string_view kGroup = "apiextensions.k8s.io";
+constexpr std::string_view kPlural = "customresourcedefinitions";
+constexpr std::string_view kPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/";
+constexpr std::string_view kManager = "kube-apiserver";
+
+// A merge patch of a definition, or of a subresource. Nobody looks at the answer: Protobuf costs least to render, since
+// built-in kinds lie in the cache in that form.
+net::ClientRequest patch_request(const std::string& path, std::string body) {
+  net::ClientRequest patch;
+  patch.method = "PATCH";
+  patch.target = std::string(kPath) + path + "?fieldManager=" + std::string(kManager);
+  patch.headers = {{"content-type", "application/merge-patch+json"}, {"accept", "application/vnd.kubernetes.protobuf"}};
+  patch.body = std::move(body);
+  return patch;
+}
+
+bool is_terminating(const Value& definition) { return !definition.text_at("metadata", "deletionTimestamp").empty(); }
+
+}  // namespace
+
+bool is_definition(const types::Resource& resource) { return resource.group == kGroup && resource.plural == kPlural; }
+
+CustomResources::~CustomResources() = default;
+
+// --- Serving ---------------------------------------------------------------------------------------------------------
+
+CustomResources::KindRef CustomResources::make_kind(const Value& written, const KindRef& before) {
+  auto kind = std::make_shared<Kind>();
+  kind->definition = crd::Definition::make(written);
+  // Conditions come and go without a change of what objects look like: the cache stays.
+  if (before != nullptr && before->definition->uid() == kind->definition->uid() &&
+      before->definition->generation() == kind->definition->generation()) {
+    kind->storage = before->storage;
+  } else {
+    const types::Resource& stored = *kind->definition->storage_version().resource;
+    cache::Options options;
+    options.prefix = parts_.settings.registry_prefix + "/" + std::string(stored.storage_prefix) + "/";
+    options.namespaced = stored.namespaced;
+    options.resource = to_string(GroupResource{stored.group, stored.plural});
+    const std::shared_ptr<const resource::ObjectCodec> codec = make_custom_codec(kind->definition);
+    std::shared_ptr<const cache::Codec> at_rest;
+    if (parts_.settings.embedded_store) {
+      at_rest = cache::embedded_codec(codec, {.fields_v2 = parts_.settings.gates.on(Gate::FieldsV2AtRest)});
+    }
+    kind->storage = std::make_shared<resource::Storage>(parts_.store, codec, std::move(at_rest), parts_.pool,
+                                                        parts_.executors, std::move(options), parts_.clock);
+    kind->storage->cache().start();
+  }
+  kind->merge_types = std::make_shared<ownership::MergeTypes>();
+  if (kind->definition->conversion_webhook() != nullptr) {
+    kind->conversions = std::make_shared<Conversions>(kind->definition, parts_.caller);
+  }
+  for (const crd::Version& version : kind->definition->versions()) {
+    kind->rules.push_back(std::make_unique<kinds::Rules>(custom_kind_rules(version)));
+  }
+  return kind;
+}
+
+resource::CustomServedRef CustomResources::served_of(const KindRef& kind) const {
+  auto all = std::make_shared<resource::CustomServed>();
+  all->name = kind->definition->name();
+  const Gates& gates = parts_.settings.gates;
+  const auto versions = kind->definition->versions();
+  std::vector<resource::KindVersion> kind_versions;
+  for (const crd::Version& version : versions) {
+    kind_versions.push_back({version.resource, kind->merge_types.get()});
+  }
+  for (size_t i = 0; i < versions.size(); ++i) {
+    const crd::Version& version = versions[i];
+    if (!version.served) continue;
+    resource::Served entry;
+    entry.resource = version.resource;
+    entry.stored = kind->definition->storage_version().resource;
+    entry.rules = kind->rules[i].get();
+    entry.object_rules = custom_rules(kind->definition, version, kind->conversions);
+    entry.custom = true;
+    entry.version = &version;
+    entry.established = kind->definition->established();
+    entry.terminating = kind->definition->terminating();
+    entry.storage = kind->storage.get();
+    entry.managers =
+        std::make_shared<resource::Managers>(*version.resource, kind_versions, entry.object_rules, gates, true);
+    entry.keeps_alive = kind;
+    all->versions.push_back(std::move(entry));
+  }
+  return all;
+}
+
+void CustomResources::declare_services(Known& known, std::vector<std::string> served) {
+  CustomServices& services = parts_.services;
+  // New ones first: a version that stays is at no moment unwanted.
+  for (const std::string& version : served) services.add(known.group, version);
+  for (const std::string& version : known.served) services.remove(known.group, version);
+  known.served = std::move(served);
+}
+
+void CustomResources::serve(std::span<const Seen> seen) {
+  std::vector<resource::CustomServedRef> changed;
+  const std::lock_guard lock(mutex_);
+  for (const Seen& one : seen) {
+    const auto found = kinds_.find(one.name);
+    if (found != kinds_.end() && found->second.revision >= one.revision) continue;
+    const auto settling = settling_.find(one.name);
+    // Whoever read it before it was deleted must not bring it back.
+    if (settling != settling_.end() && settling->second.deleted >= one.revision) continue;
+    if (one.definition.is_null()) {
+      if (settling != settling_.end()) settling->second.deleted = one.revision;
+      if (found == kinds_.end()) continue;
+      declare_services(found->second, {});
+      names_[found->second.group].erase(one.name);
+      if (names_[found->second.group].empty()) names_.erase(found->second.group);
+      kinds_.erase(found);
+      auto nothing = std::make_shared<resource::CustomServed>();
+      nothing->name = one.name;
+      changed.push_back(std::move(nothing));
+      continue;
+    }
+    Known& known = kinds_[one.name];
+    known.revision = one.revision;
+    known.group = one.definition.text_at("spec", "group");
+    std::vector<std::string> served;
+    for (const Value& version : one.definition.items_at("spec", "versions")) {
+      const Value* flag = version.find("served");
+      if (flag != nullptr && flag->is_bool() && flag->as_bool()) served.emplace_back(version.text_at("name"));
+    }
+    if (served != known.served) declare_services(known, std::move(served));
+    names_[known.group][one.name] = crd::taken_names(std::span(&one.definition, 1));
+    if (!crd::has_condition(one.definition, "NamesAccepted", "True") &&
+        !crd::has_condition(one.definition, "Established", "True") && known.kind == nullptr) {
+      continue;
+    }
+    known.kind = make_kind(one.definition, known.kind);
+    if (known.kind->definition->serves()) {
+      changed.push_back(served_of(known.kind));
+    } else {
+      auto nothing = std::make_shared<resource::CustomServed>();
+      nothing->name = one.name;
+      changed.push_back(std::move(nothing));
+    }
+  }
+  if (!changed.empty()) parts_.registry.update(std::move(changed));
+}
+
+bool CustomResources::ready() const {
+  if (!listed_.load(std::memory_order_acquire)) return false;
+  const std::lock_guard lock(mutex_);
+  return std::all_of(kinds_.begin(), kinds_.end(), [](const auto& entry) {
+    return entry.second.kind == nullptr || entry.second.kind->storage->cache().ready();
+  });
+}
+
+void CustomResources::tick() {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [name, known] : kinds_) {
+    if (known.kind != nullptr) known.kind->storage->cache().tick();
+  }
+}
+
+// --- Following -------------------------------------------------------------------------------------------------------
+
+Task<std::optional<CustomResources::Seen>> CustomResources::read(Arena& arena, std::string name, Executor& executor) {
+  resource::Storage& storage = *parts_.registry.snapshot()->storage_of(kGroup, kPlural);
+  // The cache takes apart what was just written anyway: waiting for it costs less than doing it here, too.
+  Result<cache::Snapshot> now = co_await storage.cache().consistent(executor);
+  if (!now) co_return std::nullopt;
+  const cache::EntryRef entry = now->find(name);
+  if (!entry) co_return std::nullopt;
+  const store::Blob body = entry->body();
+  Result<Value> tree = storage.codec().tree(arena, arena.copy(*body));
+  if (!tree) co_return std::nullopt;
+  co_return Seen{std::move(name), *tree, entry->revision()};
+}
+
+void CustomResources::start() {
+  tasks_.post([this] { return follow(); });
+}
+
+Task<void> CustomResources::follow() {
+  resource::Storage& storage = *parts_.registry.snapshot()->storage_of(kGroup, kPlural);
+  constexpr std::chrono::milliseconds kFirstDelay{1}, kMostDelay{100};
+  std::chrono::milliseconds delay = kFirstDelay;  // Short at first: starting waits for this.
+  while (!tasks_.closing()) {
+    cache::WatchRequest request;
+    request.start = cache::WatchRequest::Start::Initial;
+    request.bookmarks = true;
+    request.initial_events_bookmark = true;
+    Result<cache::Watcher> watcher = co_await storage.cache().watch(request, loop_);
+    if (!watcher) {
+      co_await tasks_.sleep(delay);
+      delay = std::min(delay * 2, kMostDelay);
+      continue;
+    }
+    delay = kFirstDelay;
+    watcher_ = std::make_shared<cache::Watcher>(std::move(*watcher));
+    const std::shared_ptr<cache::Watcher> mine = watcher_;
+    std::vector<cache::Delivery> events;
+    while (!tasks_.closing()) {
+      co_await mine->next(loop_, events);
+      if (events.empty()) break;
+      Arena arena;
+      std::vector<Seen> seen;
+      std::vector<std::string> unsettled;
+      bool listed = false;
+      for (const cache::Delivery& event : events) {
+        listed = listed || event.initial_events_end;
+        if (!event.object()) continue;
+        const std::string name(event.object()->name());
+        if (event.type == cache::EventType::Deleted) {
+          seen.push_back({name, Value::null(), event.revision});
+          // Its names are free: others may have waited for them.
+          const std::lock_guard lock(mutex_);
+          const auto known = kinds_.find(name);
+          if (known == kinds_.end()) continue;
+          for (const auto& [other, waiting] : kinds_) {
+            const bool waits = waiting.kind == nullptr || !waiting.kind->definition->established();
+            if (waits && other != name && waiting.group == known->second.group) unsettled.push_back(other);
+          }
+          continue;
+        }
+        {
+          // The settle() that is running serves it, or looks again at its end if it has read an older state.
+          const std::lock_guard lock(mutex_);
+          if (const auto settling = settling_.find(name); settling != settling_.end()) {
+            settling->second.announced = event.object()->revision();
+            continue;
+          }
+        }
+        const store::Blob body = event.object()->body();
+        Result<Value> tree = storage.codec().tree(arena, arena.copy(*body));
+        if (!tree) continue;
+        // What another server wrote, or a crash left half done.
+        if (is_terminating(*tree) || !crd::has_condition(*tree, "Established", "True")) unsettled.push_back(name);
+        seen.push_back({name, *tree, event.object()->revision()});
+      }
+      serve(seen);
+      if (listed) {
+        listed_.store(true, std::memory_order_release);
+        parts_.services.start();
+      }
+      for (std::string& name : unsettled) look_at(std::move(name));
+    }
+  }
+}
+
+Task<void> CustomResources::close(Executor& executor) {
+  co_await tasks_.close(executor, [this] {
+    if (watcher_ != nullptr) watcher_->cancel();
+  });
+  std::map<std::string, Known, std::less<>> kinds;
+  {
+    const std::lock_guard lock(mutex_);
+    kinds.swap(kinds_);
+  }
+  for (const auto& [name, known] : kinds) {
+    if (known.kind != nullptr) co_await known.kind->storage->cache().close(executor);
+  }
+}
+
+// --- The life of a definition ----------------------------------------------------------------------------------------
+
+// The status alone is sent: a schema is long, and says nothing new.
+Task<bool> CustomResources::write_status(net::EventLoop& loop, Value definition) {
+  Arena arena;
+  MapBuilder metadata(arena), change(arena);
+  metadata.add("resourceVersion", *definition.get("metadata", "resourceVersion"));
+  change.add("metadata", metadata.build());
+  change.add("status", *definition.find("status"));
+  const Result<net::ClientResponse> answer =
+      co_await own_calls::OwnCalls(parts_.own, loop)
+          .send(patch_request(std::string(definition.text_at("metadata", "name")) + "/status",
+                              codec::encode_json(change.build())));
+  co_return answer && answer->status == 200;
+}
+
+crd::TakenNames CustomResources::taken_by_others(std::string_view group, std::string_view name) const {
+  crd::TakenNames taken;
+  const auto found = names_.find(group);
+  if (found == names_.end()) return taken;
+  for (const auto& [other, names] : found->second) {
+    if (other == name) continue;
+    taken.resources.insert(taken.resources.end(), names.resources.begin(), names.resources.end());
+    taken.kinds.insert(taken.kinds.end(), names.kinds.begin(), names.kinds.end());
+  }
+  return taken;
+}
+
+Task<void> CustomResources::settle(std::string name, net::EventLoop& loop) {
+  const struct Settling {
+    CustomResources& self;
+    const std::string& name;
+    Settling(CustomResources& resources, const std::string& which) : self(resources), name(which) {
+      const std::lock_guard lock(self.mutex_);
+      ++self.settling_[name].count;
+    }
+    ~Settling() { self.end_settling(name); }
+  } settling(*this, name);
+  constexpr int kMostSteps = 12;  // Each writes one status; somebody else may be faster a few times.
+  for (int step = 0; step < kMostSteps && !tasks_.closing(); ++step) {
+    Arena arena;
+    const std::optional<Seen> seen = co_await read(arena, name, loop);
+    if (!seen) co_return;
+    const Value& definition = seen->definition;
+    if (is_terminating(definition)) {
+      serve(std::span(&*seen, 1));
+      start_clean_up(name);
+      co_return;
+    }
+    const UnixTime now = parts_.clock.now();
+    Value next;
+    {
+      // Names are given to one definition at a time: whoever comes next sees them as taken.
+      const std::lock_guard lock(mutex_);
+      const std::string group(definition.text_at("spec", "group"));
+      next = crd::accept_names(arena, definition, taken_by_others(group, name), now);
+      names_[group][name] = crd::taken_names(std::span(&next, 1));
+    }
+    if (next.same(definition)) {
+      // Served before anybody can read that it is.
+      serve(std::span(&*seen, 1));
+      next = crd::establish(arena, definition, now);
+      if (next.same(definition)) co_return;
+    }
+    co_await write_status(loop, next);
+  }
+}
+
+void CustomResources::end_settling(const std::string& name) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = settling_.find(name);
+    if (--found->second.count > 0) return;
+    const Revision announced = found->second.announced, deleted = found->second.deleted;
+    settling_.erase(found);
+    const auto known = kinds_.find(name);
+    const Revision served = known == kinds_.end() ? deleted : std::max(deleted, known->second.revision);
+    if (announced <= served) return;
+  }
+  look_at(name);
+}
+
+void CustomResources::look_at(std::string name) {
+  tasks_.post([this, name = std::move(name)] { return settle(name, loop_); });
+}
+
+void CustomResources::start_clean_up(const std::string& name) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto [at, is_new] = cleaning_.emplace(name, false); !is_new) {
+      at->second = true;
+      return;
+    }
+  }
+  tasks_.post([this, name] { return clean_up(name); });
+}
+
+Task<void> CustomResources::clean_up(std::string name) {
+  constexpr std::chrono::milliseconds kFirstWait{50}, kLongestWait{1000};
+  std::chrono::milliseconds wait = kFirstWait;
+  while (!tasks_.closing()) {
+    if (co_await clean_up_once(name)) {
+      const std::lock_guard lock(mutex_);
+      const auto at = cleaning_.find(name);
+      if (!at->second) {
+        cleaning_.erase(at);
+        co_return;
+      }
+      at->second = false;
+      continue;
+    }
+    // Objects with finalizers of their own stay until those are gone.
+    co_await tasks_.sleep(wait);
+    wait = std::min(wait * 2, kLongestWait);
+  }
+}
+
+Task<bool> CustomResources::clean_up_once(const std::string& name) {
+  const own_calls::OwnCalls calls(parts_.own, loop_);
+  Result<net::ClientResponse> found = co_await calls.call("GET", std::string(kPath) + name);
+  if (found && found->status == 404) co_return true;
+  if (!found || found->status != 200) co_return false;
+  Arena arena;
+  Result<Value> definition = codec::decode_json(arena, found->body);
+  if (!definition) co_return false;
+  if (!is_terminating(*definition)) co_return true;
+  const auto finalizers = definition->items_at("metadata", "finalizers");
+  const bool ours = std::any_of(finalizers.begin(), finalizers.end(), [](const Value& item) {
+    return item.is_string() && item.as_string() == crd::kCleanupFinalizer;
+  });
+  if (!ours) co_return true;
+  const UnixTime now = parts_.clock.now();
+  const Value in_progress = crd::with_condition(arena, *definition, "Terminating", "True", "InstanceDeletionInProgress",
+                                                "CustomResource deletion is in progress", now);
+  if (!in_progress.same(*definition) && !co_await write_status(loop_, in_progress)) co_return false;
+
+  // Every object, in every namespace.
+  KindRef kind;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto entry = kinds_.find(name);
+    if (entry != kinds_.end()) kind = entry->second.kind;
+  }
+  bool empty = true;
+  if (kind != nullptr && kind->definition->serves()) {
+    const types::Resource& resource = *kind->definition->storage_version().resource;
+    const std::string root = "/apis/" + std::string(resource.group) + "/" + std::string(resource.version);
+    Result<cache::Snapshot> snapshot = co_await kind->storage->cache().consistent(loop_);
+    if (!snapshot) co_return false;
+    for (const cache::EntryRef& entry : snapshot->list({}).entries) {
+      const std::string ns = resource.namespaced ? "/namespaces/" + std::string(entry->namespace_name()) : "";
+      (void)co_await calls.call("DELETE",
+                                root + ns + "/" + std::string(resource.plural) + "/" + std::string(entry->name()));
+    }
+    Result<cache::Snapshot> left = co_await kind->storage->cache().consistent(loop_);
+    empty = left && left->count() == 0;
+  }
+  if (!empty) co_return false;
+  std::string kept;
+  for (const Value& item : finalizers) {
+    if (item.is_string() && item.as_string() != crd::kCleanupFinalizer) {
+      kept += (kept.empty() ? "" : ",") + codec::encode_json_string(item.as_string());
+    }
+  }
+  const std::string body = "{\"metadata\":{\"finalizers\":" + (kept.empty() ? "null" : "[" + kept + "]") + "}}";
+  const Result<net::ClientResponse> released = co_await calls.send(patch_request(name, body));
+  co_return released && (released->status == 200 || released->status == 404);
+}
+
+}  // namespace holdfast::custom

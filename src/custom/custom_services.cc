@@ -1,0 +1,159 @@
+#include "custom/custom_services.h"
+
+#include "codec/codec.h"
+#include "custom/custom_resources.h"
+
+namespace holdfast::custom {
+namespace {
+
+constexpr std::string_view kPath = "/apis/apiregistration.k8s.io/v1/apiservices";
+constexpr std::string_view kQuery = "?fieldManager=kube-apiserver";
+// Custom resources stand behind everything built in, and versions are ordered by their names alone.
+constexpr int64_t kGroupPriority = 1000, kVersionPriority = 100;
+constexpr std::string_view kAlways = "true";  // Of the label: put right whenever it changes.
+
+std::string name_of(std::string_view group, std::string_view version) {
+  return std::string(version) + "." + std::string(group);
+}
+
+Value spec_of(Arena& arena, std::string_view group, std::string_view version) {
+  MapBuilder spec(arena);
+  spec.add("group", Value::string(arena, group));
+  spec.add("version", Value::string(arena, version));
+  spec.add("groupPriorityMinimum", Value::integer(kGroupPriority));
+  spec.add("versionPriority", Value::integer(kVersionPriority));
+  return spec.build();
+}
+
+}  // namespace
+
+void CustomServices::add(std::string_view group, std::string_view version) {
+  const std::string name = name_of(group, version);
+  {
+    const std::lock_guard lock(mutex_);
+    Wanted& wanted = wanted_[name];
+    wanted.group = group;
+    wanted.version = version;
+    if (++wanted.definitions > 1) return;
+    touched_.insert(name);
+  }
+  wake();
+}
+
+void CustomServices::remove(std::string_view group, std::string_view version) {
+  const std::string name = name_of(group, version);
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = wanted_.find(name);
+    if (found == wanted_.end() || --found->second.definitions > 0) return;
+    wanted_.erase(found);
+    touched_.insert(name);
+  }
+  wake();
+}
+
+void CustomServices::look_at(std::string_view name) {
+  {
+    const std::lock_guard lock(mutex_);
+    touched_.emplace(name);
+  }
+  wake();
+}
+
+void CustomServices::start() {
+  {
+    const std::lock_guard lock(mutex_);
+    started_ = true;
+  }
+  wake();
+}
+
+void CustomServices::wake() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!started_ || woken_ || touched_.empty()) return;
+    woken_ = true;
+  }
+  tasks_.post([this] { return work(); });
+}
+
+Task<void> CustomServices::close(Executor& executor) { return tasks_.close(executor); }
+
+Task<void> CustomServices::work() {
+  while (true) {
+    std::string name;
+    {
+      const std::lock_guard lock(mutex_);
+      if (touched_.empty() || tasks_.closing()) {
+        woken_ = false;
+        co_return;
+      }
+      name = std::move(touched_.extract(touched_.begin()).value());
+    }
+    bool settled = false;
+    try {
+      settled = co_await settle(name);
+    } catch (...) {
+      // The others still get their turn.
+      report_failed_task("APIServices of custom resources", std::current_exception());
+    }
+    if (settled) continue;
+    {
+      const std::lock_guard lock(mutex_);
+      touched_.insert(std::move(name));
+    }
+    constexpr std::chrono::milliseconds kRetry{100};
+    co_await tasks_.sleep(kRetry);
+  }
+}
+
+Task<bool> CustomServices::settle(std::string name) {
+  std::optional<Wanted> wanted;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = wanted_.find(name); found != wanted_.end()) wanted = found->second;
+  }
+  resource::Storage& storage = *registry_.snapshot()->storage_of("apiregistration.k8s.io", "apiservices");
+  Result<cache::Cache::Latest> latest = co_await storage.cache().latest(name, loop_);
+  if (!latest) co_return false;
+  Arena arena;
+  net::ClientRequest request;
+  request.headers = {{"content-type", "application/json"}};
+  const std::string path = std::string(kPath) + "/" + name;
+  if (!latest->entry) {
+    if (!wanted) co_return true;
+    MapBuilder labels(arena), metadata(arena), service(arena);
+    labels.add(kAutomanaged, Value::string(kAlways));
+    metadata.add("name", Value::string(arena, name));
+    metadata.add("labels", labels.build());
+    service.add("apiVersion", Value::string("apiregistration.k8s.io/v1"));
+    service.add("kind", Value::string("APIService"));
+    service.add("metadata", metadata.build());
+    service.add("spec", spec_of(arena, wanted->group, wanted->version));
+    request.method = "POST";
+    request.target = std::string(kPath) + std::string(kQuery);
+    request.body = codec::encode_json(service.build());
+  } else {
+    // Without the label it is somebody's own.
+    if (latest->entry->label(kAutomanaged) != kAlways) co_return true;
+    if (!wanted) {
+      request.method = "DELETE";
+      request.target = path;
+    } else {
+      const store::Blob body = latest->entry->body();
+      Result<Value> live = storage.codec().tree(arena, arena.copy(*body));
+      if (!live) co_return true;
+      const Value spec = spec_of(arena, wanted->group, wanted->version);
+      const Value* has = live->find("spec");
+      if (has != nullptr && equal(*has, spec)) co_return true;
+      request.method = "PUT";
+      request.target = path + std::string(kQuery);
+      request.body = codec::encode_json(with_member(arena, *live, "spec", spec));
+    }
+  }
+  const Result<net::ClientResponse> answer = co_await own_calls::OwnCalls(own_, loop_).send(std::move(request));
+  // A 4xx means that it was changed meanwhile: whoever follows APIServices says so, and it is looked at again.
+  co_return answer && answer->status < 500;
+}
+
+}  // namespace holdfast::custom

@@ -1,0 +1,126 @@
+// What is particular to apply: its configuration, and what becomes of its values.
+#include "base/api_error.h"
+#include "codec/codec.h"
+#include "codec/typed.h"
+#include "patch/patch.h"
+#include "resource/object_codec.h"
+#include "verbs/patch.h"
+#include "write/body.h"
+
+namespace holdfast::verbs {
+namespace {
+
+Result<Value> decode_config(call::Call& call, request::PatchType type, std::string_view bytes,
+                            std::vector<std::string>& duplicates) {
+  if (type == request::PatchType::ApplyCbor) {
+    Result<Value> value = codec::decode_cbor(call.arena, bytes);
+    if (!value) return bad_request("error decoding YAML: " + value.error().message);
+    return *value;
+  }
+  Result<Value> value = codec::decode_yaml(call.arena, bytes, {.duplicates = &duplicates});
+  if (!value) return bad_request("error decoding YAML: error converting YAML to JSON: " + value.error().message);
+  if (value->is_null()) return Value::empty_map();
+  if (!value->is_map()) {
+    return bad_request("error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal " +
+                       std::string(codec::json_kind(*value)) + " into Go value of type map[string]interface {}");
+  }
+  return *value;
+}
+
+// "(ns/name; apps/v1, Kind=Deployment)", as errors about a converted object show it.
+std::string shown_object(const call::Call& call, const Value& object) {
+  const write::Expected kind = write::expected_of(call);
+  return "(" + std::string(object.text_at("metadata", "namespace")) + "/" +
+         std::string(object.text_at("metadata", "name")) + "; " + std::string(kind.group) + "/" +
+         std::string(kind.version) + ", Kind=" + std::string(kind.kind) + ")";
+}
+
+}  // namespace
+
+std::string as_single_value(std::string message) {
+  if (message.starts_with("illegal base64 data")) return "error decoding from json: " + message;
+  constexpr std::string_view kField = " into Go struct field ";
+  const size_t at = message.find(kField);
+  if (!message.starts_with("json: cannot unmarshal ") || at == std::string::npos) return message;
+  const size_t end = message.find(' ', at + kField.size());
+  if (end != std::string::npos) message.replace(at, end - at, " into Go value");
+  return message;
+}
+
+namespace {
+
+Result<request::WriteOptions> decode_apply(call::Call& call, request::PatchType type, std::string_view bytes,
+                                                  DecodedConfig& config) {
+  Result<Value> decoded = decode_config(call, type, bytes, config.duplicates);
+  Result<request::WriteOptions> options = parse_write_options(call.query, request::WriteKind::Apply);
+  if (!call.settings.gates.on(Gate::DeclarativeFieldManager)) {
+    if (!options) return options;
+    if (!decoded) return decoded.take_error();
+    config.value = *decoded;
+    return options;
+  }
+  // The configuration may name its manager; then the query need not.
+  if (!decoded) {
+    if (!options) return options;
+    return decoded.take_error();
+  }
+  Result<write::DeclaredOptions> declared = write::take_declared_options(call, *decoded);
+  const bool names_manager = !declared || declared->field_manager;
+  if (!options && names_manager && call.query.get("fieldManager").empty()) {
+    options = parse_write_options(call.query, request::WriteKind::Apply, request::WriteManager::GivenElsewhere);
+  }
+  if (!options) return options;
+  if (!declared) return declared.take_error();
+  config.value = declared->object;
+  Result<std::string> manager = write::effective_manager(call, *options, *declared, call.info.name);
+  if (!manager) return manager.take_error();
+  options->field_manager = *manager;
+  return options;
+}
+
+}  // namespace
+
+Result<request::WriteOptions> parse_apply_options(call::Call& call, request::PatchType type, std::string_view bytes,
+                                                  DecodedConfig& config) {
+  Result<request::WriteOptions> options = decode_apply(call, type, bytes, config);
+  if (options && call.settings.gates.on(Gate::ServerSideApplyUnsettingFields) &&
+      ownership::has_marker(config.value)) {
+    const types::Resource& resource = *call.served->resource;
+    call.unset_applies.with({resource.group, resource.version, resource.plural, call.info.subresource}).add();
+  }
+  return options;
+}
+
+Result<Unit> report_config_findings(call::Call& call, const DecodedConfig& config, request::FieldValidation validation) {
+  if (validation == request::FieldValidation::Ignore || config.duplicates.empty()) return Unit{};
+  if (validation == request::FieldValidation::Strict) {
+    std::string text = "error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:";
+    for (const std::string& line : config.duplicates) text += "\n  " + line;
+    return bad_request(std::move(text));
+  }
+  for (const std::string& line : config.duplicates) call.warnings.add(line);
+  return Unit{};
+}
+
+Result<Value> typed_from_config(call::Call& call, const Value& object, const Value& config, const types::Type& type,
+                                const Value* live) {
+  const auto refused = [&](std::string_view why) {
+    const write::Expected kind = write::expected_of(call);
+    return untyped("failed to convert new object " + shown_object(call, config) +
+                   " to proper version: unable to convert unstructured object to " + std::string(kind.group) + "/" +
+                   std::string(kind.version) + ", Kind=" + std::string(kind.kind) + ": " + std::string(why));
+  };
+  call.document = object;
+  // What fits its type as it is, all of it, would be neither converted nor refused on the way.
+  codec::TypedReport report;
+  const codec::TypedOptions options{.gates = &call.settings.gates, .made_from = live};
+  Result<Value> fitting = codec::to_typed(call.arena, type, object, options, &report);
+  if (fitting && !report.has_unknown) return fitting;
+  Result<Value> numbers = patch::with_converted_numbers(call.arena, type, object);
+  if (!numbers) return refused(numbers.error().message);
+  Result<Value> typed = codec::to_typed(call.arena, type, *numbers, {.gates = &call.settings.gates});
+  if (!typed) return refused(as_single_value(typed.take_error().message));
+  return typed;
+}
+
+}  // namespace holdfast::verbs

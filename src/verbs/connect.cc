@@ -1,0 +1,73 @@
+// exec, attach, portforward and proxy of pods, services and nodes: what kube-apiserver says before it calls a kubelet,
+// and then that this server calls none.
+#include <algorithm>
+#include <vector>
+
+#include "base/api_error.h"
+#include "render/status.h"
+#include "verbs/subresources.h"
+
+namespace holdfast::verbs {
+namespace {
+
+Error no_nodes() { return Error{Reason::ServiceUnavailable, "this server reaches no nodes"}; }
+
+// As kube-apiserver finds the address of a node's kubelet.
+Task<Error> node_error(call::Call& call, std::string node, GroupResource asked) {
+  const resource::Served* nodes = call.registry->find("", "v1", "nodes");
+  Result<cache::Cache::Latest> latest =
+      co_await nodes->storage->cache().latest(nodes->storage->short_key("", node), call.executor());
+  if (!latest) co_return latest.take_error();
+  if (!latest->entry) co_return not_found(asked, node);
+  const store::Blob body = latest->entry->body();
+  Arena arena;
+  Result<Value> tree = nodes->storage->codec().tree(arena, *body);
+  if (!tree) co_return tree.take_error();
+  if (tree->items_at("status", "addresses").empty()) {
+    co_return untyped("no preferred addresses found; known addresses: []");
+  }
+  co_return no_nodes();
+}
+
+Task<Error> pod_error(call::Call& call, const Value& pod) {
+  const std::string name(pod.text_at("metadata", "name"));
+  if (call.info.subresource == "proxy") {
+    if (pod.text_at("status", "podIP").empty()) co_return bad_request("address not allowed");
+    co_return no_nodes();
+  }
+  if (call.info.subresource != "portforward") {
+    Result<Unit> chosen = check_container(pod, call.query.get("container"));
+    if (!chosen) co_return chosen.take_error();
+  }
+  const std::string node(pod.text_at("spec", "nodeName"));
+  if (node.empty()) co_return bad_request("pod " + name + " does not have a host assigned");
+  co_return co_await node_error(call, node, {"", "pods"});
+}
+
+}  // namespace
+
+bool is_connect(const call::Call& call) {
+  constexpr std::string_view kConnects[] = {"attach", "exec", "portforward", "proxy"};
+  return std::find(std::begin(kConnects), std::end(kConnects), call.info.subresource) != std::end(kConnects);
+}
+
+Task<void> serve_connect(call::Call& call) {
+  resource::Storage& storage = call.storage();
+  Result<cache::Cache::Latest> latest =
+      co_await storage.cache().latest(storage.short_key(call.ns(), call.info.name), call.executor());
+  if (!latest) co_return respond_error(call, latest.error());
+  const std::string_view plural = call.served->resource->plural;
+  // Services are looked up by their endpoints, which nobody fills in here.
+  if (!latest->entry || plural == "services") {
+    co_return respond_error(call, not_found(call.group_resource(), call.info.name));
+  }
+  if (plural == "nodes") {
+    co_return respond_error(call, co_await node_error(call, std::string(call.info.name), call.group_resource()));
+  }
+  const store::Blob body = latest->entry->body();
+  Result<Value> pod = storage.codec().tree(call.arena, *body);
+  if (!pod) co_return respond_error(call, pod.error());
+  respond_error(call, co_await pod_error(call, *pod));
+}
+
+}  // namespace holdfast::verbs

@@ -1,0 +1,77 @@
+// POST: a new object of a collection.
+#include "call/call.h"
+#include "custom/conversions.h"
+#include "verbs/each.h"
+#include "verbs/subresources.h"
+#include "write/body.h"
+#include "write/write.h"
+
+namespace holdfast::verbs {
+namespace {
+
+// What only the server sets: taken out before anybody could own it.
+Value without_system_metadata(Arena& arena, const Value& object) {
+  const Value* metadata = object.find("metadata");
+  if (metadata == nullptr) return object;
+  Value bare = *metadata;
+  for (const std::string_view key :
+       {"uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"}) {
+    if (bare.has(key)) bare = without_member(arena, bare, key);
+  }
+  return bare.same(*metadata) ? object : with_member(arena, object, "metadata", bare);
+}
+
+Task<Result<write::Written>> create_from_body(call::Call& call, write::Writer& writer, const std::string& bytes,
+                                              request::Format format) {
+  Result<write::WriteBody> body = write::read_write_body(call, request::WriteKind::Create, bytes, format);
+  if (!body) co_return body.take_error();
+
+  Result<Value> placed = write::with_request_namespace(call, without_system_metadata(call.arena, body->object));
+  if (!placed) co_return placed.take_error();
+  Draft draft(call.arena, write::without_repeated_owners(call, *placed, false));
+  call.served->object_rules->set_defaults(call.arena, draft.root());
+  const Value object = draft.value();
+  record_request(call, object);
+
+  Result<ownership::UpdateResult> owned = co_await custom::with_conversions(call, [&] {
+    return call.served->managers->at(kinds::Endpoint::Main)
+        .update(call.arena, {.object = object, .manager = body->options.field_manager, .now = call.view.now});
+  });
+  if (!owned) co_return owned.take_error();
+  Result<write::NextObject> next =
+      co_await writer.mutate(call, write::AdmissionOperation::Create, body->options, body->options.field_manager,
+                             write::NextObject{owned->object, std::move(owned->managed)}, nullptr);
+  if (!next) co_return next.take_error();
+  next->object = write::without_repeated_owners(call, next->object, true);
+  co_return co_await writer.create_object(call, body->options, std::move(*next));
+}
+
+}  // namespace
+
+Task<void> serve_create(call::Call& call, const Parts& parts) {
+  Result<Unit> negotiated = negotiate_answer(call);
+  if (!negotiated) co_return respond_error(call, negotiated.error());
+  Result<request::Format> format = request::body_format(call.request.headers.get("content-type"));
+  if (!format) co_return respond_error(call, format.error());
+  Result<std::string> bytes = co_await read_body(call);
+  if (!bytes) co_return respond_error(call, bytes.error());
+  const types::Resource& resource = *call.served->resource;
+  if (call.subresource != nullptr || (resource.group.empty() && resource.plural == "bindings")) {
+    co_await create_subresource(call, parts.writer, parts.token_issuer, *bytes, *format);
+    co_return;
+  }
+  if (call.served->storage == nullptr) {
+    co_await serve_review(call, parts, *bytes, *format);
+    co_return;
+  }
+  Result<write::Written> written = co_await create_from_body(call, parts.writer, *bytes, *format);
+  if (!written) co_return respond_error(call, written.error());
+  if (custom::is_definition(*call.served->resource)) {
+    co_await settle_definition(call, parts.definitions, written->stored.text_at("metadata", "name"));
+  }
+  Result<Unit> prepared = co_await custom::prepare_to_show(call, written->body);
+  if (!prepared) co_return respond_error(call, prepared.error());
+  write::respond_written(call, 201, *written);
+}
+
+}  // namespace holdfast::verbs

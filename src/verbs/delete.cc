@@ -1,0 +1,501 @@
+// DELETE of one object and of collections.
+#include <algorithm>
+
+#include "base/api_error.h"
+#include "base/text.h"
+#include "call/call.h"
+#include "codec/codec.h"
+#include "codec/typed.h"
+#include "crd/crd.h"
+#include "custom/conversions.h"
+#include "render/status.h"
+#include "services/ip_objects.h"
+#include "services/service_pools.h"
+#include "verbs/deletes.h"
+#include "verbs/each.h"
+#include "verbs/reads.h"
+#include "write/body.h"
+
+namespace holdfast::verbs {
+namespace {
+
+constexpr int kMaxAttempts = 200;
+constexpr std::string_view kOrphan = "orphan";
+constexpr std::string_view kForeground = "foregroundDeletion";
+
+bool has_finalizer(const Value& object, std::string_view name) {
+  const std::span<const Value> all = object.items_at("metadata", "finalizers");
+  return std::any_of(all.begin(), all.end(),
+                     [&](const Value& item) { return item.is_string() && item.as_string() == name; });
+}
+
+// What the options, the object's own finalizers and the kind say about dependents, in this order.
+struct Dependents {
+  bool orphan = false;
+  bool foreground = false;
+};
+Dependents dependents_of(kinds::Propagation propagation, const Value& object, const request::DeleteOptions& options) {
+  Dependents dependents;
+  if (propagation == kinds::Propagation::None) return dependents;
+  if (options.orphan_dependents) {
+    dependents.orphan = *options.orphan_dependents;
+  } else if (options.propagation_policy) {
+    dependents.orphan = *options.propagation_policy == "Orphan";
+    dependents.foreground = *options.propagation_policy == "Foreground";
+  } else if (has_finalizer(object, kOrphan)) {
+    dependents.orphan = true;
+  } else if (has_finalizer(object, kForeground)) {
+    dependents.foreground = true;
+  } else {
+    dependents.orphan = propagation == kinds::Propagation::Orphan;
+  }
+  return dependents;
+}
+
+// Sets the finalizers that the deletion asks for. True: they differ from what was there.
+bool set_finalizers(Arena& arena, Draft::Node object, const Dependents& dependents) {
+  const Value before = object.value();
+  ListBuilder list(arena);
+  for (const Value& item : before.items_at("metadata", "finalizers")) {
+    if (item.is_string() && (item.as_string() == kOrphan || item.as_string() == kForeground)) continue;
+    list.add(item);
+  }
+  if (dependents.orphan) list.add(Value::string(kOrphan));
+  if (dependents.foreground) list.add(Value::string(kForeground));
+  if (dependents.orphan == has_finalizer(before, kOrphan) &&
+      dependents.foreground == has_finalizer(before, kForeground)) {
+    return false;
+  }
+  if (list.count() == 0) {
+    object.child("metadata").remove("finalizers");
+  } else {
+    object.child("metadata").set("finalizers", list.build());
+  }
+  return true;
+}
+
+void bump_generation(Draft::Node metadata) {
+  const int64_t generation = metadata.value().int_at_or(0, "generation");
+  if (generation > 0) metadata.set("generation", Value::integer(generation + 1));
+}
+
+void set_deletion_time(Arena& arena, Draft::Node metadata, UnixTime time, int64_t grace) {
+  metadata.set("deletionTimestamp", Value::string(arena, format_rfc3339(time)));
+  metadata.set("deletionGracePeriodSeconds", Value::integer(grace));
+}
+
+// What a graceful kind does with this request.
+struct Grace {
+  bool graceful = false;  // The object is marked and stays at least until its time is over ...
+  bool pending = false;   // ... or was marked before, and this request changes nothing.
+  int64_t seconds = 0;
+};
+Grace apply_grace(call::Call& call, Draft::Node object, const request::DeleteOptions& options) {
+  Grace grace;
+  if (call.served->rules->deletion != kinds::Deletion::Graceful) return grace;
+  std::optional<int64_t> requested = options.grace_period_seconds;
+  if (requested && *requested < 0) requested = 1;
+  Draft::Node metadata = object.child("metadata");
+  const UnixTime now = call.view.now;
+  if (const std::string_view marked = metadata.value().text_at("deletionTimestamp"); !marked.empty()) {
+    const int64_t existing = metadata.value().int_at_or(0, "deletionGracePeriodSeconds");
+    if (existing == 0) return grace;
+    if (!requested || *requested >= existing) {
+      grace.pending = true;
+      return grace;
+    }
+    int64_t period = *requested;
+    UnixTime time = parse_rfc3339(marked).value_or(now);
+    time.seconds += period - existing;
+    if (time.seconds < now.seconds) {
+      time = now;
+      if (period != 0) period = 1;
+    }
+    set_deletion_time(call.arena, metadata, time, period);
+    grace.graceful = true;
+    grace.seconds = period;
+    return grace;
+  }
+  grace.graceful = true;
+  grace.seconds = kinds::grace_period(*call.served->rules, object.value(), requested);
+  set_deletion_time(call.arena, metadata, {now.seconds + grace.seconds, 0}, grace.seconds);
+  bump_generation(metadata);
+  return grace;
+}
+
+Result<Unit> check_preconditions(call::Call& call, const write::LiveObject& live, std::string_view name,
+                                 const request::DeleteOptions& options) {
+  const std::string uid(live.entry->uid());
+  const std::string revision = std::to_string(live.revision.value);
+  // Namespaces and definitions look by themselves, before the store does.
+  const bool is_namespace =
+      call.served->rules->deletion == kinds::Deletion::Namespace || custom::is_definition(*call.served->resource);
+  if (options.uid && *options.uid != uid) {
+    if (is_namespace) {
+      return conflict(call.group_resource(), name,
+                      "Precondition failed: UID in precondition: " + *options.uid + ", UID in object meta: " + uid);
+    }
+    return conflict({call.served->stored->group, call.served->stored->kind}, name,
+                    "the UID in the precondition (" + *options.uid + ") does not match the UID in record (" + uid +
+                        "). The object might have been deleted and then recreated");
+  }
+  if (options.resource_version && *options.resource_version != revision) {
+    if (is_namespace) {
+      return conflict(call.group_resource(), name,
+                      "Precondition failed: ResourceVersion in precondition: " + *options.resource_version +
+                          ", ResourceVersion in object meta: " + revision);
+    }
+    return conflict({call.served->stored->group, call.served->stored->kind}, name,
+                    "the ResourceVersion in the precondition (" + *options.resource_version +
+                        ") does not match the ResourceVersion in record (" + revision +
+                        "). The object might have been modified");
+  }
+  return Unit{};
+}
+
+Value delete_options_value(Arena& arena, const request::DeleteOptions& options) {
+  MapBuilder map(arena);
+  map.add("kind", Value::string("DeleteOptions"));
+  map.add("apiVersion", Value::string("meta.k8s.io/v1"));
+  if (options.grace_period_seconds) map.add("gracePeriodSeconds", Value::integer(*options.grace_period_seconds));
+  if (options.uid || options.resource_version) {
+    MapBuilder preconditions(arena);
+    if (options.uid) preconditions.add("uid", Value::string(arena, *options.uid));
+    if (options.resource_version) preconditions.add("resourceVersion", Value::string(arena, *options.resource_version));
+    map.add("preconditions", preconditions.build());
+  }
+  if (options.orphan_dependents) map.add("orphanDependents", Value::boolean(*options.orphan_dependents));
+  if (options.propagation_policy) map.add("propagationPolicy", Value::string(arena, *options.propagation_policy));
+  if (options.is_dry_run()) {
+    static const Value kAll[] = {Value::string("All")};
+    map.add("dryRun", Value::list(kAll));
+  }
+  return map.build();
+}
+
+// One attempt. Nothing: somebody changed it meanwhile.
+using Attempt = std::optional<Deleted>;
+
+struct Marked {
+  std::optional<write::Written> written;  // Nothing: a conflict.
+  Revision revision;
+};
+
+Task<Result<Marked>> store_marked(call::Call& call, const write::LiveObject& live, const Value& object, bool dry_run) {
+  resource::Storage& storage = call.storage();
+  Marked marked;
+  write::Written written;
+  written.stored = object;
+  written.managed = resource::stored_entries(call.arena, live.managed, call.served->custom);
+  Result<std::string> body = storage.codec().body_of(call.arena, object);
+  if (!body) co_return body.take_error();
+  marked.revision = live.revision;
+  if (dry_run || *body == *live.body) {
+    written.body = std::move(*body);
+    marked.written = std::move(written);
+    co_return marked;
+  }
+  Result<std::string> bytes = storage.stored_value(*body, written.managed);
+  if (!bytes) co_return bytes.take_error();
+  store::StoreResult<store::WriteResult> result = co_await write::commit(
+      call, {store::update(storage.key(live.entry->key()), live.revision, store::make_blob(std::move(*bytes)))});
+  if (!result) co_return write::write_error(call, result.error());
+  if (std::holds_alternative<store::Conflict>(*result)) co_return Marked{};
+  marked.revision = std::get<store::Committed>(*result).revision;
+  written.body = storage.codec().with_revision(*body, marked.revision);
+  marked.written = std::move(written);
+  co_return marked;
+}
+
+// Removes the object at `revision`. A conflict that is a disappearance counts as done when `may_be_gone`.
+Task<Result<Attempt>> remove_object(call::Call& call, write::Writer& writer, const write::LiveObject& live,
+                                    write::Written last, Revision revision, bool dry_run, bool may_be_gone) {
+  resource::Storage& storage = call.storage();
+  Deleted deleted;
+  deleted.removed = true;
+  deleted.answers_object = call.served->rules->delete_answers_object;
+  if (!dry_run) {
+    store::StoreResult<store::WriteResult> result =
+        co_await write::commit(call, {store::remove(storage.key(live.entry->key()), revision)});
+    if (!result) co_return write::write_error(call, result.error());
+    if (const auto* raced = std::get_if<store::Conflict>(&*result)) {
+      if (raced->current || !may_be_gone) co_return Attempt{};
+    } else {
+      last.body = storage.codec().with_revision(last.body, std::get<store::Committed>(*result).revision);
+      co_await writer.release(call, live.stored);
+    }
+  }
+  deleted.object = std::move(last);
+  co_return Attempt(std::move(deleted));
+}
+
+// The first DELETE of a namespace marks it; it goes when nothing holds it any more.
+Task<Result<Attempt>> delete_namespace_once(call::Call& call, write::Writer& writer, const write::LiveObject& live,
+                                            const request::DeleteOptions& options) {
+  Deleted deleted;
+  deleted.answers_object = true;
+  if (live.stored.text_at("metadata", "deletionTimestamp").empty()) {
+    Draft draft(call.arena, live.stored);
+    draft.root().child("metadata").set("deletionTimestamp", Value::string(call.arena, format_rfc3339(call.view.now)));
+    draft.root().child("status").set("phase", Value::string("Terminating"));
+    set_finalizers(call.arena, draft.root(), dependents_of(kinds::Propagation::Background, live.stored, options));
+    Result<Marked> marked = co_await store_marked(call, live, draft.value(), options.is_dry_run());
+    if (!marked) co_return marked.take_error();
+    if (!marked->written) co_return Attempt{};
+    deleted.object = std::move(*marked->written);
+    co_return Attempt(std::move(deleted));
+  }
+  write::Written last;
+  last.stored = live.stored;
+  last.body = *live.body;
+  last.managed = resource::stored_entries(call.arena, live.managed, call.served->custom);
+  if (!live.stored.items_at("spec", "finalizers").empty()) {
+    deleted.object = std::move(last);
+    co_return Attempt(std::move(deleted));
+  }
+  if (!live.stored.items_at("metadata", "finalizers").empty()) {
+    deleted.object = std::move(last);
+    co_return Attempt(std::move(deleted));
+  }
+  co_return co_await remove_object(call, writer, live, std::move(last), live.revision, options.is_dry_run(), false);
+}
+
+// A definition goes after its objects: it is marked, and cleaned up behind the answer.
+Task<Result<Attempt>> delete_definition_once(call::Call& call, const write::LiveObject& live,
+                                             const request::DeleteOptions& options) {
+  Draft draft(call.arena, live.stored);
+  Draft::Node metadata = draft.root().child("metadata");
+  metadata.set("deletionTimestamp", Value::string(call.arena, format_rfc3339(call.view.now)));
+  if (!has_finalizer(live.stored, crd::kCleanupFinalizer)) {
+    metadata.append("finalizers", Value::string(crd::kCleanupFinalizer));
+  }
+  const Value terminating = crd::with_condition(
+      call.arena, draft.value(), "Terminating", "True", "InstanceDeletionPending",
+      "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon", call.view.now);
+  Result<Marked> marked = co_await store_marked(call, live, terminating, options.is_dry_run());
+  if (!marked) co_return marked.take_error();
+  if (!marked->written) co_return Attempt{};
+  Deleted deleted;
+  deleted.answers_object = true;
+  deleted.object = std::move(*marked->written);
+  co_return Attempt(std::move(deleted));
+}
+
+Task<Result<Attempt>> delete_once(call::Call& call, write::Writer& writer, const write::LiveObject& live,
+                                  const request::DeleteOptions& options) {
+  if (custom::is_definition(*call.served->stored) && live.stored.text_at("metadata", "deletionTimestamp").empty()) {
+    co_return co_await delete_definition_once(call, live, options);
+  }
+  if (call.served->rules->deletion == kinds::Deletion::Namespace) {
+    co_return co_await delete_namespace_once(call, writer, live, options);
+  }
+  const bool dry_run = options.is_dry_run();
+  write::Written last;
+  last.stored = live.stored;
+  last.body = *live.body;
+  last.managed = resource::stored_entries(call.arena, live.managed, call.served->custom);
+
+  Draft draft(call.arena, live.stored);
+  const Grace grace = apply_grace(call, draft.root(), options);
+  if (grace.pending) {
+    Deleted deleted;
+    deleted.answers_object = call.served->rules->delete_answers_object;
+    deleted.object = std::move(last);
+    co_return Attempt(std::move(deleted));
+  }
+  const bool changed_finalizers =
+      set_finalizers(call.arena, draft.root(), dependents_of(call.served->rules->propagation, live.stored, options));
+  const bool held = !draft.value().items_at("metadata", "finalizers").empty();
+  const bool was_held = !live.stored.items_at("metadata", "finalizers").empty();
+  if (!grace.graceful && !was_held && !changed_finalizers) {
+    co_return co_await remove_object(call, writer, live, std::move(last), live.revision, dry_run, false);
+  }
+  if (!grace.graceful) {
+    if (!held) co_return co_await remove_object(call, writer, live, std::move(last), live.revision, dry_run, false);
+    Draft::Node metadata = draft.root().child("metadata");
+    const std::string_view marked_at = metadata.value().text_at("deletionTimestamp");
+    if (marked_at.empty()) bump_generation(metadata);
+    const std::optional<UnixTime> before = parse_rfc3339(marked_at);
+    if (!before || before->seconds > call.view.now.seconds) {
+      metadata.set("deletionTimestamp", Value::string(call.arena, format_rfc3339(call.view.now)));
+    }
+    metadata.set("deletionGracePeriodSeconds", Value::integer(0));
+  }
+  Result<Marked> marked = co_await store_marked(call, live, draft.value(), dry_run);
+  if (!marked) co_return marked.take_error();
+  if (!marked->written) co_return Attempt{};
+  if (held || grace.seconds > 0 || dry_run) {
+    Deleted deleted;
+    deleted.removed = dry_run && !held && grace.seconds == 0;
+    deleted.answers_object = true;
+    deleted.object = std::move(*marked->written);
+    co_return Attempt(std::move(deleted));
+  }
+  co_return co_await remove_object(call, writer, live, std::move(*marked->written), marked->revision, dry_run, true);
+}
+
+void respond_deleted(call::Call& call, const Deleted& deleted, const request::DeleteOptions& options) {
+  const int code = !deleted.removed && options.orphan_dependents && !*options.orphan_dependents ? 202 : 200;
+  if (deleted.answers_object) return write::respond_written(call, code, deleted.object);
+  const Value& object = deleted.object.stored;
+  respond_status(call, code,
+                 render::deleted_status(call.arena, call.served->resource->group, call.served->resource->plural,
+                                        object.text_at("metadata", "name"), object.text_at("metadata", "uid")));
+}
+
+}  // namespace
+
+namespace {
+
+// DeleteOptions are known in every version, and nothing else is.
+std::string why_no_delete_options(const Value& tree) {
+  constexpr write::Expected kExpected{"", "v1", "DeleteOptions"};
+  if (!tree.is_map() && !tree.is_null()) return write::why_no_object(tree);
+  if (tree.text_at("kind") == "Status") return "converting (v1.Status) to (v1.DeleteOptions): unknown conversion";
+  if (const std::string_view kind = tree.text_at("kind"); kind.empty() || kind == "DeleteOptions") {
+    std::string why = write::why_another_kind(tree, kExpected);
+    return why.starts_with("no kind") ? std::string() : why;
+  }
+  std::string why = write::why_another_kind(tree, kExpected);
+  if (!why.starts_with("converting")) return why;
+  return "no kind " + go_quote(tree.text_at("kind")) + " is registered for version " +
+         go_quote(tree.text_at("apiVersion")) + " in scheme \"pkg/api/legacyscheme/scheme.go:30\"";
+}
+
+}  // namespace
+
+Result<request::DeleteOptions> read_delete_options(call::Call& call, std::string_view bytes) {
+  if (bytes.empty()) {
+    Result<request::DeleteOptions> options = parse_delete_options(call.query);
+    if (!options) return options;
+    Result<Unit> valid = validate(*options);
+    if (!valid) return valid.take_error();
+    return options;
+  }
+  Result<request::Format> format = request::body_format(call.request.headers.get("content-type"));
+  if (!format) return format.take_error();
+  static const types::Type& type = *types::find_type("meta/v1.DeleteOptions");
+  Result<Value> tree = Value::null();
+  switch (*format) {
+    case request::Format::Json:
+      tree = codec::decode_json(call.arena, bytes);
+      if (!tree) return bad_request("couldn't get version/kind; json parse error: " + tree.error().message);
+      break;
+    case request::Format::Yaml:
+      tree = codec::decode_yaml(call.arena, bytes);
+      break;
+    case request::Format::Cbor:
+      tree = codec::decode_cbor(call.arena, bytes);
+      break;
+    case request::Format::Protobuf: {
+      Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(bytes);
+      if (!envelope) return envelope.take_error();
+      tree = codec::decode_protobuf(call.arena, type, envelope->message, envelope->type);
+      break;
+    }
+  }
+  if (!tree) return tree.take_error();
+  if (const std::string why = why_no_delete_options(*tree); !why.empty()) return bad_request(why);
+  Result<Value> typed = codec::to_typed(call.arena, type, tree->is_null() ? Value::empty_map() : *tree);
+  if (!typed) return typed.take_error();
+  request::DeleteOptions options;
+  if (const Value* grace = typed->find("gracePeriodSeconds"); grace != nullptr && grace->is_int()) {
+    options.grace_period_seconds = grace->as_int();
+  }
+  if (const Value* uid = typed->get("preconditions", "uid"); uid != nullptr && uid->is_string()) {
+    options.uid = std::string(uid->as_string());
+  }
+  if (const Value* revision = typed->get("preconditions", "resourceVersion");
+      revision != nullptr && revision->is_string()) {
+    options.resource_version = std::string(revision->as_string());
+  }
+  if (const Value* orphan = typed->find("orphanDependents"); orphan != nullptr && orphan->is_bool()) {
+    options.orphan_dependents = orphan->as_bool();
+  }
+  if (const Value* policy = typed->find("propagationPolicy"); policy != nullptr && policy->is_string()) {
+    options.propagation_policy = std::string(policy->as_string());
+  }
+  for (const Value& item : typed->items_at("dryRun")) {
+    if (item.is_string()) options.dry_run.emplace_back(item.as_string());
+  }
+  // Kubernetes takes a dryRun of the query beside a body, too.
+  Result<Unit> valid = validate(options);
+  if (!valid) return valid.take_error();
+  return options;
+}
+
+Task<Result<Deleted>> delete_object(call::Call& call, write::Writer& writer, std::string name,
+                                    request::DeleteOptions options) {
+  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+    Result<std::unique_ptr<write::LiveObject>> live = co_await write::read_live(call, name);
+    if (!live) co_return live.take_error();
+    if (*live == nullptr) co_return not_found(call.group_resource(), name);
+    Result<Unit> fits = check_preconditions(call, **live, name, options);
+    if (!fits) co_return fits.take_error();
+    Result<Unit> admitted =
+        co_await writer.admit_delete(call, delete_options_value(call.arena, options), **live, options.is_dry_run());
+    if (!admitted) co_return admitted.take_error();
+    Result<Attempt> done = co_await delete_once(call, writer, **live, options);
+    if (!done) co_return done.take_error();
+    if (*done) co_return std::move(**done);
+  }
+  co_return modified_conflict(call.group_resource(), name);
+}
+
+namespace {
+
+// Jobs leave their pods behind unless the request says what becomes of them.
+void warn_about_orphans(call::Call& call, const request::DeleteOptions& options) {
+  const types::Resource& resource = *call.served->resource;
+  if (resource.group != "batch" || resource.kind != "Job") return;
+  if (options.propagation_policy || options.orphan_dependents) return;
+  call.warnings.add(
+      "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or "
+      "set propagationPolicy=Orphan to suppress this warning");
+}
+
+}  // namespace
+
+Task<void> serve_delete(call::Call& call, write::Writer& writer) {
+  Result<Unit> negotiated = negotiate_answer(call);
+  if (!negotiated) co_return respond_error(call, negotiated.error());
+  Result<std::string> bytes = co_await read_body(call);
+  if (!bytes) co_return respond_error(call, bytes.error());
+  record_request(call, request::Format::Json, *bytes);
+  Result<request::DeleteOptions> options = read_delete_options(call, *bytes);
+  if (!options) co_return respond_error(call, options.error());
+  warn_about_orphans(call, *options);
+  Result<Deleted> deleted = co_await delete_object(call, writer, std::string(call.info.name), *options);
+  if (!deleted) co_return respond_error(call, deleted.error());
+  if (deleted->answers_object) {
+    Result<Unit> prepared = co_await custom::prepare_to_show(call, deleted->object.body);
+    if (!prepared) co_return respond_error(call, prepared.error());
+  }
+  respond_deleted(call, *deleted, *options);
+}
+
+Task<void> serve_delete_collection(call::Call& call, write::Writer& writer) {
+  Result<Unit> negotiated = negotiate_answer(call);
+  if (!negotiated) co_return respond_error(call, negotiated.error());
+  const Result<request::ListQuery>& query = call.request_info.list();
+  if (!query) co_return respond_error(call, query.error());
+  Result<cache::Selector> selector = resolve_selector(call, *query);
+  if (!selector) co_return respond_error(call, selector.error());
+  Result<std::string> bytes = co_await read_body(call);
+  if (!bytes) co_return respond_error(call, bytes.error());
+  // The query's options select; what a deletion is like comes from the body, or from the query as well: a
+  // resourceVersion there is both, and fits no object.
+  Result<request::DeleteOptions> options = read_delete_options(call, *bytes);
+  if (!options) co_return respond_error(call, options.error());
+
+  warn_about_orphans(call, *options);
+  Result<Listed> listed = co_await list_entries(call, query->options, std::move(*selector));
+  if (!listed) co_return respond_error(call, listed.error());
+  for (const cache::EntryRef& entry : listed->entries) {
+    Result<Deleted> deleted = co_await delete_object(call, writer, std::string(entry->name()), *options);
+    if (!deleted && deleted.error().reason != Reason::NotFound) co_return respond_error(call, deleted.error());
+  }
+  co_await stream_list(call, std::move(*listed));
+}
+
+}  // namespace holdfast::verbs

@@ -1,0 +1,22 @@
+// The function of each verb. Private to the module.
+#pragma once
+
+#include "verbs/verbs.h"
+
+namespace holdfast::verbs {
+
+Task<void> serve_get(call::Call& call);
+Task<void> serve_list(call::Call& call);
+Task<void> serve_watch(call::Call& call);
+Task<void> serve_create(call::Call& call, const Parts& parts);
+Task<void> serve_update(call::Call& call, const Parts& parts);
+Task<void> serve_patch(call::Call& call, const Parts& parts);
+Task<void> serve_delete(call::Call& call, write::Writer& writer);
+Task<void> serve_delete_collection(call::Call& call, write::Writer& writer);
+Task<void> serve_discovery(call::Call& call, const Parts& parts);
+Task<void> serve_openapi(call::Call& call, const Parts& parts);
+
+// A definition was written: answers wait until what it defines is served.
+Task<void> settle_definition(call::Call& call, custom::CustomResources& definitions, std::string_view name);
+
+}  // namespace holdfast::verbs

@@ -1,0 +1,73 @@
+// GET of one object, and of the subresources that show one.
+#include "base/api_error.h"
+#include "base/text.h"
+#include "call/call.h"
+#include "custom/conversions.h"
+#include "verbs/component_statuses.h"
+#include "verbs/each.h"
+#include "verbs/reads.h"
+#include "verbs/subresources.h"
+
+namespace holdfast::verbs {
+
+Result<std::optional<Revision>> parse_revision(std::string_view text) {
+  if (text.empty()) return std::optional<Revision>{};
+  Result<uint64_t> value = request::go_parse_uint(text);
+  if (!value) {
+    return untyped("resourceVersion: Invalid value: " + go_quote(text) + ": " + value.error().message);
+  }
+  return std::optional<Revision>{Revision{*value}};
+}
+
+Task<Result<cache::EntryRef>> read_entry(call::Call& call, std::string_view name, std::optional<Revision> revision) {
+  resource::Storage& storage = call.storage();
+  const std::string key = storage.short_key(call.ns(), name);
+  if (!revision) {
+    Result<cache::Cache::Latest> latest = co_await storage.cache().latest(key, call.executor());
+    if (!latest) co_return latest.take_error();
+    if (!latest->entry) co_return not_found(call.group_resource(), name);
+    co_return std::move(latest->entry);
+  }
+  Result<cache::Snapshot> snapshot =
+      revision->value == 0 ? storage.cache().snapshot() : co_await storage.cache().at_least(*revision, call.executor());
+  if (!snapshot) co_return snapshot.take_error();
+  cache::EntryRef entry = snapshot->find(key);
+  if (!entry) co_return not_found(call.group_resource(), name);
+  co_return entry;
+}
+
+Task<void> serve_get(call::Call& call) {
+  Result<Unit> negotiated = negotiate_answer(call);
+  if (!negotiated) co_return respond_error(call, negotiated.error());
+  if (call.served->storage == nullptr) {
+    co_await serve_component_status(call);
+    co_return;
+  }
+  Result<std::optional<Revision>> revision = parse_revision(call.query.get("resourceVersion"));
+  if (!revision) co_return respond_error(call, revision.error());
+  Result<cache::EntryRef> entry = co_await read_entry(call, call.info.name, *revision);
+  if (!entry) co_return respond_error(call, entry.error());
+
+  if (call.info.subresource == "scale") {
+    co_await respond_scale(call, *entry);
+    co_return;
+  }
+  if (call.info.subresource == "log") {
+    co_await serve_pod_log(call, **entry);
+    co_return;
+  }
+  const store::Blob body = (*entry)->body(cache::Entry::Use::Hot);
+  // Protobuf without owners is the cached body itself: it leaves without being copied.
+  const request::Accepted& accepted = call.view.accepted;
+  if (accepted.format == request::Format::Protobuf && accepted.form == request::Form::Object &&
+      call.view.omits_ownership() && call.view.drop.empty() && call.served->resource == call.served->stored) {
+    co_return respond(call, 200, net::Body(net::Bytes(*body, body)), media_type(request::Format::Protobuf));
+  }
+  Result<Unit> prepared = co_await custom::prepare_to_show(call, *body);
+  if (!prepared) co_return respond_error(call, prepared.error());
+  Result<std::string> rendered = render_object(call.view, source_of(call.arena, call.view, **entry, *body));
+  if (!rendered) co_return respond_error(call, rendered.error());
+  respond(call, 200, std::move(*rendered));
+}
+
+}  // namespace holdfast::verbs

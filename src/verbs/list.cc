@@ -1,0 +1,261 @@
+// LIST: which revision, which page, then a stream of items whose memory does not grow with the list.
+#include "base/api_error.h"
+#include "base/text.h"
+#include "call/call.h"
+#include "custom/conversions.h"
+#include "render/json_indent.h"
+#include "request/continue_token.h"
+#include "request/selectors.h"
+#include "resource/selectable.h"
+#include "verbs/component_statuses.h"
+#include "verbs/each.h"
+#include "verbs/reads.h"
+
+namespace holdfast::verbs {
+namespace {
+
+// A list larger than this leaves in pieces of this size.
+constexpr size_t kChunkBytes = 128 << 10;
+
+// The snapshot that resourceVersion and resourceVersionMatch ask for, and whether `limit` counts.
+struct Chosen {
+  cache::Snapshot snapshot;
+  bool honours_limit = true;
+};
+
+// Kubernetes has no watch cache for events: a limit always counts, and a revision of the future is told at once.
+bool reads_like_the_store(const call::Call& call) {
+  return call.served->stored->group.empty() && call.served->stored->kind == "Event";
+}
+
+Task<Result<Chosen>> choose_snapshot(call::Call& call, const request::ListOptions& options, bool one_name) {
+  cache::Cache& cache = call.storage().cache();
+  Result<std::optional<Revision>> revision = parse_revision(options.resource_version);
+  if (!revision) co_return bad_request("invalid resource version: " + revision.error().message);
+  if (!*revision) {
+    Result<cache::Snapshot> snapshot = co_await cache.consistent(call.executor());
+    if (!snapshot) co_return snapshot.take_error();
+    co_return Chosen{std::move(*snapshot), true};
+  }
+  const Revision asked = **revision;
+  if (asked.value == 0) {
+    Result<cache::Snapshot> snapshot = cache.snapshot();
+    if (!snapshot) co_return snapshot.take_error();
+    co_return Chosen{std::move(*snapshot), reads_like_the_store(call)};
+  }
+  const bool exact =
+      options.resource_version_match == "Exact" || (options.resource_version_match.empty() && options.limit > 0);
+  // The exact revision of one object is the store's to find: it does not wait for one of the future.
+  if ((exact && one_name) || reads_like_the_store(call)) {
+    Result<Revision> current = co_await cache.store_revision(call.executor());
+    if (!current) co_return current.take_error();
+    if (asked > *current) co_return too_large_resource_version(asked.value, current->value, 0);
+  }
+  Result<cache::Snapshot> snapshot =
+      exact ? co_await cache.exactly(asked, call.executor()) : co_await cache.at_least(asked, call.executor());
+  if (!snapshot) co_return snapshot.take_error();
+  co_return Chosen{std::move(*snapshot), true};
+}
+
+Task<Result<cache::Snapshot>> continue_snapshot(call::Call& call, const request::ContinueToken& token) {
+  cache::Cache& cache = call.storage().cache();
+  if (token.revision < 0) co_return co_await cache.consistent(call.executor());
+  Result<cache::Snapshot> snapshot =
+      co_await cache.exactly(Revision{static_cast<uint64_t>(token.revision)}, call.executor());
+  if (!snapshot && snapshot.error().reason == Reason::Expired) {
+    Error error = expired(
+        "The provided continue parameter is too old to display a consistent list result. You can start a new list "
+        "without the continue parameter, or use the continue token in this response to retrieve the remainder of the "
+        "results. Continuing with the provided token results in an inconsistent list - objects that were created, "
+        "modified, or deleted between the time the first chunk was returned and now may show up in the list.");
+    error.continue_token = request::encode_continue({-1, token.start});
+    co_return error;
+  }
+  co_return snapshot;
+}
+
+// What a list needs lies all over memory. While one item is rendered, that of the next ones is on its way: each step
+// needs what the one before it brought.
+void fetch_ahead(const std::vector<cache::EntryRef>& entries, size_t at) {
+  if (at + 6 < entries.size()) __builtin_prefetch(entries[at + 6].get());
+  if (at + 4 < entries.size()) entries[at + 4]->fetch();
+  if (at + 2 < entries.size()) entries[at + 2]->ownership().fetch();
+}
+
+// Renders what a stream cannot carry in pieces: Tables as YAML.
+Result<std::string> render_whole(const render::View& view, render::ListHead head,
+                                 const std::vector<cache::EntryRef>& entries) {
+  render::View plain = view;
+  plain.accepted.pretty = false;
+  plain.accepted.format = request::Format::Json;
+  render::ListRenderer renderer(plain, std::move(head), entries.size());
+  std::string json;
+  renderer.begin(json);
+  for (const cache::EntryRef& entry : entries) {
+    Result<Unit> added = renderer.item(*entry, json);
+    if (!added) return added.take_error();
+  }
+  renderer.end(json);
+  Arena arena;
+  Result<Value> tree = codec::decode_json(arena, json);
+  if (!tree) return tree.take_error();
+  return render::encode_answer(*tree, nullptr, view.accepted.format, view.accepted.pretty);
+}
+
+}  // namespace
+
+Task<void> stream_list(call::Call& call, Listed listed) {
+  if (call.view.refusal) co_return respond_error(call, *call.view.refusal);
+  if (call.view.accepted.form == request::Form::PartialMetadata) {
+    co_return respond_error(
+        call, Error{Reason::NotAcceptable, "you requested PartialObjectMetadata, but the requested object is a list (" +
+                                               render::go_struct(*call.served->resource->type, "List") + ")"});
+  }
+  Result<Unit> prepared = co_await custom::prepare_to_show(call, listed.entries);
+  if (!prepared) co_return respond_error(call, custom::not_convertible());
+  const render::View& view = call.view;
+  const request::Format format = view.accepted.format;
+  if (view.accepted.form == request::Form::Table && format == request::Format::Yaml) {
+    Result<std::string> whole = render_whole(view, listed.head, listed.entries);
+    if (!whole) co_return respond_error(call, whole.error());
+    co_return respond(call, 200, std::move(*whole));
+  }
+  render::ListRenderer renderer(view, listed.head, listed.entries.size());
+  if (renderer.needs_sizes()) {
+    for (const cache::EntryRef& entry : listed.entries) {
+      Result<Unit> measured = renderer.measure(*entry);
+      if (!measured) co_return respond_error(call, measured.error());
+    }
+  }
+  std::string chunk;
+  std::optional<render::JsonIndenter> indenter;
+  if (view.accepted.pretty && format == request::Format::Json) indenter.emplace();
+  const auto take_chunk = [&] {
+    std::string taken = std::exchange(chunk, {});
+    chunk.reserve(kChunkBytes + kChunkBytes / 4);  // The last item overshoots; growing would copy.
+    if (!indenter) return taken;
+    std::string indented;
+    indented.reserve(taken.size() * 2);
+    indenter->add(taken, indented);
+    return indented;
+  };
+  bool started = false;
+  renderer.begin(chunk);
+  for (size_t i = 0; i < listed.entries.size(); ++i) {
+    fetch_ahead(listed.entries, i);
+    cache::EntryRef entry = std::move(listed.entries[i]);
+    Result<Unit> added = renderer.item(*entry, chunk);
+    entry = {};
+    if (!added) {
+      if (!started) co_return respond_error(call, added.error());
+      co_return call.response.abort();
+    }
+    if (chunk.size() < kChunkBytes) continue;
+    if (!started) {
+      started = true;
+      for (const std::string& warning : call.warnings.headers()) call.response.add_header("warning", warning);
+      call.response.set_header("content-type", media_type(format));
+      call.response.set_header("cache-control", "no-cache, private");
+      call.response.allow_gzip();
+      if (!call.response.start(200)) co_return;
+    }
+    std::string piece = take_chunk();
+    record_chunk(call, piece);
+    Result<Unit> written = co_await call.response.write(net::Bytes(std::move(piece)));
+    if (!written) co_return;
+  }
+  renderer.end(chunk);
+  if (!started) co_return respond(call, 200, take_chunk());
+  std::string piece = take_chunk();
+  record_chunk(call, piece);
+  record_stream_end(call);
+  Result<Unit> written = co_await call.response.write(net::Bytes(std::move(piece)));
+  if (written) call.response.end();
+}
+
+Result<cache::Selector> resolve_selector(const call::Call& call, const request::ListQuery& query) {
+  cache::Selector selector;
+  selector.labels = query.labels;
+  Result<Unit> valid = validate(query.options);
+  if (!valid) return valid.take_error();
+  request::SelectableFields selectable = resource::selectable_fields(*call.served->resource);
+  if (call.served->custom) {
+    selectable.names = call.storage().codec().field_names();
+    selectable.refusal = "field label not supported: %s";
+  }
+  Result<std::vector<cache::FieldRequirement>> fields = resolve_fields(query.fields, selectable);
+  if (!fields) return fields.take_error();
+  selector.fields = std::move(*fields);
+  if (call.info.legacy_watch && !call.info.name.empty()) {
+    if (selector.fields.empty()) {
+      selector.fields.push_back({cache::FieldRequirement::kName, true, std::string(call.info.name)});
+    } else if (request::name_demanded(selector.fields) != call.info.name) {
+      return bad_request("fieldSelector metadata.name doesn't match requested name");
+    }
+  }
+  return selector;
+}
+
+Task<Result<Listed>> list_entries(call::Call& call, const request::ListOptions& options, cache::Selector selector) {
+  const std::string scope = call.storage().scope(call.ns());
+  cache::ListRequest request;
+  request.scope = scope;
+  request.selector = std::move(selector);
+  cache::Snapshot snapshot;
+  std::string page_revision;
+  bool honours_limit = true;
+  if (!options.continue_token.empty()) {
+    if (!options.resource_version.empty() && options.resource_version != "0") {
+      co_return bad_request("specifying resource version is not allowed when using continue");
+    }
+    Result<request::ContinueToken> token = request::decode_continue(options.continue_token);
+    if (!token) co_return token.take_error();
+    Result<cache::Snapshot> found = co_await continue_snapshot(call, *token);
+    if (!found) co_return found.take_error();
+    snapshot = std::move(*found);
+    honours_limit = options.resource_version != "0" || reads_like_the_store(call);
+    request.from = scope + token->start;
+    page_revision =
+        std::to_string(token->revision < 0 ? snapshot.revision().value : static_cast<uint64_t>(token->revision));
+  } else {
+    Result<Chosen> chosen =
+        co_await choose_snapshot(call, options, request::name_demanded(request.selector.fields).has_value());
+    if (!chosen) co_return chosen.take_error();
+    snapshot = std::move(chosen->snapshot);
+    honours_limit = chosen->honours_limit;
+    page_revision = std::to_string(snapshot.revision().value);
+  }
+  // One object by its name has no pages.
+  const bool single = request::name_demanded(request.selector.fields).has_value() &&
+                      (!call.served->resource->namespaced || !call.ns().empty());
+  if (honours_limit && !single && options.limit > 0) request.limit = static_cast<uint64_t>(options.limit);
+
+  cache::ListPage page = snapshot.list(request);
+  Listed listed;
+  listed.entries = std::move(page.entries);
+  listed.head.resource_version = page_revision;
+  if (page.more) {
+    listed.head.continue_token =
+        request::encode_continue({static_cast<int64_t>(snapshot.revision().value), page.next.substr(scope.size())});
+    if (request.selector.empty()) listed.head.remaining = static_cast<int64_t>(page.remaining);
+  }
+  co_return listed;
+}
+
+Task<void> serve_list(call::Call& call) {
+  Result<Unit> negotiated = negotiate_answer(call);
+  if (!negotiated) co_return respond_error(call, negotiated.error());
+  if (call.served->storage == nullptr) {
+    co_await serve_component_statuses(call);
+    co_return;
+  }
+  const Result<request::ListQuery>& query = call.request_info.list();
+  if (!query) co_return respond_error(call, query.error());
+  Result<cache::Selector> selector = resolve_selector(call, *query);
+  if (!selector) co_return respond_error(call, selector.error());
+  Result<Listed> listed = co_await list_entries(call, query->options, std::move(*selector));
+  if (!listed) co_return respond_error(call, listed.error());
+  co_await stream_list(call, std::move(*listed));
+}
+
+}  // namespace holdfast::verbs

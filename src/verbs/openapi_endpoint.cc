@@ -1,0 +1,270 @@
+#include "verbs/openapi_endpoint.h"
+#include "verbs/each.h"
+
+#include <algorithm>
+#include <ctime>
+
+#include "base/hash.h"
+#include "codec/codec.h"
+
+namespace holdfast::verbs {
+namespace {
+
+constexpr std::string_view kV2Protobuf = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+
+std::vector<openapi::Served> served_of(const resource::Registry::Snapshot& registry) {
+  std::vector<openapi::Served> all;
+  for (const resource::Served& entry : registry.all()) {
+    if (!entry.established) continue;
+    openapi::Served served{.resource = entry.resource, .custom = entry.custom};
+    if (entry.custom) {
+      served.schema = entry.version->schema.get();
+      served.selectable_fields = entry.version->selectable_fields;
+    }
+    all.push_back(served);
+  }
+  return all;
+}
+
+// The group of a custom resource's path, "apis/GROUP/VERSION"; empty: it is another path.
+std::string_view custom_group(std::string_view path) {
+  if (!path.starts_with("apis/")) return {};
+  const std::string_view group = path.substr(5, path.find('/', 5) - 5);
+  return resource::Registry::Snapshot::is_builtin_group(group) ? std::string_view() : group;
+}
+
+// What the document of a custom group version is made of, in a number that is never 0.
+uint64_t fingerprint_of(std::span<const openapi::Served> of_group) {
+  uint64_t all = 1;
+  const auto add = [&all](std::string_view text) { all = hash_bytes(text, all); };
+  for (const openapi::Served& served : of_group) {
+    const types::Resource& resource = *served.resource;
+    for (const std::string_view text :
+         {resource.version, resource.plural, resource.singular, resource.kind, resource.list_kind}) {
+      add(text);
+    }
+    for (const std::string_view verb : resource.verbs) add(verb);
+    for (const types::Subresource& sub : resource.subresources) add(sub.name);
+    for (const std::string& field : served.selectable_fields) add(field);
+    all = hash_combine(all, (resource.namespaced ? 2 : 1) + served.schema->fingerprint());
+  }
+  return all | 1;
+}
+
+std::vector<openapi::Served> of_group(std::span<const openapi::Served> all, std::string_view group) {
+  std::vector<openapi::Served> found;
+  for (const openapi::Served& served : all) {
+    if (served.custom && served.resource->group == group) found.push_back(served);
+  }
+  return found;
+}
+
+// Other servers' v2 documents; trees in `arena`.
+std::vector<openapi::Remote> documents_of(Arena& arena, const aggregate::RemoteApis* remotes) {
+  std::vector<openapi::Remote> all;
+  if (remotes == nullptr) return all;
+  for (const aggregate::RemoteApi& remote : *remotes) {
+    if (remote.openapi_v2 == nullptr) continue;
+    Result<Value> document = codec::decode_json(arena, arena.copy(*remote.openapi_v2));
+    if (!document || !document->is_map()) continue;
+    all.push_back({"/apis/" + remote.group + "/" + remote.version + "/", *document});
+  }
+  return all;
+}
+
+// Whether a clause of Accept takes one of these types; nothing asked takes anything.
+bool accepts(const call::Call& call, std::initializer_list<std::string_view> types) {
+  const std::string_view accept = call.request.headers.get("accept");
+  if (accept.empty()) return true;
+  for (const request::AcceptClause& clause : request::parse_accept(accept)) {
+    const std::string type = std::string(clause.type) + "/" + std::string(clause.subtype);
+    for (std::string_view candidate : types) {
+      if (type == candidate || type == "*/*" || (type == "application/*" && candidate == "application/json"))
+        return true;
+    }
+  }
+  return false;
+}
+
+bool prefers_v2_protobuf(const call::Call& call) {
+  const std::string_view accept = call.request.headers.get("accept");
+  for (const request::AcceptClause& clause : request::parse_accept(accept)) {
+    const std::string_view subtype = clause.subtype;
+    if (subtype == "com.github.proto-openapi.spec.v2@v1.0+protobuf" ||
+        subtype == "com.github.proto-openapi.spec.v2.v1.0+protobuf")
+      return true;
+    if (subtype == "json" || subtype == "*") return false;
+  }
+  return false;
+}
+
+std::string http_date(int64_t seconds) {
+  const std::time_t time = static_cast<std::time_t>(seconds);
+  std::tm parts{};
+  gmtime_r(&time, &parts);
+  char text[64];
+  std::strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S UTC", &parts);
+  return text;
+}
+
+void send_empty(call::Call& call, int code) { (void)call.response.send(code, net::Body(std::string())); }
+
+void serve_v3(call::Call& call, const Parts& parts, std::string_view path) {
+  OpenApiDocuments& documents = parts.openapi;
+  if (path.empty()) {
+    const aggregate::RemoteApisRef remotes = parts.aggregation.remotes();
+    return respond(call, 200, net::Body(documents.v3_index(*call.registry, call.settings.gates, remotes.get())),
+                   "text/plain; charset=utf-8");
+  }
+  if (!accepts(call, {"application/json"})) return send_empty(call, 406);
+  const OpenApiDocuments::DocumentRef document = documents.v3(*call.registry, call.settings.gates, path);
+  if (document == nullptr) return send_empty(call, 404);
+  const std::string etag = "\"" + document->hash + "\"";
+  if (const std::string* asked = call.query.find("hash"); asked != nullptr) {
+    if (*asked != document->hash) {
+      call.response.set_header("location", "/openapi/v3/" + std::string(path) + "?hash=" + document->hash);
+      return send_empty(call, 301);
+    }
+    constexpr int64_t kYear = 365 * 24 * 3600;
+    call.response.set_header("cache-control", "public, immutable");
+    call.response.set_header("expires", http_date(call.clock.now().seconds + kYear));
+  }
+  call.response.set_header("etag", etag);
+  call.response.set_header("vary", "Accept");
+  if (call.request.headers.get("if-none-match") == etag) return send_empty(call, 304);
+  respond(call, 200, net::Body(document->json), "application/json");
+}
+
+void serve_v2(call::Call& call, const Parts& parts) {
+  OpenApiDocuments& documents = parts.openapi;
+  const aggregate::RemoteApisRef remotes = parts.aggregation.remotes();
+  const OpenApiDocuments::DocumentRef document =
+      documents.v2(*call.registry, hash_combine(parts.registry.version(), parts.aggregation.openapi_version()),
+                   call.settings.gates, remotes.get());
+  const bool protobuf = prefers_v2_protobuf(call);
+  if (!protobuf && !accepts(call, {"application/json"})) return send_empty(call, 406);
+  const std::string etag = "\"" + document->hash + "\"";
+  call.response.set_header("etag", etag);
+  call.response.set_header("vary", "Accept-Encoding, Accept");
+  if (call.request.headers.get("if-none-match") == etag) return send_empty(call, 304);
+  if (protobuf) {
+    return respond(call, 200, net::Body(documents.v2_protobuf(*call.registry, call.settings.gates, remotes.get())),
+                   kV2Protobuf);
+  }
+  respond(call, 200, net::Body(document->json), "application/json");
+}
+
+}  // namespace
+
+void OpenApiDocuments::keep(std::string path, DocumentRef document, uint64_t version) {
+  kept_[std::move(path)] = {std::move(document), version, ++uses_};
+  if (kept_.size() <= kKeptDocuments) return;
+  const auto oldest = std::min_element(kept_.begin(), kept_.end(),
+                                       [](const auto& a, const auto& b) { return a.second.used < b.second.used; });
+  kept_.erase(oldest);
+}
+
+OpenApiDocuments::DocumentRef OpenApiDocuments::find(std::string_view path, uint64_t version) {
+  const auto found = kept_.find(path);
+  if (found == kept_.end() || found->second.version != version) return nullptr;
+  found->second.used = ++uses_;
+  return found->second.document;
+}
+
+OpenApiDocuments::DocumentRef OpenApiDocuments::make_v3(std::span<const openapi::Served> served, const Gates& gates,
+                                                        std::string_view path, uint64_t version) {
+  if (DocumentRef known = find(path, version)) return known;
+  auto document = std::make_shared<Document>();
+  document->json = openapi::v3_document({served, gates}, path);
+  if (document->json.empty()) return nullptr;
+  document->hash = openapi::document_hash(document->json);
+  hashes_[std::string(path)] = {version, document->hash};
+  keep(std::string(path), document, version);
+  return document;
+}
+
+OpenApiDocuments::DocumentRef OpenApiDocuments::v3(const resource::Registry::Snapshot& registry, const Gates& gates,
+                                                   std::string_view path) {
+  std::vector<openapi::Served> served = served_of(registry);
+  uint64_t version = 0;
+  if (const std::string_view group = custom_group(path); !group.empty()) {
+    served = of_group(served, group);
+    if (served.empty()) return nullptr;
+    version = fingerprint_of(served);
+  }
+  const std::lock_guard lock(mutex_);
+  return make_v3(served, gates, path, version);
+}
+
+std::string OpenApiDocuments::v3_index(const resource::Registry::Snapshot& registry, const Gates& gates,
+                                       const aggregate::RemoteApis* remotes) {
+  const std::vector<openapi::Served> served = served_of(registry);
+  std::map<std::string_view, std::vector<openapi::Served>> custom;  // By group.
+  for (const openapi::Served& one : served) {
+    if (one.custom) custom[one.resource->group].push_back(one);
+  }
+  std::map<std::string, std::string> urls;  // By path.
+  for (const std::string& path : openapi::v3_paths({served, gates})) {
+    const auto group = custom.find(custom_group(path));
+    const std::span<const openapi::Served> from = group == custom.end() ? served : group->second;
+    const uint64_t version = group == custom.end() ? 0 : fingerprint_of(from);
+    const std::lock_guard lock(mutex_);
+    const auto known = hashes_.find(path);
+    std::string hash;
+    if (known != hashes_.end() && known->second.version == version) {
+      hash = known->second.hash;
+    } else if (const DocumentRef document = make_v3(from, gates, path, version)) {
+      hash = document->hash;
+    }
+    urls.emplace(path, "/openapi/v3/" + path + "?hash=" + hash);
+  }
+  Arena arena;
+  for (const aggregate::RemoteApi& remote : remotes == nullptr ? aggregate::RemoteApis{} : *remotes) {
+    if (remote.openapi_v3 == nullptr) continue;
+    const std::string path = "apis/" + remote.group + "/" + remote.version;
+    Result<Value> index = codec::decode_json(arena, arena.copy(*remote.openapi_v3));
+    if (!index) continue;
+    const std::string_view url = index->text_at("paths", path, "serverRelativeURL");
+    if (!url.empty()) urls.insert_or_assign(path, std::string(url));
+  }
+  const std::lock_guard lock(mutex_);
+  std::erase_if(hashes_, [&](const auto& known) { return !urls.contains(known.first); });
+  return openapi::v3_index(urls);
+}
+
+OpenApiDocuments::DocumentRef OpenApiDocuments::v2(const resource::Registry::Snapshot& registry, uint64_t version,
+                                                   const Gates& gates, const aggregate::RemoteApis* remotes) {
+  constexpr std::string_view kPath = "v2";
+  const std::lock_guard lock(mutex_);
+  if (DocumentRef known = find(kPath, version)) return known;
+  Arena arena;
+  const std::vector<openapi::Served> served = served_of(registry);
+  const std::vector<openapi::Remote> others = documents_of(arena, remotes);
+  auto document = std::make_shared<Document>();
+  document->json = openapi::v2_document({served, gates, others});
+  document->hash = openapi::document_hash(document->json);
+  keep(std::string(kPath), document, version);
+  return document;
+}
+
+std::string OpenApiDocuments::v2_protobuf(const resource::Registry::Snapshot& registry, const Gates& gates,
+                                          const aggregate::RemoteApis* remotes) {
+  Arena arena;
+  const std::vector<openapi::Served> served = served_of(registry);
+  const std::vector<openapi::Remote> others = documents_of(arena, remotes);
+  return openapi::v2_protobuf({served, gates, others});
+}
+
+Task<void> serve_openapi(call::Call& call, const Parts& parts) {
+  std::string_view path = call.request.path;
+  while (path.ends_with('/')) path.remove_suffix(1);
+  if (call.request.method != "GET" && call.request.method != "HEAD") {
+    co_return respond(call, 405, net::Body(std::string("Method Not Allowed\n")), "text/plain; charset=utf-8");
+  }
+  if (path == "/openapi/v2") co_return serve_v2(call, parts);
+  if (path == "/openapi/v3") co_return serve_v3(call, parts, "");
+  if (path.starts_with("/openapi/v3/")) co_return serve_v3(call, parts, path.substr(12));
+  respond(call, 404, net::Body(std::string("404 page not found\n")), "text/plain; charset=utf-8");
+}
+
+}  // namespace holdfast::verbs

@@ -1,0 +1,465 @@
+// PATCH: JSON, merge and strategic merge patches, and apply.
+#include "verbs/patch.h"
+#include "verbs/each.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/api_error.h"
+#include "base/text.h"
+#include "call/call.h"
+#include "codec/codec.h"
+#include "codec/typed.h"
+#include "custom/conversions.h"
+#include "custom/custom_objects.h"
+#include "patch/patch.h"
+#include "resource/managed.h"
+#include "resource/object_codec.h"
+#include "verbs/subresources.h"
+#include "write/body.h"
+
+namespace holdfast::verbs {
+namespace {
+
+std::string joined(const std::vector<std::string>& texts) {
+  std::string out;
+  for (const std::string& text : texts) out += (out.empty() ? "" : ", ") + text;
+  return out;
+}
+
+// Members of operations that Kubernetes does not know are findings of field validation.
+void find_unknown_members(const Value& patch, std::vector<std::string>& findings) {
+  for (size_t i = 0; i < patch.items().size(); ++i) {
+    if (!patch.items()[i].is_map()) continue;
+    for (const Member& member : patch.items()[i].members()) {
+      if (member.key == "op" || member.key == "path" || member.key == "from" || member.key == "value") continue;
+      findings.push_back("json patch unknown field \"[" + std::to_string(i) + "]." + std::string(member.key) + "\"");
+    }
+  }
+}
+
+// Go's error for the first op, path or from that is not a string; empty if there is none.
+std::string non_string_member_error(const Value& patch) {
+  for (const Value& operation : patch.items()) {
+    if (!operation.is_map()) continue;
+    for (const Member& member : operation.members()) {
+      if (member.key != "op" && member.key != "path" && member.key != "from") continue;
+      if (member.value.is_string() || member.value.is_null()) continue;
+      return "json: cannot unmarshal " + std::string(codec::json_kind(member.value)) +
+             " into Go struct field jsonPatchOp." + std::string(member.key) + " of type string";
+    }
+  }
+  return {};
+}
+
+bool is_integral(const Value& value) { return value.is_double() && std::floor(value.as_double()) == value.as_double(); }
+
+// Whether a double with an integral value stands in an integer's place.
+bool has_integral_double(const types::Type& type, const Value& value) {
+  switch (type.shape) {
+    case types::Shape::Int32:
+    case types::Shape::Int64:
+      return is_integral(value);
+    case types::Shape::List:
+      if (!value.is_list() || type.element == nullptr) return false;
+      return std::any_of(value.items().begin(), value.items().end(),
+                         [&](const Value& item) { return has_integral_double(*type.element, item); });
+    case types::Shape::Map:
+    case types::Shape::Struct: {
+      if (!value.is_map()) return false;
+      for (const Member& member : value.members()) {
+        const types::Type* inner = type.element;
+        if (type.shape == types::Shape::Struct) {
+          const types::Field* field = types::find_member(type, member.key);
+          inner = field == nullptr ? nullptr : field->type;
+        }
+        if (inner != nullptr && has_integral_double(*inner, member.value)) return true;
+      }
+      return false;
+    }
+    default:
+      return false;
+  }
+}
+
+// Integral doubles as raw text with a fraction.
+Value with_written_doubles(Arena& arena, const Value& value) {
+  if (is_integral(value)) {
+    return Value::raw(arena.copy(codec::float_text(value.as_double(), codec::FloatText::Json) + ".0"));
+  }
+  if (value.is_list()) {
+    ListBuilder list(arena);
+    for (const Value& item : value.items()) list.add(with_written_doubles(arena, item));
+    return list.build();
+  }
+  if (value.is_map()) {
+    MapBuilder map(arena);
+    for (const Member& member : value.members()) map.add(member.key, with_written_doubles(arena, member.value));
+    return map.build();
+  }
+  return value;
+}
+
+// A document without apiVersion is read into Kubernetes' own structs, which have none of the names of the API.
+Error without_version(call::Call& call, const Value& patched, request::FieldValidation validation,
+                      const std::function<Error(const std::string&)>& refused) {
+  std::vector<std::string> findings;
+  for (const Member& member : patched.members()) {
+    if (member.key == "kind" || member.key == "apiVersion") continue;
+    findings.push_back("unknown field " + go_quote(member.key));
+  }
+  std::sort(findings.begin(), findings.end());
+  if (validation == request::FieldValidation::Strict) return refused("strict decoding error: " + joined(findings));
+  if (validation == request::FieldValidation::Warn) {
+    for (const std::string& finding : findings) call.warnings.add(finding);
+  }
+  return bad_request("the name of the object (" + std::string(call.info.name) +
+                     " based on URL) was undeterminable: name must be provided");
+}
+
+bool reaches_ownership(std::string_view path) {
+  constexpr std::string_view kOwnership = "/metadata/managedFields";
+  return path.starts_with(kOwnership) || kOwnership.starts_with(path);
+}
+
+}  // namespace
+
+Result<DecodedPatch> decode_patch(call::Call& call, request::PatchType type, std::string_view bytes,
+                                  request::FieldValidation validation) {
+  DecodedPatch patch;
+  patch.type = type;
+  const bool checks = validation != request::FieldValidation::Ignore;
+  const std::string prefix = checks && type != request::PatchType::Strategic ? "error decoding patch: " : "";
+  std::vector<std::string> duplicates;
+  Result<Value> value = codec::decode_json(call.arena, bytes, {.duplicates = &duplicates});
+  if (!value) {
+    if (type == request::PatchType::Merge && !checks) return bad_request("Invalid JSON Patch");
+    std::string why = value.error().message;
+    constexpr std::string_view kNowhere = " into Go value of type float64";
+    if (type == request::PatchType::Json && checks && why.ends_with(kNowhere)) {
+      // Only the values of operations are read as numbers.
+      why.replace(why.size() - kNowhere.size(), kNowhere.size(),
+                  " into Go struct field jsonPatchOp.value of type float64");
+    }
+    return bad_request(prefix + why);
+  }
+  patch.value = *value;
+  if (type == request::PatchType::Json) {
+    if (!value->is_list() && !value->is_null()) {
+      return bad_request(prefix + "json: cannot unmarshal " + std::string(codec::json_kind(*value)) +
+                         " into Go value of type " + (checks ? "[]handlers.jsonPatchOp" : "jsonpatch.Patch"));
+    }
+    if (value->is_null()) patch.value = Value::empty_list();
+    for (const Value& operation : patch.value.items()) {
+      if (operation.is_map() || operation.is_null()) continue;
+      return bad_request(prefix + "json: cannot unmarshal " + std::string(codec::json_kind(operation)) +
+                         " into Go value of type " + (checks ? "handlers.jsonPatchOp" : "jsonpatch.Operation"));
+    }
+    if (const std::string wrong = checks ? non_string_member_error(patch.value) : ""; !wrong.empty()) {
+      return bad_request(prefix + wrong);
+    }
+    for (const std::string& finding : duplicates) patch.findings.push_back("json patch " + finding);
+    find_unknown_members(patch.value, patch.findings);
+    for (const Value& operation : patch.value.items()) {
+      patch.sees_ownership = patch.sees_ownership || reaches_ownership(operation.text_at("path")) ||
+                             (operation.has("from") && reaches_ownership(operation.text_at("from")));
+    }
+  } else {
+    if (!value->is_map() && !value->is_null()) {
+      return bad_request(prefix + "json: cannot unmarshal " + std::string(codec::json_kind(*value)) +
+                         " into Go value of type map[string]interface {}");
+    }
+    if (value->is_null()) {
+      if (type == request::PatchType::Merge) return bad_request("Invalid JSON Patch");
+      patch.value = Value::empty_map();
+    }
+    patch.findings = duplicates;
+    const Value* metadata = patch.value.find("metadata");
+    if (metadata != nullptr && metadata->is_map()) {
+      patch.sees_ownership = metadata->has("managedFields") || metadata->has("$patch") || metadata->has("$retainKeys");
+      for (const Member& member : metadata->members()) {
+        patch.sees_ownership = patch.sees_ownership || member.key.find("managedFields") != std::string_view::npos;
+      }
+    } else {
+      patch.sees_ownership = metadata != nullptr || patch.value.has("$patch");
+    }
+  }
+  if (!checks) patch.findings.clear();
+  return patch;
+}
+
+Value with_visible_ownership(Arena& arena, const Value& object, const ownership::Managed& managed, bool custom) {
+  std::vector<ownership::ManagedEntry> entries = resource::stored_entries(arena, managed, custom);
+  Value list = resource::managed_fields_value(arena, entries);
+  if (list.is_null()) return object;
+  // Patches look into fieldsV1: the raw text becomes a tree.
+  ListBuilder opened(arena);
+  for (const Value& item : list.items()) {
+    const Value* fields = item.find("fieldsV1");
+    Result<Value> tree =
+        fields == nullptr ? Result<Value>(Value::null()) : codec::decode_json(arena, fields->raw_json());
+    opened.add(fields == nullptr || !tree ? item : with_member(arena, item, "fieldsV1", *tree));
+  }
+  const Value* metadata = object.find("metadata");
+  return with_member(
+      arena, object, "metadata",
+      with_member(arena, metadata == nullptr ? Value::empty_map() : *metadata, "managedFields", opened.build()));
+}
+
+Result<Value> apply_patch(Arena& arena, const DecodedPatch& patch, const Value& object, const types::Type& type) {
+  switch (patch.type) {
+    case request::PatchType::Json:
+      return patch::apply_json_patch(arena, object, patch.value);
+    case request::PatchType::Merge:
+      return patch::apply_merge_patch(arena, object, patch.value);
+    default:
+      return patch::apply_strategic_patch(arena, object, patch.value, type);
+  }
+}
+
+Result<Value> typed_from_patch(call::Call& call, const DecodedPatch& patch, const Value& patched,
+                               const std::function<Value()>& shown, const types::Type& type,
+                               request::FieldValidation validation) {
+  Arena& arena = call.arena;
+  const Gates* gates = &call.settings.gates;
+  const write::Expected expected = write::expected_of(call);
+  call.document = patched;
+  const bool strategic = patch.type == request::PatchType::Strategic;
+  // What the error shows as the value: the patched document, or for a strategic patch the patch itself.
+  const auto refused = [&](const std::string& why) {
+    const std::string text = strategic             ? patch::go_print(patch.value)
+                             : call.served->custom ? codec::encode_json_sorted(shown())
+                                                   : codec::encode_json(shown());
+    return invalid({"", ""}, "", {field_invalid_text("patch", text, why)});
+  };
+  if (call.served->custom && &type == call.served->resource->type) {
+    std::vector<std::string> findings = patch.findings;
+    const bool reports = validation != request::FieldValidation::Ignore;
+    std::vector<std::string> unknown;
+    if (std::string why = write::why_no_kind(patched); !why.empty()) return refused(why);
+    if (patched.text_at("apiVersion").empty()) {
+      return internal_error("Object 'apiVersion' is missing in 'object has no apiVersion field'");
+    }
+    Result<Value> object =
+        custom::normalize_custom(arena, *call.served->version, patched, *gates, reports ? &unknown : nullptr);
+    if (!object) return refused(object.error().message);
+    findings.insert(findings.end(), unknown.begin(), unknown.end());
+    if (!reports || findings.empty()) return object;
+    if (validation == request::FieldValidation::Strict) return refused("strict decoding error: " + joined(findings));
+    for (const std::string& finding : findings) call.warnings.add(finding);
+    return object;
+  }
+  Value tree = patched;
+  if (strategic) {
+    Result<Value> converted = patch::with_converted_numbers(arena, type, patched);
+    if (!converted) return refused(converted.error().message);
+    tree = *converted;
+  } else {
+    if (const std::string why = write::why_another_kind(patched, expected); !why.empty()) return refused(why);
+    if (patched.text_at("apiVersion").empty()) return without_version(call, patched, validation, refused);
+  }
+  // Whatever the patch says of these, a strategic one even in vain.
+  if (tree.text_at("kind") != expected.kind) {
+    tree = with_member(arena, tree, "kind", Value::string(expected.kind));
+  }
+  if (strategic) {
+    const std::string version = resource::api_version_of(expected.group, expected.version);
+    if (tree.text_at("apiVersion") != version) {
+      tree = with_member(arena, tree, "apiVersion", Value::string(arena, version));
+    }
+  }
+  codec::TypedReport report;
+  codec::TypedOptions options{.gates = gates};
+  std::string text;
+  if (!strategic && has_integral_double(type, tree)) {
+    // JSON that says 2.0 is no integer to Kubernetes: the error needs it as text.
+    text = codec::encode_json(with_written_doubles(arena, tree));
+    Result<Value> again = codec::decode_json(arena, text);
+    if (!again) return again.take_error();
+    tree = *again;
+    options.json_source = text;
+  }
+  Result<Value> object = codec::to_typed(arena, type, tree, options, &report);
+  if (!object) {
+    std::string why = object.take_error().message;
+    return refused(strategic ? as_single_value(std::move(why)) : why);
+  }
+  object = write::with_ownership_reset(arena, *object, patched);
+  if (validation != request::FieldValidation::Ignore && (report.has_unknown || !patch.findings.empty())) {
+    std::vector<std::string> findings = patch.findings;
+    if (report.has_unknown) {
+      for (std::string& finding : codec::strict_tree_errors(type, patched, gates)) {
+        findings.push_back(std::move(finding));
+      }
+    }
+    if (validation == request::FieldValidation::Strict) return refused("strict decoding error: " + joined(findings));
+    for (const std::string& finding : findings) call.warnings.add(finding);
+  }
+  return object;
+}
+
+namespace {
+
+Task<Result<write::NextObject>> finish_change(call::Call& call, write::Writer& writer,
+                                              const request::WriteOptions& options, ownership::Managed managed,
+                                              Value object, const write::LiveObject* live) {
+  Result<Value> placed = write::with_request_namespace(call, object);
+  if (!placed) co_return placed.take_error();
+  Result<Unit> named = write::check_name(call, *placed);
+  if (!named) co_return named.take_error();
+  Result<write::NextObject> next = co_await writer.mutate(
+      call, live == nullptr ? write::AdmissionOperation::Create : write::AdmissionOperation::Update, options,
+      options.field_manager, write::NextObject{*placed, std::move(managed)}, live);
+  if (!next) co_return next.take_error();
+  next->object = write::without_repeated_owners(call, next->object, true);
+  co_return next;
+}
+
+Task<Result<write::NextObject>> patch_live(call::Call& call, write::Writer& writer, const request::WriteOptions& asked,
+                                           kinds::Endpoint endpoint, const DecodedPatch& patch,
+                                           const write::LiveObject* live) {
+  Arena& arena = call.arena;
+  const types::Resource& resource = *call.served->resource;
+  const Value base = patch.sees_ownership
+                         ? with_visible_ownership(arena, live->object, live->managed, call.served->custom)
+                         : live->object;
+  Result<Value> patched = apply_patch(arena, patch, base, *resource.type);
+  if (!patched) co_return patched.take_error();
+  const auto shown = [&] {
+    if (patch.sees_ownership) return *patched;
+    // Errors show the whole document, managedFields included.
+    const Value whole = with_visible_ownership(arena, live->object, live->managed, call.served->custom);
+    Result<Value> again = apply_patch(arena, patch, whole, *resource.type);
+    return again ? *again : *patched;
+  };
+  Result<Value> typed = typed_from_patch(call, patch, *patched, shown, *resource.type, asked.field_validation);
+  if (!typed) co_return typed.take_error();
+  Result<write::DeclaredOptions> declared = write::take_declared_options(call, *typed);
+  if (!declared) co_return declared.take_error();
+  Result<std::string> manager = write::effective_manager(call, asked, *declared, call.info.name);
+  if (!manager) co_return manager.take_error();
+  request::WriteOptions options = asked;
+  options.field_manager = *manager;
+
+  Draft draft(arena, declared->object);
+  call.served->object_rules->set_defaults(arena, draft.root());
+  const Value object = draft.value();
+  Result<ownership::UpdateResult> owned = co_await custom::with_conversions(call, [&] {
+    return call.served->managers->at(endpoint).update(arena, {.live = &live->object,
+                                                              .live_managed = &live->managed,
+                                                              .object = object,
+                                                              .manager = options.field_manager,
+                                                              .now = call.view.now});
+  });
+  if (!owned) co_return owned.take_error();
+  co_return co_await finish_change(call, writer, options, std::move(owned->managed), owned->object, live);
+}
+
+Task<Result<write::NextObject>> apply_live(call::Call& call, write::Writer& writer,
+                                           const request::WriteOptions& options, kinds::Endpoint endpoint,
+                                           const DecodedConfig& config, const write::LiveObject* live) {
+  Arena& arena = call.arena;
+  const types::Resource& resource = *call.served->resource;
+  if (live != nullptr && !live->managed_problem.empty()) {
+    co_return untyped("failed to decode managed fields: " + live->managed_problem);
+  }
+  Result<ownership::ApplyResult> applied = co_await custom::with_conversions(call, [&] {
+    return call.served->managers->at(endpoint).apply(arena, {.live = live == nullptr ? nullptr : &live->object,
+                                                             .live_managed = live == nullptr ? nullptr : &live->managed,
+                                                             .config = config.value,
+                                                             .manager = options.field_manager,
+                                                             .force = options.force.value_or(false),
+                                                             .now = call.view.now});
+  });
+  if (!applied) co_return applied.take_error();
+  Result<Unit> strict = report_config_findings(call, config, options.field_validation);
+  if (!strict) co_return strict.take_error();
+
+  Value object = applied->object;
+  if (live == nullptr || applied->changed) {
+    if (!call.served->custom) {
+      // What was converted need not be spelled as decoding would.
+      const Value* read = live != nullptr && live->object.same(live->stored) ? &live->object : nullptr;
+      Result<Value> typed = typed_from_config(call, object, config.value, *resource.type, read);
+      if (!typed) co_return typed.take_error();
+      object = *typed;
+    } else {
+      Result<Value> typed = custom::with_typed_metadata(arena, *call.served->version, object, call.settings.gates);
+      if (!typed) co_return typed.take_error();
+      object = *typed;
+    }
+    Draft draft(arena, object);
+    call.served->object_rules->set_defaults(arena, draft.root());
+    object = draft.value();
+  }
+  if (live == nullptr) {
+    Result<Unit> allowed = writer.authorize_create(call);
+    if (!allowed) co_return allowed.take_error();
+    if (const std::string_view uid = object.text_at("metadata", "uid"); !uid.empty()) {
+      co_return conflict(
+          call.group_resource(), call.info.name,
+          "uid mismatch: the provided object specified uid " + std::string(uid) + ", and no existing object was found");
+    }
+  }
+  co_return co_await finish_change(call, writer, options, std::move(applied->managed), object, live);
+}
+
+Task<Result<write::Written>> patch_object(call::Call& call, write::Writer& writer, request::PatchType type,
+                                          const std::string& bytes, kinds::Endpoint endpoint) {
+  write::WriteRequest request;
+  request.endpoint = endpoint;
+  if (type == request::PatchType::ApplyYaml || type == request::PatchType::ApplyCbor) {
+    DecodedConfig config;
+    Result<request::WriteOptions> options = parse_apply_options(call, type, bytes, config);
+    if (!options) co_return options.take_error();
+    request.options = *options;
+    request.may_create = endpoint == kinds::Endpoint::Main;
+    request.keeps_ownership_if_too_large = true;
+    const request::WriteOptions chosen = *options;
+    co_return co_await writer.write_object(call, std::move(request), [&](const write::LiveObject* live) {
+      return apply_live(call, writer, chosen, endpoint, config, live);
+    });
+  }
+  Result<request::WriteOptions> options = parse_write_options(call.query, request::WriteKind::Patch);
+  if (!options) co_return options.take_error();
+  // A missing object is told before a patch that cannot be read; the patch is decoded when it is first needed.
+  request.options = *options;
+  const request::WriteOptions chosen = *options;
+  std::optional<Result<DecodedPatch>> decoded;
+  co_return co_await writer.write_object(call, std::move(request),
+                                         [&](const write::LiveObject* live) -> Task<Result<write::NextObject>> {
+                                           if (!decoded)
+                                             decoded.emplace(decode_patch(call, type, bytes, chosen.field_validation));
+                                           if (!*decoded) return failed_change((*decoded).error());
+                                           return patch_live(call, writer, chosen, endpoint, **decoded, live);
+                                         });
+}
+
+}  // namespace
+
+Task<Result<write::NextObject>> failed_change(Error error) { co_return error; }
+
+Task<void> serve_patch(call::Call& call, const Parts& parts) {
+  Result<request::PatchType> type = request::patch_type(call.request.headers.get("content-type"), call.served->custom);
+  if (!type) co_return respond_error(call, type.error());
+  Result<Unit> negotiated = negotiate_answer(call);
+  if (!negotiated) co_return respond_error(call, negotiated.error());
+  Result<std::string> bytes = co_await read_body(call);
+  if (!bytes) co_return respond_error(call, bytes.error());
+  record_request(call, *type == request::PatchType::ApplyCbor ? request::Format::Cbor : request::Format::Yaml, *bytes);
+  if (call.info.subresource == "scale") {
+    co_await patch_scale(call, parts.writer, *type, *bytes);
+    co_return;
+  }
+  const std::optional<kinds::Endpoint> endpoint = kinds::endpoint_of(call.info.subresource);
+  if (!endpoint) co_return respond_error(call, method_not_supported(call.group_resource(), "patch"));
+  Result<write::Written> written = co_await patch_object(call, parts.writer, *type, *bytes, *endpoint);
+  if (!written) co_return respond_error(call, written.error());
+  if (custom::is_definition(*call.served->resource))
+    co_await settle_definition(call, parts.definitions, call.info.name);
+  Result<Unit> prepared = co_await custom::prepare_to_show(call, written->body);
+  if (!prepared) co_return respond_error(call, prepared.error());
+  write::respond_written(call, written->created ? 201 : 200, *written);
+}
+
+}  // namespace holdfast::verbs

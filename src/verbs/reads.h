@@ -1,0 +1,31 @@
+// What the reading verbs share.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "cache/cache.h"
+#include "call/call.h"
+
+namespace holdfast::verbs {
+
+// A resourceVersion of a query; nothing when it is unset. An untyped error in the words of Kubernetes' versioner.
+Result<std::optional<Revision>> parse_revision(std::string_view text);
+
+// One object: as fresh as the store when `revision` is unset, at least that fresh otherwise (0: whatever there is).
+Task<Result<cache::EntryRef>> read_entry(call::Call& call, std::string_view name, std::optional<Revision> revision);
+
+// What a list selects, once its options are known to be valid together. 422 for options that are not, 400 for fields
+// that the resource does not select by.
+Result<cache::Selector> resolve_selector(const call::Call& call, const request::ListQuery& query);
+
+// The entries that a list asks for, and its metadata.
+struct Listed {
+  std::vector<cache::EntryRef> entries;
+  render::ListHead head;
+};
+Task<Result<Listed>> list_entries(call::Call& call, const request::ListOptions& options, cache::Selector selector);
+// Answers with them, in pieces when they are many.
+Task<void> stream_list(call::Call& call, Listed listed);
+
+}  // namespace holdfast::verbs

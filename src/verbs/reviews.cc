@@ -1,0 +1,384 @@
+// Resources that are asked and not stored: access reviews, token review, who am I, what may I.
+#include <algorithm>
+
+#include "base/api_error.h"
+#include "base/text.h"
+#include "call/call.h"
+#include "codec/codec.h"
+#include "request/selectors.h"
+#include "resource/managed.h"
+#include "verbs/subresources.h"
+#include "write/body.h"
+#include "write/write.h"
+
+namespace holdfast::verbs {
+namespace {
+
+Value text_list(Arena& arena, const std::vector<std::string>& texts) {
+  ListBuilder list(arena);
+  for (const std::string& text : texts) list.add(Value::string(arena, text));
+  return list.build();
+}
+
+Value user_value(Arena& arena, const auth::UserInfo& user) {
+  MapBuilder map(arena);
+  if (!user.name.empty()) map.add("username", Value::string(arena, user.name));
+  if (!user.uid.empty()) map.add("uid", Value::string(arena, user.uid));
+  if (!user.groups.empty()) map.add("groups", text_list(arena, user.groups));
+  if (!user.extra.empty()) {
+    std::vector<const std::pair<std::string, std::vector<std::string>>*> sorted;
+    for (const auto& entry : user.extra) sorted.push_back(&entry);
+    std::sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) { return a->first < b->first; });
+    MapBuilder extra(arena);
+    for (const auto* entry : sorted) extra.add_copy(entry->first, text_list(arena, entry->second));
+    map.add("extra", extra.build());
+  }
+  return map.build();
+}
+
+// --- Access reviews ---
+
+// What an access review asks about.
+auth::Attributes attributes_of(const Value& spec, const auth::UserInfo& user) {
+  auth::Attributes attributes;
+  attributes.user = &user;
+  if (const Value* resource = spec.find("resourceAttributes"); resource != nullptr && resource->is_map()) {
+    attributes.is_resource = true;
+    attributes.verb = resource->text_at("verb");
+    attributes.group = resource->text_at("group");
+    attributes.version = resource->text_at("version");
+    attributes.resource = resource->text_at("resource");
+    attributes.subresource = resource->text_at("subresource");
+    attributes.ns = resource->text_at("namespace");
+    attributes.name = resource->text_at("name");
+  } else {
+    attributes.verb = spec.text_at("nonResourceAttributes", "verb");
+    attributes.path = spec.text_at("nonResourceAttributes", "path");
+  }
+  return attributes;
+}
+
+auth::UserInfo user_of_spec(const Value& spec) {
+  auth::UserInfo user;
+  user.name = spec.text_at("user");
+  user.uid = spec.text_at("uid");
+  for (const Value& group : spec.items_at("groups")) {
+    if (group.is_string()) user.groups.emplace_back(group.as_string());
+  }
+  for (const Member& extra : spec.members_at("extra")) {
+    std::vector<std::string> values;
+    if (extra.value.is_list()) {
+      for (const Value& value : extra.value.items()) {
+        if (value.is_string()) values.emplace_back(value.as_string());
+      }
+    }
+    user.extra.emplace_back(std::string(extra.key), std::move(values));
+  }
+  return user;
+}
+
+bool is_given(const Value& spec, std::string_view key) {
+  const Value* found = spec.find(key);
+  return found != nullptr && !found->is_null();
+}
+
+// Requirements of a selector that Kubernetes can use. What it cannot is left out, and said so: rules know no selectors,
+// so nothing more is made of them here.
+enum class Parsed : uint8_t { All, Some, None };
+
+Parsed parsed_selector(const Value& selector, bool of_fields) {
+  if (const std::string_view raw = selector.text_at("rawSelector"); !raw.empty()) {
+    const bool good = of_fields ? bool(request::parse_field_terms(raw)) : bool(request::parse_label_selector(raw));
+    return good ? Parsed::All : Parsed::None;
+  }
+  size_t good = 0;
+  const std::span<const Value> requirements = selector.items_at("requirements");
+  for (const Value& requirement : requirements) {
+    const std::string_view op = requirement.text_at("operator");
+    const bool has_values = op == "In" || op == "NotIn";
+    if (of_fields) {
+      good += has_values && requirement.items_at("values").size() == 1;
+    } else {
+      good += has_values || op == "Exists" || op == "DoesNotExist";
+    }
+  }
+  if (good == requirements.size()) return Parsed::All;
+  return good > 0 ? Parsed::Some : Parsed::None;
+}
+
+std::string evaluation_error(const Value& spec) {
+  std::string text;
+  for (const std::string_view key : {"fieldSelector", "labelSelector"}) {
+    const Value* selector = spec.get("resourceAttributes", key);
+    if (selector == nullptr || !selector->is_map()) continue;
+    const Parsed parsed = parsed_selector(*selector, key == "fieldSelector");
+    if (parsed == Parsed::All) continue;
+    text += (text.empty() ? "spec.resourceAttributes." : "; spec.resourceAttributes.") + std::string(key) +
+            (parsed == Parsed::Some ? " partially ignored due to parse error" : " ignored due to parse error");
+  }
+  return text;
+}
+
+Value decision_value(Arena& arena, const auth::Decision& decision, const Value& spec) {
+  MapBuilder status(arena);
+  status.add("allowed", Value::boolean(decision.allowed()));
+  if (decision.verdict == auth::Decision::Verdict::Deny) status.add("denied", Value::boolean(true));
+  if (!decision.reason.empty()) status.add("reason", Value::string(arena, decision.reason));
+  if (const std::string error = evaluation_error(spec); !error.empty()) {
+    status.add("evaluationError", Value::string(arena, error));
+  }
+  return status.build();
+}
+
+void check_selector(const Value& spec, std::string_view key, std::vector<Cause>& causes) {
+  const Value* selector = spec.get("resourceAttributes", key);
+  if (selector == nullptr || !selector->is_map()) return;
+  const std::string at = "spec.resourceAttributes." + std::string(key);
+  const std::string_view raw = selector->text_at("rawSelector");
+  const std::span<const Value> requirements = selector->items_at("requirements");
+  if (!raw.empty() && !requirements.empty()) {
+    causes.push_back(
+        field_invalid_text(at + ".rawSelector", raw, "may not specified at the same time as requirements"));
+  }
+  if (raw.empty() && requirements.empty()) {
+    causes.push_back(
+        field_required(at + ".requirements", "when " + at + " is specified, requirements or rawSelector is required"));
+  }
+  for (size_t i = 0; i < requirements.size(); ++i) {
+    const Value& one = requirements[i];
+    const std::string item = at + ".requirements[" + std::to_string(i) + "]";
+    if (key == "fieldSelector" && one.text_at("key").empty()) {
+      causes.push_back(field_required(item + ".key", "must be specified"));
+    }
+    auto check_label_key = [&] {
+      if (key == "fieldSelector") return;
+      for (const std::string& problem : kinds::qualified_name_errors(one.text_at("key"))) {
+        causes.push_back(field_invalid_text(item + ".key", one.text_at("key"), problem));
+      }
+    };
+    const std::string_view op = one.text_at("operator");
+    if ((op == "In" || op == "NotIn") && one.items_at("values").empty()) {
+      causes.push_back(field_required(item + ".values", "must be specified when `operator` is 'In' or 'NotIn'"));
+    } else if ((op == "Exists" || op == "DoesNotExist") && !one.items_at("values").empty()) {
+      causes.push_back(
+          field_forbidden(item + ".values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"));
+    }
+    check_label_key();
+  }
+}
+
+// As generated code writes it: members in the order of the type.
+Value in_order(Arena& arena, const Value& metadata) {
+  static const types::Type& type = *types::find_type("meta/v1.ObjectMeta");
+  const Result<Value> ordered = codec::to_typed(arena, type, metadata);
+  return ordered ? *ordered : metadata;
+}
+
+// Internal types, which Kubernetes prints here, have no JSON names.
+std::string shown_path_attributes(const Value& spec) {
+  const Value* attributes = spec.find("nonResourceAttributes");
+  if (attributes == nullptr || attributes->is_null()) return "null";
+  return "{\"Path\":" + codec::encode_json_string(attributes->text_at("path")) +
+         ",\"Verb\":" + codec::encode_json_string(attributes->text_at("verb")) + "}";
+}
+
+// Errors name no kind: upstream asks an object whose kind was taken off.
+Result<Unit> validate_access_review(call::Call& call, const Value& review, const Value& spec,
+                                    const ownership::Managed& managed) {
+  const std::string_view kind = call.served->resource->kind;
+  const bool self = kind == "SelfSubjectAccessReview", local = kind == "LocalSubjectAccessReview";
+  const bool resource = is_given(spec, "resourceAttributes"), path = is_given(spec, "nonResourceAttributes");
+  std::vector<Cause> causes;
+  if (resource && path) {
+    causes.push_back(field_invalid("spec.nonResourceAttributes", shown_path_attributes(spec),
+                                   "cannot be specified in combination with resourceAttributes"));
+  }
+  if (!resource && !path) {
+    causes.push_back(field_invalid("spec.resourceAttributes", "null",
+                                   "exactly one of nonResourceAttributes or resourceAttributes must be specified"));
+  }
+  if (!self && spec.text_at("user").empty() && spec.items_at("groups").empty()) {
+    causes.push_back(field_invalid_text("spec.user", "", "at least one of user or group must be specified"));
+  }
+  check_selector(spec, "fieldSelector", causes);
+  check_selector(spec, "labelSelector", causes);
+  Value bare = Value::empty_map();
+  if (const Value* metadata = review.find("metadata"); metadata != nullptr && metadata->is_map()) {
+    bare = without_member(call.arena, *metadata, "managedFields");
+    if (local) bare = without_member(call.arena, bare, "namespace");
+  }
+  if (bare.count() > 0) {
+    const Value shown = write::with_managed(
+        call.arena, with_member(call.arena, review, "metadata", in_order(call.arena, *review.find("metadata"))),
+        managed, false);
+    causes.push_back(field_invalid("metadata", codec::encode_json(*shown.find("metadata")),
+                                   local ? "must be empty except for namespace" : "must be empty"));
+  }
+  if (local && resource) {
+    const std::string_view ns = spec.text_at("resourceAttributes", "namespace");
+    if (ns != review.text_at("metadata", "namespace")) {
+      causes.push_back(field_invalid_text("spec.resourceAttributes.namespace", ns, "must match metadata.namespace"));
+    }
+  }
+  if (local && path) {
+    causes.push_back(
+        field_invalid("spec.nonResourceAttributes", shown_path_attributes(spec), "disallowed on this kind of request"));
+  }
+  if (causes.empty()) return Unit{};
+  return invalid({call.served->resource->group, ""}, "", std::move(causes));
+}
+
+Result<Value> access_status(call::Call& call, const Parts& parts, const Value& review, const Value& spec,
+                            const ownership::Managed& managed) {
+  Result<Unit> valid = validate_access_review(call, review, spec, managed);
+  if (!valid) return valid.take_error();
+  const auth::Authorizer& authorizer = parts.authorizer;
+  if (call.served->resource->kind == "SelfSubjectAccessReview") {
+    return decision_value(call.arena, authorizer.authorize(attributes_of(spec, *call.user)), spec);
+  }
+  const auth::UserInfo user = user_of_spec(spec);
+  return decision_value(call.arena, authorizer.authorize(attributes_of(spec, user)), spec);
+}
+
+// --- What may I ---
+
+Value rules_status(call::Call& call, const Parts& parts, std::string_view ns) {
+  Arena& arena = call.arena;
+  std::vector<rbac::Rule> rules;
+  std::string problem;
+  if (parts.rbac == nullptr) {
+    rules = {{.verbs = {"*"}, .groups = {"*"}, .resources = {"*"}, .names = {}, .paths = {}},
+             {.verbs = {"*"}, .groups = {}, .resources = {}, .names = {}, .paths = {"*"}}};
+  } else if (const std::shared_ptr<const rbac::Index> index = parts.rbac->index()) {
+    rules = index->rules_for(*call.user, ns, &problem);
+  }
+  ListBuilder resources(arena), paths(arena);
+  for (const rbac::Rule& rule : rules) {
+    if (!rule.resources.empty()) {
+      MapBuilder map(arena);
+      map.add("verbs", text_list(arena, rule.verbs));
+      if (!rule.groups.empty()) map.add("apiGroups", text_list(arena, rule.groups));
+      map.add("resources", text_list(arena, rule.resources));
+      if (!rule.names.empty()) map.add("resourceNames", text_list(arena, rule.names));
+      resources.add(map.build());
+    }
+    if (!rule.paths.empty()) {
+      MapBuilder map(arena);
+      map.add("verbs", text_list(arena, rule.verbs));
+      map.add("nonResourceURLs", text_list(arena, rule.paths));
+      paths.add(map.build());
+    }
+  }
+  MapBuilder status(arena);
+  status.add("resourceRules", resources.build());
+  status.add("nonResourceRules", paths.build());
+  status.add("incomplete", Value::boolean(false));
+  if (!problem.empty()) status.add("evaluationError", Value::string(arena, problem));
+  return status.build();
+}
+
+// --- Whose token is this ---
+
+Value token_status(call::Call& call, const Parts& parts, const Value& spec) {
+  std::vector<std::string> audiences;
+  for (const Value& audience : spec.items_at("audiences")) {
+    if (audience.is_string()) audiences.emplace_back(audience.as_string());
+  }
+  Result<auth::TokenUser> known = Error{Reason::Unauthorized, "invalid bearer token"};
+  // As it would be sent: a token ends at the first space.
+  std::string_view token = spec.text_at("token");
+  token = token.substr(0, token.find(' '));
+  if (parts.review_token && !token.empty()) known = parts.review_token(token, audiences);
+  MapBuilder status(call.arena);
+  if (!known) {
+    status.add("user", Value::empty_map());
+    status.add("error", Value::string(call.arena, known.error().message));
+    return status.build();
+  }
+  status.add("authenticated", Value::boolean(true));
+  status.add("user", user_value(call.arena, *known->user));
+  if (!known->audiences.empty()) status.add("audiences", text_list(call.arena, known->audiences));
+  return status.build();
+}
+
+// An answer that is a new object: nothing of the request is in it.
+Value fresh(call::Call& call, const Value& review, const Value& metadata, std::optional<Value> spec,
+            const Value& status) {
+  MapBuilder map(call.arena);
+  map.add("kind", *review.find("kind"));
+  map.add("apiVersion", *review.find("apiVersion"));
+  map.add("metadata", metadata);
+  if (spec) map.add("spec", *spec);
+  map.add("status", status);
+  return map.build();
+}
+
+}  // namespace
+
+void respond_unstored(call::Call& call, const Value& object, const ownership::Managed& managed,
+                      const types::Type& type) {
+  const Value* sent = object.find("metadata");
+  Value shown =
+      with_member(call.arena, object, "metadata", in_order(call.arena, sent == nullptr ? Value::empty_map() : *sent));
+  if (!call.view.omits_ownership() && !managed.empty()) {
+    std::vector<ownership::ManagedEntry> entries = resource::stored_entries(call.arena, managed, false);
+    if (call.view.accepted.ownership == request::Ownership::V2) entries = resource::as_fields_v2(call.arena, entries);
+    shown = with_member(call.arena, shown, "metadata",
+                        with_member(call.arena, *shown.find("metadata"), "managedFields",
+                                    resource::managed_fields_value(call.arena, entries)));
+  }
+  respond_tree(call, 201, shown, type);
+}
+
+Task<void> serve_review(call::Call& call, const Parts& parts, const std::string& bytes, request::Format format) {
+  Result<request::WriteOptions> options = parse_write_options(call.query, request::WriteKind::Create);
+  if (!options) co_return respond_error(call, options.error());
+  Result<Value> decoded =
+      write::decode_body(call, bytes, format, write::expected_of(*call.served), options->field_validation);
+  if (!decoded) co_return respond_error(call, decoded.error());
+  Result<write::DeclaredOptions> declared = write::take_declared_options(call, *decoded);
+  if (!declared) co_return respond_error(call, declared.error());
+  Result<std::string> manager = write::effective_manager(call, *options, *declared, {});
+  if (!manager) co_return respond_error(call, manager.error());
+  Result<Value> placed = write::with_request_namespace(call, declared->object);
+  if (!placed) co_return respond_error(call, placed.error());
+
+  record_request(call, *placed);
+  const types::Resource& resource = *call.served->resource;
+  const std::string_view kind = resource.kind;
+  const Value* found = placed->find("spec");
+  const Value spec = found == nullptr || !found->is_map() ? Value::empty_map() : *found;
+  if (kind == "SelfSubjectReview") {
+    MapBuilder metadata(call.arena), status(call.arena);
+    metadata.add("creationTimestamp", Value::string(call.arena, format_rfc3339(call.view.now)));
+    status.add("userInfo", user_value(call.arena, *call.user));
+    co_return respond_tree(call, 201, fresh(call, *placed, metadata.build(), {}, status.build()), *resource.type);
+  }
+  if (kind == "SelfSubjectRulesReview") {
+    const std::string_view ns = spec.text_at("namespace");
+    if (ns.empty()) co_return respond_error(call, bad_request("no namespace on request"));
+    co_return respond_tree(call, 201,
+                           fresh(call, *placed, Value::empty_map(), Value::empty_map(), rules_status(call, parts, ns)),
+                           *resource.type);
+  }
+
+  ownership::UpdateResult owned =
+      call.served->managers->at(kinds::Endpoint::Main)
+          .update(call.arena, {.object = *placed, .manager = *manager, .now = call.view.now});
+  Value status;
+  if (kind == "TokenReview") {
+    if (spec.text_at("token").empty()) {
+      co_return respond_error(call, bad_request("token is required for TokenReview in authentication"));
+    }
+    status = token_status(call, parts, spec);
+  } else if (kind.ends_with("SubjectAccessReview")) {
+    Result<Value> answered = access_status(call, parts, owned.object, spec, owned.managed);
+    if (!answered) co_return respond_error(call, answered.error());
+    status = *answered;
+  } else {
+    co_return respond_error(call, method_not_supported(call.group_resource(), "create"));
+  }
+  respond_unstored(call, with_member(call.arena, owned.object, "status", status), owned.managed, *resource.type);
+}
+
+}  // namespace holdfast::verbs

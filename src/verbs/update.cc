@@ -1,0 +1,85 @@
+// PUT: an object in place of what is there, through the main endpoint or a subresource that shows the same object.
+#include "base/api_error.h"
+#include "call/call.h"
+#include "custom/conversions.h"
+#include "verbs/each.h"
+#include "verbs/patch.h"
+#include "verbs/subresources.h"
+#include "write/body.h"
+#include "write/write.h"
+
+namespace holdfast::verbs {
+namespace {
+
+Task<Result<write::NextObject>> replace(call::Call& call, write::Writer& writer, const request::WriteOptions& options,
+                                        kinds::Endpoint endpoint, Value object, const write::LiveObject* live) {
+  if (live == nullptr) {
+    Result<Unit> allowed = writer.authorize_create(call);
+    if (!allowed) co_return allowed.take_error();
+  }
+  Result<ownership::UpdateResult> owned = co_await custom::with_conversions(call, [&] {
+    return call.served->managers->at(endpoint).update(call.arena,
+                                                      {.live = live == nullptr ? nullptr : &live->object,
+                                                       .live_managed = live == nullptr ? nullptr : &live->managed,
+                                                       .object = object,
+                                                       .manager = options.field_manager,
+                                                       .now = call.view.now});
+  });
+  if (!owned) co_return owned.take_error();
+  Result<write::NextObject> next = co_await writer.mutate(
+      call, live == nullptr ? write::AdmissionOperation::Create : write::AdmissionOperation::Update, options,
+      options.field_manager, write::NextObject{owned->object, std::move(owned->managed)}, live);
+  if (!next) co_return next.take_error();
+  next->object = write::without_repeated_owners(call, next->object, true);
+  co_return next;
+}
+
+Task<Result<write::Written>> update_from_body(call::Call& call, write::Writer& writer, const std::string& bytes,
+                                              request::Format format, kinds::Endpoint endpoint) {
+  Result<write::WriteBody> body = write::read_write_body(call, request::WriteKind::Update, bytes, format);
+  if (!body) co_return body.take_error();
+
+  Result<Value> placed = write::with_request_namespace(call, body->object);
+  if (!placed) co_return placed.take_error();
+  Result<Unit> named = write::check_name(call, *placed);
+  if (!named) co_return named.take_error();
+  Draft draft(call.arena, write::without_repeated_owners(call, *placed, false));
+  call.served->object_rules->set_defaults(call.arena, draft.root());
+  const Value object = draft.value();
+  record_request(call, object);
+
+  write::WriteRequest request;
+  request.options = body->options;
+  request.endpoint = endpoint;
+  request.may_create = endpoint == kinds::Endpoint::Main && call.served->rules->put_creates;
+  if (const std::string_view uid = object.text_at("metadata", "uid"); !uid.empty()) request.uid = std::string(uid);
+  co_return co_await writer.write_object(call, std::move(request), [&](const write::LiveObject* live) {
+    return replace(call, writer, body->options, endpoint, object, live);
+  });
+}
+
+}  // namespace
+
+Task<void> serve_update(call::Call& call, const Parts& parts) {
+  Result<Unit> negotiated = negotiate_answer(call);
+  if (!negotiated) co_return respond_error(call, negotiated.error());
+  Result<std::string> bytes = co_await read_body(call);
+  if (!bytes) co_return respond_error(call, bytes.error());
+  Result<request::Format> format = request::body_format(call.request.headers.get("content-type"));
+  if (!format) co_return respond_error(call, format.error());
+  if (call.info.subresource == "scale") {
+    co_await update_scale(call, parts.writer, *bytes, *format);
+    co_return;
+  }
+  const std::optional<kinds::Endpoint> endpoint = kinds::endpoint_of(call.info.subresource);
+  if (!endpoint) co_return respond_error(call, method_not_supported(call.group_resource(), "update"));
+  Result<write::Written> written = co_await update_from_body(call, parts.writer, *bytes, *format, *endpoint);
+  if (!written) co_return respond_error(call, written.error());
+  if (custom::is_definition(*call.served->resource))
+    co_await settle_definition(call, parts.definitions, call.info.name);
+  Result<Unit> prepared = co_await custom::prepare_to_show(call, written->body);
+  if (!prepared) co_return respond_error(call, prepared.error());
+  write::respond_written(call, written->created ? 201 : 200, *written);
+}
+
+}  // namespace holdfast::verbs

@@ -1,0 +1,172 @@
+#include "verbs/verbs.h"
+
+#include "base/api_error.h"
+#include "base/text.h"
+#include "own_calls/own_calls.h"
+#include "verbs/each.h"
+#include "verbs/subresources.h"
+
+namespace holdfast::verbs {
+namespace {
+
+// --- Routing. A path that no route has is 404, a method that its routes lack 405. ---
+
+enum class Route : uint8_t { Found, NoPath, NoMethod };
+
+Route route_subresource(call::Call& call) {
+  call.subresource = call.served->subresource(call.info.subresource);
+  if (call.subresource == nullptr) return Route::NoPath;
+  if (call.request.method == "HEAD" && call.info.subresource != "proxy") return Route::NoMethod;
+  std::string_view verb = to_string(call.info.verb);
+  for (const std::string_view allowed : call.subresource->verbs) {
+    if (allowed == verb) return Route::Found;
+  }
+  return Route::NoMethod;
+}
+
+Route route(call::Call& call) {
+  const request::Target& info = call.info;
+  const types::Resource& resource = *call.served->resource;
+  // namespaces/{x} names itself; everything else says its scope in the path.
+  const bool is_namespace = resource.group.empty() && resource.plural == "namespaces";
+  const bool in_namespace = !info.ns.empty() && !is_namespace;
+  if (info.verb == request::Verb::Proxy) return Route::NoPath;
+  if (!resource.namespaced && in_namespace) return Route::NoPath;
+  if (resource.namespaced && !in_namespace && !info.name.empty()) return Route::NoPath;
+  if (info.has_rest && info.subresource != "proxy") return Route::NoPath;
+  if (!info.subresource.empty()) {
+    if (info.legacy_watch) return Route::NoPath;
+    return route_subresource(call);
+  }
+  if (call.request.method == "HEAD") return Route::NoMethod;
+  const bool all_namespaces = resource.namespaced && !in_namespace;
+  switch (info.verb) {
+    case request::Verb::Get:
+    case request::Verb::List:
+    case request::Verb::Watch:
+    case request::Verb::Update:
+    case request::Verb::Patch:
+    case request::Verb::Delete:
+      break;
+    case request::Verb::Create:
+      if (!info.name.empty() || all_namespaces) return Route::NoMethod;
+      break;
+    case request::Verb::DeleteCollection:
+      if (all_namespaces) return Route::NoMethod;
+      break;
+    case request::Verb::Proxy:
+    case request::Verb::Other:
+      return Route::NoMethod;
+  }
+  if (info.legacy_watch && call.request.method != "GET") return Route::NoMethod;
+  if ((info.verb == request::Verb::Update || info.verb == request::Verb::Patch) && info.name.empty())
+    return Route::NoMethod;
+  return call.served->has_verb(to_string(info.verb)) ? Route::Found : Route::NoMethod;
+}
+
+// Names that no object can have, because they would be another path: "..", "a%b".
+bool has_impossible_name(call::Call& call) {
+  const request::Verb verb = call.info.verb;
+  if (call.info.name.empty() || call.served->storage == nullptr ||
+      (verb != request::Verb::Get && verb != request::Verb::Patch && verb != request::Verb::Delete)) {
+    return false;
+  }
+  const std::vector<std::string> problems = kinds::path_segment_errors(call.info.name);
+  if (problems.empty()) return false;
+  std::string message = "Name parameter invalid: " + go_quote(call.info.name) + ": ";
+  for (size_t i = 0; i < problems.size(); ++i) message += (i == 0 ? "" : ";") + problems[i];
+  respond_error(call, bad_request(std::move(message)));
+  return true;
+}
+
+Task<void> dispatch(call::Call& call, const Parts& parts) {
+  if (has_impossible_name(call)) co_return;
+  if (is_connect(call)) {
+    co_await serve_connect(call);
+    co_return;
+  }
+  switch (call.info.verb) {
+    case request::Verb::Get:
+      co_await serve_get(call);
+      break;
+    case request::Verb::List:
+      co_await serve_list(call);
+      break;
+    case request::Verb::Watch:
+      co_await serve_watch(call);
+      break;
+    case request::Verb::Create:
+      co_await serve_create(call, parts);
+      break;
+    case request::Verb::Update:
+      co_await serve_update(call, parts);
+      break;
+    case request::Verb::Patch:
+      co_await serve_patch(call, parts);
+      break;
+    case request::Verb::Delete:
+      co_await serve_delete(call, parts.writer);
+      break;
+    case request::Verb::DeleteCollection:
+      co_await serve_delete_collection(call, parts.writer);
+      break;
+    case request::Verb::Proxy:
+    case request::Verb::Other:
+      respond_error(call, render::route_method_not_allowed());
+      break;
+  }
+}
+
+void respond_unknown_path(call::Call& call) {
+  // Groups that nobody knows, and what is unknown in a custom one, fall through every router.
+  if (!resource::Registry::Snapshot::is_builtin_group(call.info.group)) {
+    return respond(call, 404, net::Body(std::string("404 page not found\n")), "text/plain; charset=utf-8");
+  }
+  respond_error(call, render::route_not_found());
+}
+
+// What the router of a built-in resource looks at before its verb does. Custom resources have no such router.
+Result<Unit> check_route_headers(const call::Call& call) {
+  if (call.served->custom) return Unit{};
+  if (call.info.verb == request::Verb::Patch) {
+    Result<request::PatchType> type = request::patch_type(call.request.headers.get("content-type"), false);
+    if (!type) return type.take_error();
+  }
+  const bool list_route = call.info.verb == request::Verb::List || call.info.verb == request::Verb::Watch;
+  return request::check_accept_route(call.request.headers.get("accept"), list_route);
+}
+
+}  // namespace
+
+Task<void> settle_definition(call::Call& call, custom::CustomResources& definitions, std::string_view name) {
+  // The server's own status writes come this way too; they are part of settling.
+  if (call.user->name == own_calls::kServerUser) co_return;
+  co_await definitions.settle(std::string(name), call.request.loop());
+}
+
+Task<void> serve(call::Call& call, const Parts& parts) {
+  if (parts.aggregation.any() && co_await parts.aggregation.proxied(call)) co_return;
+  if (!call.info.is_resource) {
+    co_await serve_discovery(call, parts);
+    co_return;
+  }
+  call.served = call.registry->find(call.info.group, call.info.version, call.info.resource);
+  if (call.served == nullptr) co_return respond_unknown_path(call);
+  switch (route(call)) {
+    case Route::Found:
+      break;
+    case Route::NoPath:
+      co_return respond_unknown_path(call);
+    case Route::NoMethod:
+      co_return respond_error(call, render::route_method_not_allowed());
+  }
+  Result<Unit> acceptable = check_route_headers(call);
+  if (!acceptable) co_return respond_error(call, acceptable.error());
+  if (const std::string_view warning = call.served->object_rules->deprecation_warning(); !warning.empty()) {
+    call.warnings.add(warning);
+    record_annotation(call, "k8s.io/deprecated", "true");
+  }
+  co_await dispatch(call, parts);
+}
+
+}  // namespace holdfast::verbs

@@ -1,0 +1,252 @@
+#include "write/admission.h"
+
+#include <algorithm>
+
+#include "base/api_error.h"
+
+namespace holdfast::write {
+namespace {
+
+admission::Operation plugin_operation(AdmissionOperation operation) {
+  switch (operation) {
+    case AdmissionOperation::Create:
+      return admission::Operation::Create;
+    case AdmissionOperation::Update:
+      return admission::Operation::Update;
+    case AdmissionOperation::Delete:
+      return admission::Operation::Delete;
+    case AdmissionOperation::Connect:
+      break;
+  }
+  return admission::Operation::Connect;
+}
+
+AdmissionRequest admission_request(call::Call& call, AdmissionOperation operation, const Value& object, bool dry_run) {
+  AdmissionRequest request;
+  request.operation = operation;
+  request.resource = call.served->resource;
+  request.subresource = call.info.subresource;
+  request.ns = call.info.ns;
+  request.name = object.text_at("metadata", "name");
+  request.user = call.user.get();
+  request.dry_run = dry_run;
+  return request;
+}
+
+// What mutating admission made of an object that was shown with its managedFields (`before`).
+void take_changed(call::Call& call, const Value& changed, const Value* before, NextObject& next) {
+  const Value* metadata = changed.find("metadata");
+  const Value* managed = metadata == nullptr ? nullptr : metadata->find("managedFields");
+  next.object = changed;
+  if (managed != nullptr) {
+    next.object = with_member(call.arena, changed, "metadata", without_member(call.arena, *metadata, "managedFields"));
+  }
+  const bool untouched = (managed == nullptr && before == nullptr) ||
+                         (managed != nullptr && before != nullptr && equal(*managed, *before));
+  if (untouched) return;
+  // What admission leaves behind must still be readable; otherwise what was there before counts.
+  Result<ownership::Managed> decoded =
+      ownership::decode_managed(call.arena, managed == nullptr ? Value::null() : *managed);
+  if (decoded) {
+    next.managed = std::move(*decoded);
+  } else {
+    call.warnings.add(
+        ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated "
+        "mutating admission controller; please fix your requests: " +
+        decoded.error().message);
+  }
+}
+
+}  // namespace
+
+Admission::Admission(const Parts& parts)
+    : plugins_(parts.plugins),
+      webhooks_(parts.mutating_webhooks, parts.validating_webhooks, parts.caller, parts.plugins.disabled),
+      policies_(parts.policies),
+      quotas_(parts.own, std::find(parts.plugins.disabled.begin(), parts.plugins.disabled.end(),
+                                   admission::quota::kName) == parts.plugins.disabled.end()),
+      authorizer_(parts.authorizer),
+      rbac_(parts.rbac) {}
+
+bool Admission::is_shown(const call::Call& call) const { return policies_ != nullptr || webhooks_.handles(call); }
+
+// Policies, then webhooks: Kubernetes' order.
+Task<Result<Value>> Admission::mutate_by_hooks(call::Call& call, AdmissionRequest& request, const KnownObjects& known,
+                                               Reinvocation& reinvocation) {
+  if (policies_ != nullptr && policies_->handles(request)) {
+    Result<Value> changed = co_await policies_->mutate(call.arena, request, call.warnings, call.executor());
+    if (!changed) co_return changed.take_error();
+    request.object = *changed;
+  }
+  co_return co_await webhooks_.mutate(call, request, known, reinvocation);
+}
+
+Task<Result<Unit>> Admission::validate_by_hooks(call::Call& call, const AdmissionRequest& request,
+                                                const KnownObjects& known) {
+  if (policies_ != nullptr && policies_->handles(request)) {
+    Result<Unit> accepted = co_await policies_->validate(call.arena, request, call.warnings, call.executor());
+    if (!accepted) co_return accepted.take_error();
+  }
+  co_return co_await webhooks_.validate(call, request, known);
+}
+
+Value write_options_value(Arena& arena, std::string_view kind, const request::WriteOptions& options,
+                          std::string_view manager) {
+  MapBuilder map(arena);
+  map.add("kind", Value::string(kind));
+  map.add("apiVersion", Value::string("meta.k8s.io/v1"));
+  if (options.dry_run) {
+    static const Value kAll[] = {Value::string("All")};
+    map.add("dryRun", Value::list(kAll));
+  }
+  if (!manager.empty()) map.add("fieldManager", Value::string(arena, manager));
+  if (options.field_validation == request::FieldValidation::Strict) map.add("fieldValidation", Value::string("Strict"));
+  if (options.field_validation == request::FieldValidation::Ignore) map.add("fieldValidation", Value::string("Ignore"));
+  return map.build();
+}
+
+Value with_managed(Arena& arena, const Value& object, const ownership::Managed& managed, bool custom) {
+  const Value list = resource::managed_fields_value(arena, resource::stored_entries(arena, managed, custom));
+  if (list.is_null()) return object;
+  const Value* metadata = object.find("metadata");
+  return with_member(arena, object, "metadata",
+                     with_member(arena, metadata == nullptr ? Value::empty_map() : *metadata, "managedFields", list));
+}
+
+Task<Result<NextObject>> Admission::mutate_object(call::Call& call, AdmissionOperation operation,
+                                                  const request::WriteOptions& options, std::string manager,
+                                                  NextObject next, const LiveObject* live) {
+  // Before any other admission, as forbidCreateAdmission in customresource_handler.go.
+  if (operation == AdmissionOperation::Create && call.served->terminating) {
+    co_return forbidden(call.group_resource(), next.object.text_at("metadata", "name"),
+                        "create not allowed while custom resource definition is terminating");
+  }
+  Result<KnownObjects> known = co_await find_known_objects(call, plugins_, operation, next.object);
+  if (!known) co_return known.take_error();
+  const Value* old = live == nullptr ? nullptr : &live->object;
+  const bool shown = is_shown(call);
+  Reinvocation reinvocation;
+  // What a webhook changes, plugins and other webhooks may want to see: one more round, no more.
+  for (const bool again : {false, true}) {
+    reinvocation.again = again;
+    Draft draft(call.arena, next.object);
+    Result<Unit> admitted = admit_by_plugins(call, plugins_, authorizer_, plugin_operation(operation), draft.root(),
+                                             old, options.dry_run, *known);
+    if (!admitted) co_return admitted.take_error();
+    next.object = draft.value();
+    if (!shown) co_return next;
+
+    const bool custom = call.served->custom;
+    AdmissionRequest request = admission_request(call, operation, next.object, options.dry_run);
+    request.options = write_options_value(
+        call.arena, operation == AdmissionOperation::Create ? "CreateOptions" : "UpdateOptions", options, manager);
+    request.object = with_managed(call.arena, next.object, next.managed, custom);
+    const Value* before = request.object.get("metadata", "managedFields");
+    if (live != nullptr) request.old = with_managed(call.arena, live->object, live->managed, custom);
+    Result<Value> changed = co_await mutate_by_hooks(call, request, *known, reinvocation);
+    if (!changed) co_return changed.take_error();
+    take_changed(call, *changed, before, next);
+    if (!reinvocation.wanted) break;
+  }
+  co_return next;
+}
+
+Task<Result<NextObject>> Admission::mutate(call::Call& call, AdmissionOperation operation,
+                                           const request::WriteOptions& options, std::string manager, NextObject next,
+                                           const LiveObject* live) {
+  Result<NextObject> mutated =
+      co_await mutate_object(call, operation, options, std::move(manager), std::move(next), live);
+  if (!mutated) co_return mutated;
+  Result<Unit> allowed = co_await access::check_escalation(call, authorizer_, rbac_, mutated->object,
+                                                           live == nullptr ? nullptr : &live->object);
+  if (!allowed) co_return allowed.take_error();
+  co_return mutated;
+}
+
+Task<Result<Unit>> Admission::validate(call::Call& call, AdmissionOperation operation,
+                                       const request::WriteOptions& options, const Value& object,
+                                       const NextObject& next, const LiveObject* live) {
+  Result<KnownObjects> known = co_await find_known_objects(call, plugins_, operation, object);
+  if (!known) co_return known.take_error();
+  const Value* old = live == nullptr ? nullptr : &live->object;
+  Result<Unit> accepted = validate_by_plugins(call, plugins_, authorizer_, plugin_operation(operation), object, old,
+                                              options.dry_run, *known);
+  if (!accepted) co_return accepted.take_error();
+  if (!is_shown(call)) co_return co_await quotas_.charge(call, operation, object, old, options.dry_run);
+  const bool custom = call.served->custom;
+  AdmissionRequest request = admission_request(call, operation, object, options.dry_run);
+  request.options =
+      write_options_value(call.arena, operation == AdmissionOperation::Create ? "CreateOptions" : "UpdateOptions",
+                          options, options.field_manager);
+  if (!next.seen.is_null()) {
+    request.object = next.seen;
+    request.old = next.seen_old;
+  } else {
+    request.object = with_managed(call.arena, object, next.managed, custom);
+    if (live != nullptr) request.old = with_managed(call.arena, live->object, live->managed, custom);
+  }
+  Result<Unit> judged = co_await validate_by_hooks(call, request, *known);
+  if (!judged) co_return judged.take_error();
+  // Last, so that nothing is charged for what others refuse.
+  co_return co_await quotas_.charge(call, operation, object, old, options.dry_run);
+}
+
+Task<Result<Value>> Admission::admit_subresource(call::Call& call, AdmissionOperation operation,
+                                                 const request::WriteOptions& options, Value object, Value old,
+                                                 bool validates) {
+  if (!is_shown(call)) co_return object;
+  Result<KnownObjects> known = co_await find_known_objects(call, plugins_, operation, object);
+  if (!known) co_return known.take_error();
+  Reinvocation reinvocation;
+  for (const bool again : {false, true}) {
+    reinvocation.again = again;
+    AdmissionRequest request = admission_request(call, operation, object, options.dry_run);
+    request.name = call.info.name;
+    request.options =
+        write_options_value(call.arena, operation == AdmissionOperation::Create ? "CreateOptions" : "UpdateOptions",
+                            options, options.field_manager);
+    request.object = object;
+    request.old = old;
+    Result<Value> changed = co_await mutate_by_hooks(call, request, *known, reinvocation);
+    if (!changed) co_return changed.take_error();
+    object = *changed;
+    if (!reinvocation.wanted) break;
+  }
+  if (validates) {
+    AdmissionRequest request = admission_request(call, operation, object, options.dry_run);
+    request.name = call.info.name;
+    request.options = write_options_value(call.arena, "CreateOptions", options, options.field_manager);
+    request.object = object;
+    request.old = old;
+    Result<Unit> accepted = co_await validate_by_hooks(call, request, *known);
+    if (!accepted) co_return accepted.take_error();
+  }
+  co_return object;
+}
+
+Task<Result<Unit>> Admission::admit_delete(call::Call& call, Value options, const LiveObject& live, bool dry_run) {
+  Result<KnownObjects> known = co_await find_known_objects(call, plugins_, AdmissionOperation::Delete, Value::null());
+  if (!known) co_return known.take_error();
+  Draft nothing(call.arena, Value::null());
+  Result<Unit> admitted = admit_by_plugins(call, plugins_, authorizer_, admission::Operation::Delete, nothing.root(),
+                                           &live.object, dry_run, *known);
+  if (!admitted) co_return admitted.take_error();
+  Result<Unit> accepted = validate_by_plugins(call, plugins_, authorizer_, admission::Operation::Delete, Value::null(),
+                                              &live.object, dry_run, *known);
+  if (!accepted) co_return accepted.take_error();
+  // Of an eviction, webhooks have seen the Eviction.
+  if (!is_shown(call) || !call.info.subresource.empty()) {
+    co_return co_await quotas_.charge(call, AdmissionOperation::Delete, Value::null(), &live.object, dry_run);
+  }
+  AdmissionRequest request = admission_request(call, AdmissionOperation::Delete, live.object, dry_run);
+  request.options = options;
+  request.old = with_managed(call.arena, live.object, live.managed, call.served->custom);
+  Reinvocation reinvocation;
+  Result<Value> mutated = co_await mutate_by_hooks(call, request, *known, reinvocation);
+  if (!mutated) co_return mutated.take_error();
+  Result<Unit> judged = co_await validate_by_hooks(call, request, *known);
+  if (!judged) co_return judged.take_error();
+  co_return co_await quotas_.charge(call, AdmissionOperation::Delete, Value::null(), &live.object, dry_run);
+}
+
+}  // namespace holdfast::write

@@ -1,0 +1,62 @@
+// Admission webhooks at work: which are configured at this moment, and asking those that a write concerns.
+//
+// Configurations are as fresh as the watch cache; whoever writes one is answered when the cache has it. Mutating
+// webhooks are asked one after the other, by name of their configuration, validating ones all at once.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "call/call.h"
+#include "webhook/webhook.h"
+#include "write/admission_hook.h"
+#include "write/plugins.h"
+
+namespace holdfast::write {
+
+// What a write remembers between the two rounds of mutating admission (k8s.io/apiserver, reinvocationcontext.go).
+struct Reinvocation {
+  bool again = false;                           // This is the second round.
+  bool wanted = false;                          // Something changed the object: there shall be one.
+  std::set<std::string, std::less<>> invoked;   // Webhooks that want to see later changes ...
+  std::set<std::string, std::less<>> eligible;  // ... and those of them that missed one.
+  Value last_output;                            // Of the webhooks, to see what others changed since.
+
+  void note_change() {
+    eligible.insert(invoked.begin(), invoked.end());
+    invoked.clear();
+  }
+};
+
+class AdmissionWebhooks {
+ public:
+  // `disabled`: admission plugins that are off, by Kubernetes' names. Everything outlives it.
+  AdmissionWebhooks(resource::Storage& mutating, resource::Storage& validating, webhook::Caller& caller,
+                    std::span<const std::string> disabled);
+
+  // Whether any webhook could be asked about this resource.
+  bool handles(const call::Call& call) const;
+  // The object in the requested version, changed or not; new parts lie in the call's arena.
+  Task<Result<Value>> mutate(call::Call& call, const AdmissionRequest& request, const KnownObjects& ns,
+                             Reinvocation& reinvocation);
+  Task<Result<Unit>> validate(call::Call& call, const AdmissionRequest& request, const KnownObjects& ns);
+
+ private:
+  enum class Side : uint8_t { Mutating, Validating };
+  struct HookSet;
+  using HookSetRef = std::shared_ptr<const HookSet>;
+  HookSetRef current(Side side) const;
+
+  resource::Storage* storages_[2];  // By side; null: its plugin is off.
+  webhook::Caller& caller_;
+  mutable std::mutex mutex_;
+  mutable HookSetRef known_[2];  // By side; guarded by mutex_.
+};
+
+// A configuration of webhooks: its writer is answered when it acts.
+bool is_webhook_configuration(const types::Resource& resource);
+
+}  // namespace holdfast::write

@@ -1,0 +1,552 @@
+#include "write/body.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <unordered_set>
+
+#include "base/api_error.h"
+#include "base/text.h"
+#include "codec/codec.h"
+#include "codec/typed.h"
+#include "custom/custom_objects.h"
+#include "ownership/ownership.h"
+#include "resource/object_codec.h"
+
+namespace holdfast::write {
+namespace {
+
+constexpr size_t kSummaryBytes = 30;
+
+// Versions that Kubernetes still knows how to read though it serves them no more.
+constexpr std::pair<std::string_view, std::string_view> kKnownVersions[] = {
+    {"apps", "v1beta1"},
+    {"apps", "v1beta2"},
+    {"extensions", "v1beta1"},
+    {"batch", "v1beta1"},
+    {"policy", "v1beta1"},
+    {"networking.k8s.io", "v1beta1"},
+    {"rbac.authorization.k8s.io", "v1beta1"},
+    {"rbac.authorization.k8s.io", "v1alpha1"},
+    {"storage.k8s.io", "v1beta1"},
+    {"storage.k8s.io", "v1alpha1"},
+    {"scheduling.k8s.io", "v1beta1"},
+    {"scheduling.k8s.io", "v1alpha1"},
+    {"coordination.k8s.io", "v1beta1"},
+    {"certificates.k8s.io", "v1beta1"},
+    {"admissionregistration.k8s.io", "v1beta1"},
+    {"admissionregistration.k8s.io", "v1alpha1"},
+    {"authentication.k8s.io", "v1beta1"},
+    {"authorization.k8s.io", "v1beta1"},
+    {"discovery.k8s.io", "v1beta1"},
+    {"events.k8s.io", "v1beta1"},
+    {"node.k8s.io", "v1beta1"},
+    {"flowcontrol.apiserver.k8s.io", "v1beta3"},
+    {"resource.k8s.io", "v1beta1"},
+    {"resource.k8s.io", "v1beta2"},
+};
+
+std::string summary_of(std::string_view bytes) {
+  if (bytes.empty()) return "<empty>";
+  const std::string_view head = bytes.substr(0, kSummaryBytes);
+  std::string out;
+  if (bytes.front() == '{') {
+    out = head;
+  } else {
+    char hex[3];
+    for (const char c : head) {
+      std::snprintf(hex, sizeof hex, "%02x", static_cast<unsigned char>(c));
+      out += hex;
+    }
+  }
+  if (bytes.size() > kSummaryBytes) out += " ...";
+  return out;
+}
+
+Error unrecognized(const Expected& expected, std::string_view why, std::string_view bytes) {
+  return bad_request("the object provided is unrecognized (must be of type " + std::string(expected.kind) +
+                     "): " + std::string(why) + " (" + summary_of(bytes) + ")");
+}
+
+struct Found {
+  std::string_view group, version, kind;
+};
+
+Error not_handled(const Found& found, const Expected& expected, std::string_view why) {
+  return bad_request(std::string(found.kind) + " in version " + go_quote(found.version) + " cannot be handled as a " +
+                     std::string(expected.kind) + ": " + std::string(why));
+}
+
+constexpr std::string_view kPrefix = "couldn't get version/kind; json parse error: json: cannot unmarshal ";
+
+// Go's error for a kind or apiVersion that is not a string; empty if both are.
+std::string non_string_kind_error(const Value& tree) {
+  for (const std::string_view key : {std::string_view("apiVersion"), std::string_view("kind")}) {
+    const Value* value = tree.find(key);
+    if (value == nullptr || value->is_null() || value->is_string()) continue;
+    return std::string(kPrefix) + std::string(codec::json_kind(*value)) + " into Go struct field ." + std::string(key) +
+           " of type string";
+  }
+  return {};
+}
+
+// apiVersion and kind, completed from the URL where they are missing.
+Result<Found> find_kind(const Value& tree, const Expected& expected, std::string_view bytes) {
+  if (!tree.is_map() && !tree.is_null()) {
+    return unrecognized(expected, why_no_object(tree), bytes);
+  }
+  if (const std::string wrong = non_string_kind_error(tree); !wrong.empty())
+    return unrecognized(expected, wrong, bytes);
+  const std::string_view api_version = tree.text_at("apiVersion");
+  Found found;
+  const size_t slash = api_version.find('/');
+  if (slash != std::string_view::npos) {
+    found.group = api_version.substr(0, slash);
+    found.version = api_version.substr(slash + 1);
+  } else {
+    found.version = api_version;
+  }
+  found.kind = tree.text_at("kind");
+  if (found.kind.empty()) found.kind = expected.kind;
+  if (found.version.empty() && (found.group.empty() || found.group == expected.group)) {
+    found.group = expected.group;
+    found.version = expected.version;
+  }
+  return found;
+}
+
+std::string internal_package(std::string_view group) {
+  if (group.empty()) return "core";
+  return std::string(group.substr(0, group.find('.')));
+}
+
+std::string why_not_converted(const Found& found, const Expected& expected) {
+  if (types::find_kind(found.group, found.version, found.kind) != nullptr) {
+    return "converting (" + std::string(found.version) + "." + std::string(found.kind) + ") to (" +
+           internal_package(expected.group) + "." + std::string(expected.kind) + "): unknown conversion";
+  }
+  return "no kind " + go_quote(found.kind) + " is registered for version " +
+         go_quote(resource::api_version_of(found.group, found.version)) +
+         " in scheme \"pkg/api/legacyscheme/scheme.go:30\"";
+}
+
+// A kind or version other than the URL's: what Kubernetes says depends on whether it knows them at all.
+Result<Unit> check_kind(const Found& found, const Expected& expected) {
+  if (found.group == expected.group && found.version == expected.version && found.kind == expected.kind) return Unit{};
+  // The older Evictions are still taken, though the group version is gone.
+  if (expected.kind == "Eviction" && found.kind == "Eviction" && found.group == "policy" &&
+      found.version == "v1beta1") {
+    return Unit{};
+  }
+  const std::string data_version = resource::api_version_of(found.group, found.version);
+  const bool served = types::find_kind(found.group, found.version, found.kind) != nullptr;
+  const bool old = std::find(std::begin(kKnownVersions), std::end(kKnownVersions),
+                             std::pair(found.group, found.version)) != std::end(kKnownVersions);
+  if (found.kind == expected.kind && found.group == expected.group && (served || old)) {
+    return bad_request("the API version in the data (" + data_version + ") does not match the expected API version (" +
+                       resource::api_version_of(expected.group, expected.version) + ")");
+  }
+  return not_handled(found, expected, why_not_converted(found, expected));
+}
+
+Value with_type_meta(Arena& arena, const Value& object, const Expected& expected) {
+  MapBuilder map(arena);
+  map.add("kind", Value::string(expected.kind));
+  map.add("apiVersion", Value::string(arena, resource::api_version_of(expected.group, expected.version)));
+  for (const Member& member : object.members()) {
+    if (member.key != "kind" && member.key != "apiVersion") map.add(member.key, member.value);
+  }
+  return map.build();
+}
+
+std::string joined(const std::vector<std::string>& texts) {
+  std::string out;
+  for (const std::string& text : texts) out += (out.empty() ? "" : ", ") + text;
+  return out;
+}
+
+// A custom resource states its kind and version; a wrong kind is the validation's to tell.
+Result<Found> find_custom_kind(const Value& tree, const Expected& expected, std::string_view bytes) {
+  Result<Found> found = find_kind(tree, expected, bytes);
+  if (!found) return found;
+  if (tree.text_at("kind").empty()) {
+    return unrecognized(expected, "Object 'Kind' is missing in '" + std::string(bytes) + "'", bytes);
+  }
+  const std::string wanted = resource::api_version_of(expected.group, expected.version);
+  if (tree.text_at("apiVersion") != wanted) {
+    return bad_request("the API version in the data (" + std::string(tree.text_at("apiVersion")) +
+                       ") does not match the expected API version (" + wanted + ")");
+  }
+  return found;
+}
+
+// Kubernetes' CBOR decoder takes quantities as text only. The error names the top field.
+const Value* number_as_quantity(const types::Type& type, const Value& value) {
+  switch (type.shape) {
+    case types::Shape::Quantity:
+      return value.is_number() ? &value : nullptr;
+    case types::Shape::List:
+      if (!value.is_list() || type.element == nullptr) return nullptr;
+      for (const Value& item : value.items()) {
+        if (const Value* found = number_as_quantity(*type.element, item)) return found;
+      }
+      return nullptr;
+    case types::Shape::Map:
+    case types::Shape::Struct:
+      if (!value.is_map()) return nullptr;
+      for (const Member& member : value.members()) {
+        const types::Type* inner = type.element;
+        if (type.shape == types::Shape::Struct) {
+          const types::Field* field = types::find_member(type, member.key);
+          inner = field == nullptr ? nullptr : field->type;
+        }
+        if (inner == nullptr) continue;
+        if (const Value* found = number_as_quantity(*inner, member.value)) return found;
+      }
+      return nullptr;
+    default:
+      return nullptr;
+  }
+}
+Result<Unit> check_cbor_quantities(const types::Type& type, const Value& tree, const Expected& expected) {
+  if (!tree.is_map()) return Unit{};
+  for (const Member& member : tree.members()) {
+    const types::Field* field = types::find_member(type, member.key);
+    const Value* number = field == nullptr ? nullptr : number_as_quantity(*field->type, member.value);
+    if (number == nullptr) continue;
+    const std::string_view what = number->is_double()    ? "primitives"
+                                  : number->as_int() < 0 ? "negative integer"
+                                                         : "positive integer";
+    return bad_request("cbor: cannot unmarshal " + std::string(what) + " into Go struct field " +
+                       std::string(expected.version) + "." + std::string(expected.kind) + "." +
+                       std::string(member.key) + " of type string");
+  }
+  return Unit{};
+}
+
+Result<Value> decode_protobuf_body(call::Call& call, std::string_view bytes, const Expected& expected) {
+  Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(bytes);
+  if (!envelope) return unrecognized(expected, envelope.error().message, bytes);
+  MapBuilder meta(call.arena);
+  meta.add("apiVersion", Value::string(envelope->type.api_version));
+  meta.add("kind", Value::string(envelope->type.kind));
+  Result<Found> found = find_kind(meta.build(), expected, bytes);
+  if (!found) return found.take_error();
+  Result<Unit> right = check_kind(*found, expected);
+  if (!right) return right.take_error();
+  Result<Value> object =
+      codec::decode_protobuf(call.arena, *expected.type, envelope->message, {}, {.gates = &call.settings.gates});
+  if (!object) return not_handled(*found, expected, object.error().message);
+  return with_type_meta(call.arena, *object, expected);
+}
+
+Result<Value> finish_custom_body(call::Call& call, const Value& tree, request::Format format, const Found& found,
+                                 const Expected& expected, request::FieldValidation validation,
+                                 std::vector<std::string> findings) {
+  std::vector<std::string> unknown;
+  const bool reports = validation != request::FieldValidation::Ignore;
+  Result<Value> object = custom::normalize_custom(call.arena, *call.served->version, tree, call.settings.gates,
+                                                  reports ? &unknown : nullptr);
+  if (!object) return not_handled(found, expected, object.error().message);
+  if (!reports) return object;
+  if (format == request::Format::Yaml && validation == request::FieldValidation::Strict && !findings.empty()) {
+    std::string lines = "yaml: unmarshal errors:";
+    for (const std::string& line : findings) lines += "\n  " + line;
+    findings = {std::move(lines)};
+  }
+  findings.insert(findings.end(), unknown.begin(), unknown.end());
+  if (findings.empty()) return object;
+  if (validation == request::FieldValidation::Strict) {
+    return not_handled(found, expected, "strict decoding error: " + joined(findings));
+  }
+  for (const std::string& finding : findings) call.warnings.add(finding);
+  return object;
+}
+
+}  // namespace
+
+std::string why_no_object(const Value& tree) {
+  return std::string(kPrefix) + std::string(codec::json_kind(tree)) +
+         " into Go value of type struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string "
+         "\"json:\\\"kind,omitempty\\\"\" }";
+}
+
+std::string why_no_kind(const Value& tree) {
+  if (std::string wrong = non_string_kind_error(tree); !wrong.empty()) return wrong;
+  const std::string_view api_version = tree.text_at("apiVersion");
+  if (std::count(api_version.begin(), api_version.end(), '/') > 1) {
+    return "unexpected GroupVersion string: " + std::string(api_version);
+  }
+  if (!tree.text_at("kind").empty()) return {};
+  return "Object 'Kind' is missing in '" + codec::encode_json_sorted(tree) + "'";
+}
+
+std::string why_another_kind(const Value& tree, const Expected& expected) {
+  if (std::string wrong = non_string_kind_error(tree); !wrong.empty()) return wrong;
+  const std::string_view api_version = tree.text_at("apiVersion");
+  const size_t slash = api_version.find('/');
+  if (std::count(api_version.begin(), api_version.end(), '/') > 1) {
+    return "unexpected GroupVersion string: " + std::string(api_version);
+  }
+  Found found{{}, api_version, tree.text_at("kind")};
+  if (slash != std::string_view::npos) {
+    found.group = api_version.substr(0, slash);
+    found.version = api_version.substr(slash + 1);
+  }
+  if (found.kind.empty()) found.kind = expected.kind;
+  if (api_version.empty() ||
+      (found.group == expected.group && found.version == expected.version && found.kind == expected.kind)) {
+    return {};
+  }
+  return why_not_converted(found, expected);
+}
+
+Expected expected_of(const resource::Served& served) {
+  return {served.resource->group, served.resource->version, served.resource->kind, served.resource->type};
+}
+
+Expected expected_of(const call::Call& call) {
+  const types::Subresource* sub = call.subresource;
+  if (sub == nullptr || sub->kind.empty() || sub->kind == call.served->resource->kind) return expected_of(*call.served);
+  Expected expected{sub->group, sub->version, sub->kind, nullptr};
+  if (expected.version.empty()) {
+    expected.group = call.served->resource->group;
+    expected.version = call.served->resource->version;
+  }
+  if (const types::Resource* resource = types::find_kind(expected.group, expected.version, expected.kind)) {
+    expected.type = resource->type;
+  }
+  if (expected.type == nullptr) {
+    // Kinds that are no resource of their own (Scale, Eviction, ...) are found by their type.
+    const std::string package = internal_package(expected.group);
+    expected.type = types::find_type(package + "/" + std::string(expected.version) + "." + std::string(expected.kind));
+  }
+  return expected;
+}
+
+Value with_ownership_reset(Arena& arena, const Value& typed, const Value& sent) {
+  const Value* managed = sent.get("metadata", "managedFields");
+  if (managed == nullptr || !managed->is_list() || managed->count() > 0) return typed;
+  const Value* metadata = typed.find("metadata");
+  return with_member(
+      arena, typed, "metadata",
+      with_member(arena, metadata == nullptr ? Value::empty_map() : *metadata, "managedFields", Value::empty_list()));
+}
+
+Result<Value> decode_body(call::Call& call, std::string_view bytes, request::Format format, const Expected& expected,
+                          request::FieldValidation validation) {
+  if (format == request::Format::Protobuf) {
+    if (expected.type == call.served->resource->type && call.served->custom) {
+      return Error{Reason::UnsupportedMediaType,
+                   "the body of the request was in an unknown format - accepted media types include: "
+                   "application/json, application/yaml, application/cbor"};
+    }
+    return decode_protobuf_body(call, bytes, expected);
+  }
+
+  Arena& arena = call.arena;
+  const Gates* gates = &call.settings.gates;
+  const bool custom = call.served->custom && expected.type == call.served->resource->type;
+  std::vector<std::string> duplicates;  // Of JSON: field paths; of YAML: lines.
+  Result<Value> tree = Value::null();
+  std::string huge_number;  // Why a custom object's number cannot be read; said after its kind was found to be right.
+  switch (format) {
+    case request::Format::Json: {
+      codec::JsonError error;
+      codec::JsonOptions reading{
+          .duplicates = &duplicates, .error = &error, .keep_huge_numbers = !custom, .unite_repeated_maps = true};
+      tree = codec::decode_json(arena, bytes, reading);
+      if (!tree && error.message.starts_with("json: cannot unmarshal number")) {
+        huge_number = std::move(error.message);
+        reading.keep_huge_numbers = true;
+        tree = codec::decode_json(arena, bytes, reading);
+      }
+      if (!tree) {
+        return unrecognized(expected, "couldn't get version/kind; json parse error: " + tree.error().message, bytes);
+      }
+      break;
+    }
+    case request::Format::Yaml: {
+      tree = codec::decode_yaml(arena, bytes, {.duplicates = &duplicates});
+      if (!tree) return unrecognized(expected, tree.error().message, bytes);
+      break;
+    }
+    default: {
+      tree = codec::decode_cbor(arena, bytes);
+      if (!tree) {
+        const std::string& why = tree.error().message;
+        // What is no CBOR at all is found before the kind; what is only not allowed, after it.
+        if (why.starts_with("cbor: found duplicate") || why.starts_with("cbor: invalid UTF-8")) {
+          return not_handled({expected.group, expected.version, expected.kind}, expected, why);
+        }
+        return unrecognized(expected, "unable to determine group/version/kind: " + why, bytes);
+      }
+      break;
+    }
+  }
+  call.document = *tree;
+  Result<Found> found = custom ? find_custom_kind(*tree, expected, bytes) : find_kind(*tree, expected, bytes);
+  if (!found) return found.take_error();
+  if (!huge_number.empty()) return not_handled(*found, expected, huge_number);
+  if (custom) return finish_custom_body(call, *tree, format, *found, expected, validation, std::move(duplicates));
+  Result<Unit> right = check_kind(*found, expected);
+  if (!right) return right.take_error();
+
+  if (format == request::Format::Cbor) {
+    Result<Unit> quantities = check_cbor_quantities(*expected.type, *tree, expected);
+    if (!quantities) return not_handled(*found, expected, quantities.error().message);
+  }
+  codec::TypedReport report;
+  codec::TypedOptions options{.gates = gates};
+  if (format == request::Format::Json) options.json_source = bytes;
+  Result<Value> object =
+      codec::to_typed(arena, *expected.type, tree->is_null() ? Value::empty_map() : *tree, options, &report);
+  if (!object) return not_handled(*found, expected, object.error().message);
+
+  object = with_ownership_reset(arena, *object, *tree);
+  if (validation != request::FieldValidation::Ignore && (report.has_unknown || !duplicates.empty())) {
+    std::vector<std::string> findings;
+    if (format == request::Format::Json) {
+      findings = codec::strict_json_errors(*expected.type, bytes, gates);
+    } else {
+      const std::vector<std::string> unknown = codec::strict_tree_errors(*expected.type, *tree, gates);
+      if (validation == request::FieldValidation::Strict && !duplicates.empty()) {
+        std::string lines = "yaml: unmarshal errors:";
+        for (const std::string& line : duplicates) lines += "\n  " + line;
+        findings.push_back(std::move(lines));
+      } else {
+        findings = duplicates;
+      }
+      findings.insert(findings.end(), unknown.begin(), unknown.end());
+    }
+    if (validation == request::FieldValidation::Strict) {
+      return not_handled(*found, expected, "strict decoding error: " + joined(findings));
+    }
+    for (const std::string& finding : findings) call.warnings.add(finding);
+  }
+  return with_type_meta(arena, *object, expected);
+}
+
+// --- metadata.options ---
+
+Result<DeclaredOptions> take_declared_options(call::Call& call, const Value& object) {
+  DeclaredOptions declared{object, std::nullopt};
+  if (!call.settings.gates.on(Gate::DeclarativeFieldManager)) return declared;
+  const Value* metadata = object.find("metadata");
+  const Value* options = metadata == nullptr ? nullptr : metadata->find("options");
+  if (options == nullptr) return declared;
+  declared.object = with_member(call.arena, object, "metadata", without_member(call.arena, *metadata, "options"));
+  if (options->is_null()) return declared;
+
+  std::vector<Cause> causes;
+  if (!options->is_map()) {
+    causes.push_back(field_invalid("metadata.options", codec::encode_json(*options), "must be a map of strings"));
+  } else {
+    for (const Member& option : options->members()) {
+      const std::string field = "metadata.options[" + std::string(option.key) + "]";
+      if (option.key != "fieldManager") {
+        static constexpr std::string_view kKnown[] = {"fieldManager"};
+        causes.push_back(field_not_supported(field, option.key, kKnown));
+      } else if (option.value.is_null()) {
+        continue;
+      } else if (!option.value.is_string()) {
+        causes.push_back(field_invalid(field, codec::encode_json(option.value), "must be a string"));
+      } else {
+        const std::string_view name = option.value.as_string();
+        for (Cause& cause : request::check_field_manager(name, field)) causes.push_back(std::move(cause));
+        if (!name.empty()) declared.field_manager = std::string(name);
+      }
+    }
+  }
+  if (!causes.empty()) {
+    return invalid(call.group_kind(), metadata->text_at("name"), std::move(causes));
+  }
+  return declared;
+}
+
+Result<std::string> effective_manager(call::Call& call, const request::WriteOptions& options,
+                                      const DeclaredOptions& declared, std::string_view object_name) {
+  if (declared.field_manager) {
+    if (!options.field_manager.empty() && options.field_manager != *declared.field_manager) {
+      return invalid(call.group_kind(), object_name,
+                     {field_invalid_text("metadata.options[fieldManager]", *declared.field_manager,
+                                         "must be the fieldManager of the request, " + go_quote(options.field_manager) +
+                                             ", when both are given")});
+    }
+    return *declared.field_manager;
+  }
+  return ownership::manager_name(options.field_manager, call.request.headers.get("user-agent"));
+}
+
+Result<WriteBody> read_write_body(call::Call& call, request::WriteKind kind, std::string_view bytes,
+                                  request::Format format) {
+  Result<request::WriteOptions> options = parse_write_options(call.query, kind);
+  if (!options) return options.take_error();
+  Result<Value> decoded = decode_body(call, bytes, format, expected_of(*call.served), options->field_validation);
+  if (!decoded) return decoded.take_error();
+  Result<DeclaredOptions> declared = take_declared_options(call, *decoded);
+  if (!declared) return declared.take_error();
+  Result<std::string> manager =
+      effective_manager(call, *options, *declared, declared->object.text_at("metadata", "name"));
+  if (!manager) return manager.take_error();
+  options->field_manager = std::move(*manager);
+  return WriteBody{declared->object, std::move(*options)};
+}
+
+// --- Names, namespaces, owners ---
+
+Result<Value> with_request_namespace(call::Call& call, const Value& object) {
+  const Value* metadata = object.find("metadata");
+  const std::string_view given = metadata == nullptr ? std::string_view{} : metadata->text_at("namespace");
+  const std::string_view wanted = call.ns();
+  if (given == wanted) return object;
+  if (wanted.empty()) {
+    return with_member(call.arena, object, "metadata", without_member(call.arena, *metadata, "namespace"));
+  }
+  if (!given.empty()) {
+    return bad_request("the namespace of the provided object does not match the namespace sent on the request");
+  }
+  return with_member(call.arena, object, "metadata",
+                     with_member(call.arena, metadata == nullptr ? Value::empty_map() : *metadata, "namespace",
+                                 Value::string(wanted)));
+}
+
+Result<Unit> check_name(const call::Call& call, const Value& object) {
+  const std::string_view name = object.text_at("metadata", "name");
+  if (name.empty()) {
+    return bad_request("the name of the object (" + std::string(call.info.name) +
+                       " based on URL) was undeterminable: name must be provided");
+  }
+  if (name != call.info.name) {
+    return bad_request("the name of the object (" + std::string(name) + ") does not match the name on the URL (" +
+                       std::string(call.info.name) + ")");
+  }
+  return Unit{};
+}
+
+Value without_repeated_owners(call::Call& call, const Value& object, bool after_admission) {
+  const std::span<const Value> owners = object.items_at("metadata", "ownerReferences");
+  if (owners.size() < 2) return object;
+  std::vector<Value> kept;
+  std::vector<std::string> repeated;
+  const auto value_hash = [](const Value& value) { return static_cast<size_t>(hash(value)); };
+  const auto same = [](const Value& a, const Value& b) { return equal(a, b); };
+  std::unordered_set<Value, decltype(value_hash), decltype(same)> known(owners.size(), value_hash, same);
+  for (const Value& owner : owners) {
+    if (known.insert(owner).second) {
+      kept.push_back(owner);
+    } else {
+      repeated.emplace_back(owner.text_at("uid"));
+    }
+  }
+  if (repeated.empty()) return object;
+  call.warnings.add(".metadata.ownerReferences contains duplicate entries" +
+                    std::string(after_admission ? " after mutating admission happens" : "") +
+                    "; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; "
+                    "please fix your requests; duplicate UID(s) observed: " +
+                    joined(repeated));
+  return with_member(call.arena, object, "metadata",
+                     with_member(call.arena, *object.find("metadata"), "ownerReferences",
+                                 Value::list(call.arena.copy(std::span<const Value>(kept)))));
+}
+
+}  // namespace holdfast::write

@@ -1,0 +1,187 @@
+#include "write/plugins.h"
+
+#include "call/call.h"
+
+namespace holdfast::write {
+namespace {
+
+// A namespace as a tree, with the memory it lies in. Uid and revision say which and when.
+struct ReadNamespace {
+  std::string uid;
+  Revision revision;
+  Arena arena;
+  std::optional<Value> tree;
+};
+
+// Other objects as the caches have them.
+class Objects final : public admission::Lookup {
+ public:
+  Objects(call::Call& call, const auth::Authorizer& authorizer, const KnownObjects& known)
+      : call_(call), authorizer_(authorizer), known_(known) {}
+
+  std::optional<Value> get(Arena& arena, std::string_view group, std::string_view plural, std::string_view ns,
+                           std::string_view name) const override {
+    resource::Storage* storage = call_.registry->storage_of(group, plural);
+    if (storage == nullptr) return std::nullopt;
+    if (group.empty() && plural == "namespaces" && known_.ns && known_.ns->name() == name) {
+      return known_namespace(*storage);
+    }
+    if (group.empty() && plural == "serviceaccounts" && known_.service_account &&
+        known_.service_account->key() == storage->short_key(ns, name)) {
+      return tree(arena, *storage, *known_.service_account);
+    }
+    Result<cache::Snapshot> snapshot = storage->cache().snapshot();
+    if (!snapshot) return std::nullopt;
+    const cache::EntryRef entry = snapshot->find(storage->short_key(ns, name));
+    if (!entry) return std::nullopt;
+    return tree(arena, *storage, *entry);
+  }
+
+  std::vector<Value> list(Arena& arena, std::string_view group, std::string_view plural,
+                          std::string_view ns) const override {
+    std::vector<Value> objects;
+    resource::Storage* storage = call_.registry->storage_of(group, plural);
+    if (storage == nullptr) return objects;
+    Result<cache::Snapshot> snapshot = storage->cache().snapshot();
+    if (!snapshot) return objects;
+    cache::ListRequest request;
+    request.scope = storage->scope(ns);
+    for (const cache::EntryRef& entry : snapshot->list(request).entries) {
+      if (std::optional<Value> object = tree(arena, *storage, *entry)) objects.push_back(*object);
+    }
+    return objects;
+  }
+
+  bool authorized(std::string_view verb, std::string_view group, std::string_view resource,
+                  std::string_view name) const override {
+    auth::Attributes attributes;
+    attributes.user = call_.user.get();
+    attributes.verb = verb;
+    attributes.is_resource = true;
+    attributes.group = group;
+    attributes.version = "*";
+    attributes.resource = resource;
+    attributes.name = name;
+    return authorizer_.authorize(attributes).allowed();
+  }
+
+ private:
+  // Every write asks for its namespace, some several times, and it is mostly the one that was asked for before.
+  std::optional<Value> known_namespace(const resource::Storage& storage) const {
+    static thread_local std::shared_ptr<ReadNamespace> last;
+    const cache::Entry& entry = *known_.ns;
+    if (last == nullptr || last->revision != entry.revision() || last->uid != entry.uid()) {
+      auto read = std::make_shared<ReadNamespace>();
+      read->uid = entry.uid();
+      read->revision = entry.revision();
+      read->tree = tree(read->arena, storage, entry);
+      last = std::move(read);
+    }
+    call_.held.push_back(last);
+    return last->tree;
+  }
+  // Texts of the tree point into the body, which is copied into the arena.
+  static std::optional<Value> tree(Arena& arena, const resource::Storage& storage, const cache::Entry& entry) {
+    const store::Blob body = entry.body();
+    Result<Value> object = storage.codec().tree(arena, arena.copy(*body));
+    if (!object) return std::nullopt;
+    return *object;
+  }
+
+  call::Call& call_;
+  const auth::Authorizer& authorizer_;
+  const KnownObjects& known_;
+};
+
+constexpr std::string_view kDefaultAccount = "default";
+constexpr std::chrono::milliseconds kAccountLookInterval{150};
+
+// As the cache has it, else as the store has it.
+Task<Result<cache::EntryRef>> find_entry(call::Call& call, resource::Storage& storage, std::string short_key) {
+  Result<cache::Snapshot> snapshot = storage.cache().snapshot();
+  cache::EntryRef entry;
+  if (snapshot) entry = snapshot->find(short_key);
+  if (entry) co_return entry;
+  Result<cache::Cache::Latest> latest = co_await storage.cache().latest(std::move(short_key), call.executor());
+  if (!latest) co_return latest.take_error();
+  co_return std::move(latest->entry);
+}
+
+// Runs one side of the chain.
+template <class Run>
+Result<Unit> run_plugins(call::Call& call, const admission::Chain& chain, const auth::Authorizer& authorizer,
+                         admission::Operation operation, std::string_view name, const Value* old, bool dry_run,
+                         const KnownObjects& known, Run run) {
+  const types::Resource& resource = *call.served->resource;
+  if (!chain.handles(resource, call.info.subresource, operation)) return Unit{};
+  const Objects objects(call, authorizer, known);
+  std::vector<std::string> warnings;
+  admission::Attributes attributes{.operation = operation,
+                                   .resource = resource,
+                                   .subresource = call.info.subresource,
+                                   .ns = call.ns(),
+                                   .name = name,
+                                   .old = old,
+                                   .dry_run = dry_run,
+                                   .arena = call.arena,
+                                   .lookup = objects,
+                                   .warnings = warnings};
+  Result<Unit> result = run(chain, attributes);
+  for (const std::string& warning : warnings) call.warnings.add(warning);
+  for (auto& [key, value] : attributes.annotations) record_annotation(call, std::move(key), std::move(value));
+  return result;
+}
+
+}  // namespace
+
+Task<Result<KnownObjects>> find_known_objects(call::Call& call, const admission::Chain& plugins,
+                                              AdmissionOperation operation, const Value& object) {
+  KnownObjects known;
+  if (call.ns().empty()) co_return known;
+  Result<cache::EntryRef> ns =
+      co_await find_entry(call, *call.registry->storage_of("", "namespaces"), std::string(call.ns()));
+  if (!ns) co_return ns.take_error();
+  known.ns = std::move(*ns);
+
+  const types::Resource& resource = *call.served->resource;
+  const bool is_pod = resource.group.empty() && resource.plural == "pods" && call.info.subresource.empty();
+  if (!is_pod || operation != AdmissionOperation::Create || !plugins.has("ServiceAccount")) co_return known;
+  std::string_view name = object.text_at("spec", "serviceAccountName");
+  if (name.empty()) name = kDefaultAccount;
+  // As long as upstream waits, about: ten looks, 100 to 200 ms apart.
+  const int looks = name == kDefaultAccount && known.ns ? 10 : 1;
+  resource::Storage& accounts = *call.registry->storage_of("", "serviceaccounts");
+  for (int i = 0; i < looks; ++i) {
+    if (i > 0) {
+      Result<Unit> slept = co_await call.response.sleep_for(kAccountLookInterval);
+      if (!slept) co_return slept.take_error();
+    }
+    Result<cache::EntryRef> account = co_await find_entry(call, accounts, accounts.short_key(call.ns(), name));
+    if (!account) co_return account.take_error();
+    known.service_account = std::move(*account);
+    if (known.service_account) break;
+  }
+  co_return known;
+}
+
+Result<Unit> admit_by_plugins(call::Call& call, const admission::Chain& plugins, const auth::Authorizer& authorizer,
+                              admission::Operation operation, Draft::Node object, const Value* old, bool dry_run,
+                              const KnownObjects& known) {
+  const std::string name(object.value().is_map() ? object.value().text_at("metadata", "name") : call.info.name);
+  return run_plugins(call, plugins, authorizer, operation, name, old, dry_run, known,
+                     [&](const admission::Chain& chain, admission::Attributes& attributes) {
+                       return chain.admit(attributes, object);
+                     });
+}
+
+Result<Unit> validate_by_plugins(call::Call& call, const admission::Chain& plugins, const auth::Authorizer& authorizer,
+                                 admission::Operation operation, const Value& object, const Value* old, bool dry_run,
+                                 const KnownObjects& known) {
+  const std::string name(object.is_map() ? object.text_at("metadata", "name") : call.info.name);
+  return run_plugins(call, plugins, authorizer, operation, name, old, dry_run, known,
+                     [&](const admission::Chain& chain, admission::Attributes& attributes) {
+                       return chain.validate(attributes, object);
+                     });
+}
+
+}  // namespace holdfast::write

@@ -1,0 +1,75 @@
+// ResourceQuota at work in the API: a write is charged to the quotas of its namespace before it is stored.
+//
+// The usage lies in the quotas' own status, changed if nobody else changed it: two servers on one store never let
+// through more than fits. Within one server the writes of a namespace take turns, so that they do not run into each
+// other. A charge whose write then fails is counted again by the controller `resourcequota`; QuotaLedger tells it when
+// that would be too early.
+#pragma once
+
+#include <coroutine>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "base/task.h"
+#include "call/call.h"
+#include "own_calls/own_calls.h"
+#include "write/admission_hook.h"
+
+namespace holdfast::write {
+
+// Any thread.
+class QuotaLedger {
+ public:
+  // As long as it lives, a write of this namespace has been charged and may not be stored yet.
+  std::shared_ptr<void> hold(std::string_view ns);
+  bool is_held(std::string_view ns) const;
+
+  // co_await ledger.turn(ns, executor), then done(ns).
+  auto turn(std::string ns, Executor& executor) {
+    struct Awaiter {
+      QuotaLedger& ledger;
+      std::string ns;
+      Executor& executor;
+      bool await_ready() const { return false; }
+      bool await_suspend(std::coroutine_handle<> h) { return ledger.wait(ns, executor, h); }
+      void await_resume() const {}
+    };
+    return Awaiter{*this, std::move(ns), executor};
+  }
+  void done(std::string_view ns);
+
+ private:
+  struct Queue {
+    std::deque<std::pair<Executor*, std::coroutine_handle<>>> waiting;
+  };
+  bool wait(const std::string& ns, Executor& executor, std::coroutine_handle<> waiter);
+
+  mutable std::mutex mutex_;
+  std::map<std::string, int, std::less<>> held_;     // Guarded by mutex_.
+  std::map<std::string, Queue, std::less<>> turns_;  // The same; those whose turn somebody has.
+};
+
+class Quotas {
+ public:
+  // `own` stores usage; `on`: the admission plugin ResourceQuota is enabled.
+  Quotas(own_calls::Handler own, bool on) : own_(std::move(own)), on_(on) {}
+
+  // 403 in Kubernetes' words when a quota says no. `object` and `old` are in the requested version.
+  Task<Result<Unit>> charge(call::Call& call, AdmissionOperation operation, const Value& object, const Value* old,
+                            bool dry_run);
+  // Whether a write of this namespace has been charged and may not be stored yet. Any thread.
+  bool is_charged(std::string_view ns) const { return ledger_.is_held(ns); }
+
+ private:
+  Task<int> store_usage(call::Call& call, const Value& counted);
+
+  const own_calls::Handler own_;
+  const bool on_;
+  QuotaLedger ledger_;
+};
+
+}  // namespace holdfast::write

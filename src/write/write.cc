@@ -1,0 +1,555 @@
+#include "write/write.h"
+
+#include <random>
+
+#include "base/api_error.h"
+#include "base/text.h"
+#include "custom/conversions.h"
+#include "resource/managed.h"
+#include "resource/object_codec.h"
+#include "services/ip_objects.h"
+#include "services/service_pools.h"
+#include "write/admission.h"
+
+namespace holdfast::write {
+
+Writer::Writer(const Parts& parts)
+    : pools_(parts.pools),
+      authorizer_(parts.authorizer),
+      admission_(std::make_unique<Admission>(Admission::Parts{.plugins = parts.plugins,
+                                                              .mutating_webhooks = parts.mutating_webhooks,
+                                                              .validating_webhooks = parts.validating_webhooks,
+                                                              .caller = parts.caller,
+                                                              .policies = parts.policies,
+                                                              .authorizer = parts.authorizer,
+                                                              .rbac = parts.rbac,
+                                                              .own = parts.own})) {}
+
+Writer::~Writer() = default;
+
+bool Writer::charges_quota(std::string_view ns) const { return admission_->quotas().is_charged(ns); }
+
+namespace {
+
+// Writers of one object that keep overtaking each other end somewhere; upstream retries without a bound but within the
+// request's time.
+constexpr int kMaxAttempts = 200;
+constexpr int kMaxGeneratedNames = 8;
+
+// Built-in kinds are prepared and judged in the version that is stored, custom ones in that of the request: there each
+// version has rules of its own.
+const types::Resource& judged_version(const call::Call& call) {
+  return call.served->custom ? *call.served->resource : *call.served->stored;
+}
+
+std::chrono::seconds ttl_of(const call::Call& call) {
+  const types::Resource& stored = *call.served->stored;
+  return stored.group.empty() && stored.kind == "Event" ? call.settings.event_ttl : std::chrono::seconds(0);
+}
+
+// What an etcd holds of a built-in kind: as kube-apiserver writes it, before the defaults that run when it is read (an
+// unset phase of a claim). Empty where the object is stored as it is shown.
+Result<std::string> body_before_defaults(call::Call& call, const Value& prepared) {
+  if (call.served->custom || call.settings.embedded_store) return std::string();
+  return call.storage().codec().body_of(call.arena, prepared);
+}
+
+// The container in a document that a field of an error names, spec.containers[0].resources: null unless the type has a
+// map or a list there.
+const Value* container_at(const types::Type& type, const Value& document, std::string_view field) {
+  const types::Type* type_here = &type;
+  const Value* here = &document;
+  while (!field.empty() && here != nullptr && type_here != nullptr) {
+    if (field.front() == '.') field.remove_prefix(1);
+    if (field.starts_with('[')) {
+      const size_t end = field.find(']');
+      if (end == std::string_view::npos) return nullptr;
+      const std::string_view step = field.substr(1, end - 1);
+      field.remove_prefix(end + 1);
+      if (here->is_list()) {
+        const Result<uint64_t> index = request::go_parse_uint(step);
+        here = index && *index < here->items().size() ? &here->items()[*index] : nullptr;
+      } else {
+        here = here->is_map() ? here->find(step) : nullptr;
+      }
+      type_here = type_here->element;
+      continue;
+    }
+    const size_t end = std::min(field.find_first_of(".["), field.size());
+    const std::string_view step = field.substr(0, end);
+    here = here->is_map() ? here->find(step) : nullptr;
+    const types::Field* member =
+        type_here->shape == types::Shape::Struct ? types::find_member(*type_here, step) : nullptr;
+    type_here = member == nullptr ? nullptr : member->type;
+    field.remove_prefix(end);
+  }
+  if (type_here == nullptr) return nullptr;
+  return type_here->shape == types::Shape::Map || type_here->shape == types::Shape::List ? here : nullptr;
+}
+
+// Containers that were written and are empty are {} and [] to Go; objects of a type do not keep them. Refusals show it.
+Error with_empty_containers(const call::Call& call, Error error) {
+  for (Cause& cause : error.causes) {
+    const size_t at = cause.message.find(" value: null");
+    if (at == std::string::npos || at > std::string_view("Unsupported").size()) continue;
+    const Value* found = container_at(*call.served->resource->type, call.document, cause.field);
+    if (found == nullptr || !(found->is_map() || found->is_list()) || found->count() > 0) continue;
+    const std::string before = cause.field + ": " + cause.message;
+    cause.message.replace(at + std::string_view(" value: ").size(), 4, found->is_map() ? "{}" : "[]");
+    if (const size_t said = error.message.find(before); said != std::string::npos) {
+      error.message.replace(said, before.size(), cause.field + ": " + cause.message);
+    }
+  }
+  return error;
+}
+
+// A Service was stored: the objects of the addresses it took and let go follow.
+Task<void> settle_ip_objects(call::Call& call, services::ServiceLease::Kept kept, Value service) {
+  co_await services::make_ip_objects(call, std::move(kept.taken), service);
+  co_await services::drop_ip_objects(call, std::move(kept.released));
+}
+
+// What was stored, with the revision at which it was.
+void set_revision(Arena& arena, const resource::ObjectCodec& codec, std::string_view body, Revision revision,
+                  Written& written) {
+  written.body = codec.with_revision(body, revision);
+  written.stored =
+      with_path(arena, written.stored, std::array{std::string_view("metadata"), std::string_view("resourceVersion")},
+                Value::string(arena, std::to_string(revision.value)));
+}
+
+// Removed by this update rather than stored: it was deleted before and its last finalizer is gone.
+bool ends_with_update(const Value& next, const Value& old) {
+  if (!next.items_at("metadata", "finalizers").empty()) return false;
+  if (old.text_at("metadata", "deletionTimestamp").empty()) return false;
+  return old.int_at_or(0, "metadata", "deletionGracePeriodSeconds") == 0;
+}
+// A namespace also waits for spec.finalizers.
+bool namespace_still_held(const call::Call& call, const Value& next) {
+  return call.served->rules->deletion == kinds::Deletion::Namespace && !next.items_at("spec", "finalizers").empty();
+}
+
+Result<Unit> check_revision(call::Call& call, const Value& object, const LiveObject& live) {
+  const std::string_view text = object.text_at("metadata", "resourceVersion");
+  uint64_t revision = 0;
+  if (!text.empty()) {
+    Result<uint64_t> parsed = request::go_parse_uint(text);
+    if (!parsed) return untyped(parsed.error().message);
+    revision = *parsed;
+  }
+  if (revision == 0) {
+    if (call.served->rules->unconditional_update) return Unit{};
+    return invalid({call.served->resource->group, call.served->resource->plural}, call.info.name,
+                   {field_invalid("metadata.resourceVersion", "0", "must be specified for an update")});
+  }
+  if (revision != live.revision.value) return modified_conflict(call.group_resource(), call.info.name);
+  return Unit{};
+}
+
+void add_warnings(call::Call& call, kinds::Context& context, kinds::Endpoint endpoint, const Value& object,
+                  const Value* old) {
+  for (const std::string& warning : call.served->object_rules->warnings(context, endpoint, object, old)) {
+    call.warnings.add(warning);
+  }
+}
+
+bool is_deleting(const call::Call& call, const store::Conflict& conflict) {
+  if (!conflict.current || conflict.current->value == nullptr) return false;
+  Result<cache::Decoded> decoded =
+      call.storage().codec().decode(conflict.current->key, *conflict.current->value, conflict.current->modified);
+  if (!decoded) return false;
+  Arena arena;
+  Result<Value> tree = call.storage().codec().tree(arena, decoded->body);
+  return tree.ok() && !tree->text_at("metadata", "deletionTimestamp").empty();
+}
+
+}  // namespace
+
+Task<Result<Writer::UpdateAttempt>> Writer::update_once(call::Call& call, const WriteRequest& request,
+                                                        const LiveObject& live, NextObject next) {
+  Arena& arena = call.arena;
+  resource::Storage& storage = call.storage();
+  const types::Resource& stored_version = *call.served->stored;
+  const bool custom = call.served->custom;
+  kinds::Context context = context_of(call);
+
+  Result<Unit> fresh = check_revision(call, next.object, live);
+  if (!fresh) co_return fresh.take_error();
+
+  Result<Value> judged =
+      co_await custom::convert_object(call, *call.served->resource, judged_version(call), next.object);
+  if (!judged) co_return judged.take_error();
+  const Value& old = custom ? live.object : live.stored;
+  Draft draft(arena, *judged);
+  draft.root().child("metadata").remove("managedFields");
+  draft.root().child("metadata").set("resourceVersion", Value::string(arena, std::to_string(live.revision.value)));
+  services::ServiceLease lease;
+  if (services::is_service(stored_version) && request.endpoint == kinds::Endpoint::Main) {
+    Result<services::ServiceLease> taken =
+        pools_.lease_update(context, draft.root(), live.stored, request.options.dry_run);
+    if (!taken) co_return taken.take_error();
+    lease = std::move(*taken);
+  }
+  if (!request.as_is) {
+    call.served->object_rules->prepare_for_update(context, request.endpoint, draft.root(), old);
+    Result<Unit> valid = call.served->object_rules->validate_update(context, request.endpoint, draft.value(), old);
+    if (!valid) co_return with_empty_containers(call, valid.take_error());
+  }
+  Result<std::string> at_rest = body_before_defaults(call, draft.value());
+  if (!at_rest) co_return at_rest.take_error();
+  // As it will be read back: what was prepared may call for defaults of its own (a Job's labels).
+  if (!custom) kinds::set_defaults(arena, stored_version, draft.root());
+  add_warnings(call, context, request.endpoint, draft.value(), &old);
+  Result<Value> converted = co_await custom::convert_object(call, judged_version(call), stored_version, draft.value());
+  if (!converted) co_return converted.take_error();
+  const Value stored = *converted;
+
+  Result<std::string> body = storage.codec().body_of(arena, stored);
+  if (!body) co_return body.take_error();
+  const bool same_object = *body == *live.body;
+  // Changes of nothing but times are no change: the old ones stay.
+  if ((same_object || call.served->object_rules->same(stored, live.stored)) &&
+      ownership::differ_only_in_times(next.managed, live.managed)) {
+    next.managed = live.managed;
+  }
+
+  if (!request.as_is) {
+    Result<Value> requested =
+        co_await custom::convert_object(call, judged_version(call), *call.served->resource, draft.value());
+    if (!requested) co_return requested.take_error();
+    Result<Unit> admitted =
+        co_await admission_->validate(call, AdmissionOperation::Update, request.options, *requested, next, &live);
+    if (!admitted) co_return admitted.take_error();
+  }
+
+  Written written;
+  written.stored = stored;
+  written.managed = resource::stored_entries(arena, next.managed, custom);
+  if (ends_with_update(stored, live.stored) && !namespace_still_held(call, stored)) {
+    written.body = std::move(*body);
+    if (!request.options.dry_run) {
+      store::StoreResult<store::WriteResult> result =
+          co_await commit(call, {store::remove(storage.key(live.entry->key()), live.revision)});
+      if (!result) co_return write_error(call, result.error());
+      if (std::holds_alternative<store::Conflict>(*result)) co_return UpdateAttempt{};
+      lease.keep();
+      if (services::is_service(stored_version)) co_await services::drop_ip_objects(call, pools_.release(live.stored));
+    }
+    co_return UpdateAttempt{std::move(written)};
+  }
+  // Live entries that cannot be read are rewritten by any write that changes something.
+  const bool same_owners = ownership::equal(next.managed, live.managed) && live.managed_problem.empty();
+  if (same_object && same_owners) {
+    written.body = std::move(*body);
+    lease.keep();
+    co_return UpdateAttempt{std::move(written)};
+  }
+  if (request.options.dry_run) {
+    written.body = std::move(*body);
+    co_return UpdateAttempt{std::move(written)};
+  }
+
+  for (bool with_owners : {true, false}) {
+    if (!with_owners) written.managed.clear();
+    Result<std::string> bytes = at_rest->empty() ? storage.stored_value(arena, stored, *body, written.managed)
+                                                 : storage.stored_value(*at_rest, written.managed);
+    if (!bytes) co_return bytes.take_error();
+    store::StoreResult<store::WriteResult> result =
+        co_await commit(call, {store::update(storage.key(live.entry->key()), live.revision,
+                                             store::make_blob(std::move(*bytes)), ttl_of(call))});
+    if (!result) {
+      const bool may_drop = with_owners && !request.keeps_ownership_if_too_large && !written.managed.empty() &&
+                            !call.settings.gates.on(Gate::RetainAllManagers);
+      if (result.error().kind == store::ErrorKind::TooLarge && may_drop) continue;
+      co_return write_error(call, result.error());
+    }
+    if (std::holds_alternative<store::Conflict>(*result)) co_return UpdateAttempt{};
+    set_revision(arena, storage.codec(), *body, std::get<store::Committed>(*result).revision, written);
+    if (services::is_service(stored_version)) co_await settle_ip_objects(call, lease.keep(), stored);
+    co_return UpdateAttempt{std::move(written)};
+  }
+  co_return internal_error("unreachable");
+}
+
+kinds::Context context_of(call::Call& call) {
+  Arena& arena = call.arena;
+  const auth::UserInfo& user = *call.user;
+  std::vector<std::string_view> groups(user.groups.begin(), user.groups.end());
+  kinds::Caller* caller = arena.make<kinds::Caller>();
+  caller->name = user.name;
+  caller->uid = user.uid;
+  caller->groups = arena.copy(std::span<const std::string_view>(groups));
+  if (!user.extra.empty()) {
+    MapBuilder extra(arena);
+    for (const auto& [key, values] : user.extra) {
+      ListBuilder list(arena);
+      for (const std::string& value : values) list.add(Value::string(value));
+      extra.add(key, list.build());
+    }
+    caller->extra = extra.build();
+  }
+  return kinds::Context{.arena = arena,
+                        .resource = *call.served->resource,
+                        .now = call.view.now,
+                        .caller = caller,
+                        .service_ip_families = call.settings.service_ip_families,
+                        .allow_privileged = call.settings.allow_privileged};
+}
+
+Error write_error(call::Call& call, const store::StoreError& error) {
+  if (error.kind == store::ErrorKind::TooLarge) {
+    return Error{Reason::RequestEntityTooLarge, "Request entity too large: " + error.message};
+  }
+  Error shown = store::to_api_error(error);
+  if (shown.reason == Reason::ServerTimeout && !shown.details) {
+    shown.details = ErrorDetails{std::string(to_string(call.info.verb)),
+                                 std::string(call.served->resource->group),
+                                 std::string(call.served->resource->plural),
+                                 {}};
+  }
+  return shown;
+}
+
+Task<store::StoreResult<store::WriteResult>> commit(call::Call& call, store::Transaction transaction) {
+  store::StoreResult<store::WriteResult> result =
+      co_await call.storage().write(std::move(transaction), call.executor());
+  // Webhooks are looked up in the cache: whoever configures one expects it to act from now on.
+  if (result && is_webhook_configuration(*call.served->resource)) {
+    if (const auto* committed = std::get_if<store::Committed>(&*result)) {
+      (void)co_await call.storage().cache().at_least(committed->revision, call.executor());
+    }
+  }
+  co_return result;
+}
+
+Task<Result<std::unique_ptr<LiveObject>>> read_live(call::Call& call, std::string_view name) {
+  resource::Storage& storage = call.storage();
+  Result<cache::Cache::Latest> latest =
+      co_await storage.cache().latest(storage.short_key(call.ns(), name), call.executor());
+  if (!latest) co_return latest.take_error();
+  if (!latest->entry) co_return std::unique_ptr<LiveObject>();
+  auto live = std::make_unique<LiveObject>();
+  live->entry = std::move(latest->entry);
+  live->body = live->entry->body(cache::Entry::Use::Hot);
+  live->revision = live->entry->revision();
+  Result<Value> tree = storage.codec().tree(call.arena, *live->body);
+  if (!tree) co_return tree.take_error();
+  live->stored = *tree;
+  Result<Value> requested = co_await custom::convert_object(
+      call, call.served->object_rules->version_of(*tree, *call.served->stored), *call.served->resource, *tree);
+  if (!requested) co_return requested.take_error();
+  live->object = *requested;
+  Result<ownership::Managed> managed = ownership::decode_managed(call.arena, live->entry->ownership(),
+                                                                 {.fields_v2 = call.settings.gates.on(Gate::FieldsV2)});
+  if (managed) {
+    live->managed = std::move(*managed);
+  } else {
+    live->managed_problem = managed.error().message;
+  }
+  co_return live;
+}
+
+Task<Result<Written>> Writer::write_object(call::Call& call, WriteRequest request, Transform transform) {
+  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+    Result<std::unique_ptr<LiveObject>> read = co_await read_live(call, call.info.name);
+    if (!read) co_return read.take_error();
+    const LiveObject* live = read->get();
+    if (live == nullptr && !request.may_create) co_return not_found(call.group_resource(), call.info.name);
+    if (request.uid) {
+      const std::string_view uid = live == nullptr ? std::string_view{} : live->entry->uid();
+      if (uid != *request.uid) {
+        std::string key = call.storage().key(call.storage().short_key(call.ns(), call.info.name));
+        // A dry run looks before the store puts its prefix on.
+        if (request.options.dry_run) key.erase(0, call.settings.registry_prefix.size());
+        co_return conflict(call.group_resource(), call.info.name,
+                           "StorageError: invalid object, Code: 4, Key: " + key +
+                               ", ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: " +
+                               *request.uid + ", UID in object meta: " + std::string(uid));
+      }
+    }
+    Result<NextObject> next = co_await transform(live);
+    if (!next) co_return next.take_error();
+    if (live == nullptr) {
+      if (const std::string_view text = next->object.text_at("metadata", "resourceVersion"); !text.empty()) {
+        if (const Result<uint64_t> revision = request::go_parse_uint(text); !revision)
+          co_return untyped(revision.error().message);
+      }
+      next->object = without_path(call.arena, next->object,
+                                  std::array{std::string_view("metadata"), std::string_view("resourceVersion")});
+      Result<Written> created = co_await create_object(call, request.options, std::move(*next));
+      if (!created && created.error().reason == Reason::AlreadyExists) continue;
+      co_return created;
+    }
+    Result<UpdateAttempt> updated = co_await update_once(call, request, *live, std::move(*next));
+    if (!updated) co_return updated.take_error();
+    if (updated->written) co_return std::move(*updated->written);
+  }
+  co_return modified_conflict(call.group_resource(), call.info.name);
+}
+
+Task<Result<Written>> Writer::create_object(call::Call& call, const request::WriteOptions& options, NextObject next) {
+  Arena& arena = call.arena;
+  resource::Storage& storage = call.storage();
+  const types::Resource& stored_version = *call.served->stored;
+  const bool custom = call.served->custom;
+  const std::string generate_name(next.object.text_at("metadata", "generateName"));
+  const bool generates = !generate_name.empty() && next.object.text_at("metadata", "name").empty();
+  static thread_local std::mt19937_64 random{std::random_device{}()};
+
+  for (int attempt = 1;; ++attempt) {
+    kinds::Context context = context_of(call);
+    Result<Value> judged =
+        co_await custom::convert_object(call, *call.served->resource, judged_version(call), next.object);
+    if (!judged) co_return judged.take_error();
+    Draft draft(arena, *judged);
+    Draft::Node metadata = draft.root().child("metadata");
+    metadata.remove("managedFields");
+    metadata.set("uid", Value::string(arena, resource::new_uid()));
+    metadata.set("creationTimestamp", Value::string(arena, format_rfc3339(call.view.now)));
+    if (generates) {
+      metadata.set("name", Value::string(arena, call.served->rules->generates_names
+                                                    ? kinds::generate_name(generate_name, random())
+                                                    : generate_name));
+    } else if (call.served->rules->name_may_be_empty && next.object.text_at("metadata", "name").empty()) {
+      metadata.set("name", Value::string(arena, resource::new_uid()));
+    }
+    services::ServiceLease lease;
+    if (services::is_service(stored_version)) {
+      Result<services::ServiceLease> taken = pools_.lease_create(context, draft.root(), options.dry_run);
+      if (!taken) co_return taken.take_error();
+      lease = std::move(*taken);
+    }
+    call.served->object_rules->prepare_for_create(context, draft.root());
+    Result<Unit> valid = call.served->object_rules->validate_create(context, draft.value());
+    if (!valid) co_return with_empty_containers(call, valid.take_error());
+    Result<std::string> at_rest = body_before_defaults(call, draft.value());
+    if (!at_rest) co_return at_rest.take_error();
+    if (!custom) kinds::set_defaults(arena, stored_version, draft.root());
+    add_warnings(call, context, kinds::Endpoint::Main, draft.value(), nullptr);
+    Result<Value> requested =
+        co_await custom::convert_object(call, judged_version(call), *call.served->resource, draft.value());
+    if (!requested) co_return requested.take_error();
+    Result<Unit> admitted =
+        co_await admission_->validate(call, AdmissionOperation::Create, options, *requested, next, nullptr);
+    if (!admitted) co_return admitted.take_error();
+    Result<Value> converted =
+        co_await custom::convert_object(call, judged_version(call), stored_version, draft.value());
+    if (!converted) co_return converted.take_error();
+    const Value stored = *converted;
+    // What is no number is passed over, as it is in Kubernetes' store.
+    if (const std::string_view text = stored.text_at("metadata", "resourceVersion"); !text.empty()) {
+      if (Result<uint64_t> revision = request::go_parse_uint(text); revision && *revision != 0)
+        co_return untyped("resourceVersion should not be set on objects to be created");
+    }
+
+    Result<std::string> body = storage.codec().body_of(arena, stored);
+    if (!body) co_return body.take_error();
+    Written written;
+    written.created = true;
+    written.stored = stored;
+    written.managed = resource::stored_entries(arena, next.managed, custom);
+    const std::string name(stored.text_at("metadata", "name"));
+    const std::string short_key = storage.short_key(call.ns(), name);
+    const std::string key = storage.key(short_key);
+    std::optional<store::Conflict> taken;
+    if (options.dry_run) {
+      Result<cache::Cache::Latest> latest = co_await storage.cache().latest(short_key, call.executor());
+      if (!latest) co_return latest.take_error();
+      if (!latest->entry) {
+        written.body = std::move(*body);
+        co_return written;
+      }
+      taken.emplace();
+    } else {
+      for (bool with_owners : {true, false}) {
+        if (!with_owners) written.managed.clear();
+        Result<std::string> bytes = at_rest->empty() ? storage.stored_value(arena, stored, *body, written.managed)
+                                                     : storage.stored_value(*at_rest, written.managed);
+        if (!bytes) co_return bytes.take_error();
+        store::StoreResult<store::WriteResult> result =
+            co_await commit(call, {store::create(key, store::make_blob(std::move(*bytes)), ttl_of(call))});
+        if (!result) {
+          const bool may_drop =
+              with_owners && !written.managed.empty() && !call.settings.gates.on(Gate::RetainAllManagers);
+          if (result.error().kind == store::ErrorKind::TooLarge && may_drop) continue;
+          co_return write_error(call, result.error());
+        }
+        if (std::holds_alternative<store::Conflict>(*result)) {
+          taken = std::get<store::Conflict>(std::move(*result));
+          break;
+        }
+        set_revision(arena, storage.codec(), *body, std::get<store::Committed>(*result).revision, written);
+        if (services::is_service(stored_version)) co_await settle_ip_objects(call, lease.keep(), stored);
+        co_return written;
+      }
+    }
+    if (generates && attempt < kMaxGeneratedNames) continue;
+    Error error = already_exists(call.group_resource(), name);
+    if (is_deleting(call, *taken)) error.message.insert(0, "object is being deleted: ");
+    if (generates) {
+      error.message += ", the server was not able to generate a unique name for the object";
+      error.retry_after_seconds = 1;
+    }
+    co_return error;
+  }
+}
+
+Task<Result<NextObject>> Writer::mutate(call::Call& call, AdmissionOperation operation,
+                                        const request::WriteOptions& options, std::string manager, NextObject next,
+                                        const LiveObject* live) {
+  return admission_->mutate(call, operation, options, std::move(manager), std::move(next), live);
+}
+
+Task<Result<Unit>> Writer::validate(call::Call& call, AdmissionOperation operation,
+                                    const request::WriteOptions& options, const Value& object, const NextObject& next,
+                                    const LiveObject* live) {
+  return admission_->validate(call, operation, options, object, next, live);
+}
+
+Task<Result<Value>> Writer::admit_subresource(call::Call& call, AdmissionOperation operation,
+                                              const request::WriteOptions& options, Value object, Value old,
+                                              bool validates) {
+  return admission_->admit_subresource(call, operation, options, object, old, validates);
+}
+
+Task<Result<Unit>> Writer::admit_delete(call::Call& call, Value options, const LiveObject& live, bool dry_run) {
+  return admission_->admit_delete(call, options, live, dry_run);
+}
+
+Task<void> Writer::release(call::Call& call, Value removed) {
+  if (services::is_service(*call.served->stored)) co_await services::drop_ip_objects(call, pools_.release(removed));
+}
+
+Result<Unit> Writer::authorize_create(const call::Call& call) const {
+  auth::Attributes attributes;
+  attributes.user = call.user.get();
+  attributes.verb = "create";
+  attributes.is_resource = true;
+  attributes.group = call.served->resource->group;
+  attributes.version = call.served->resource->version;
+  attributes.resource = call.served->resource->plural;
+  attributes.subresource = call.info.subresource;
+  attributes.ns = call.info.ns;
+  attributes.name = call.info.name;
+  const auth::Decision decision = authorizer_.authorize(attributes);
+  if (decision.allowed()) return Unit{};
+  return auth::forbidden_error(attributes, decision.reason);
+}
+
+void respond_written(call::Call& call, int code, const Written& written) {
+  render::ObjectSource source{written.body, {}};
+  std::vector<ownership::ManagedEntry> shown;
+  if (!call.view.omits_ownership()) {
+    if (call.view.accepted.ownership == request::Ownership::V2) {
+      shown = resource::as_fields_v2(call.arena, written.managed);
+      source.managed = shown;
+    } else {
+      source.managed = written.managed;
+    }
+  }
+  Result<std::string> body = render_object(call.view, source);
+  if (!body) return respond_error(call, body.error());
+  respond(call, code, std::move(*body));
+}
+
+}  // namespace holdfast::write

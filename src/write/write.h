@@ -1,0 +1,145 @@
+// What the writing verbs share: request bodies as objects (body.h), reading what is there, the steps between a decoded
+// object and the store, and the retries after a conflict.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "access/access.h"
+#include "admission/admission.h"
+#include "cache/cache.h"
+#include "call/call.h"
+#include "kinds/kinds.h"
+#include "own_calls/own_calls.h"
+#include "ownership/ownership.h"
+#include "resource/managers.h"
+#include "services/services.h"
+#include "webhook/webhook.h"
+#include "write/admission_hook.h"
+#include "write/body.h"
+
+namespace holdfast::write {
+
+// The object as currently stored.
+struct LiveObject {
+  cache::EntryRef entry;
+  store::Blob body;             // Keeps the trees' texts alive.
+  Value stored;                 // In the stored version, with resourceVersion, without managedFields.
+  Value object;                 // The same in the requested version.
+  ownership::Managed managed;   // Empty when it cannot be read.
+  std::string managed_problem;  // Why.
+  Revision revision;
+};
+
+// What a request wants to be there instead, in the requested version, after mutating admission.
+struct NextObject {
+  Value object;
+  ownership::Managed managed;
+  // Of a subresource with a kind of its own (Scale): what policies and webhooks validate instead, and what it was.
+  Value seen = {}, seen_old = {};
+};
+
+// What came of a write.
+struct Written {
+  Value stored;      // In the stored version, with its resourceVersion (none for a create that was a dry run).
+  std::string body;  // Canonical.
+  std::vector<ownership::ManagedEntry> managed;
+  bool created = false;
+};
+
+struct WriteRequest {
+  request::WriteOptions options;
+  kinds::Endpoint endpoint = kinds::Endpoint::Main;
+  bool as_is = false;              // The server's own change (binding): no strategy, no validation.
+  bool may_create = false;         // A missing object is created (apply; PUT of some kinds).
+  std::optional<std::string> uid;  // Precondition.
+  bool keeps_ownership_if_too_large =
+      false;  // Apply: too large is an error rather than a reason to drop managedFields.
+};
+
+class Admission;
+
+using Transform = std::function<Task<Result<NextObject>>(const LiveObject* live)>;
+
+// Null: there is none.
+Task<Result<std::unique_ptr<LiveObject>>> read_live(call::Call& call, std::string_view name);
+
+// The writing verbs' way to the store. What becomes of one object:
+//
+//   read_live -> Transform (change, mutate) -> prepare and validate -> admission_->validate -> commit
+//
+// The whole is run again when the object was changed meanwhile.
+class Writer {
+ public:
+  // Everything outlives it.
+  struct Parts {
+    services::ServicePools& pools;
+    const auth::Authorizer& authorizer;
+    const access::RbacAuthorizer* rbac;  // The same authorizer; null: another one, which has no rules.
+    resource::Storage& mutating_webhooks;
+    resource::Storage& validating_webhooks;
+    webhook::Caller& caller;
+    AdmissionHook* policies;  // Null: there are none.
+    const admission::PluginChoice& plugins;
+    own_calls::Handler own;
+  };
+  explicit Writer(const Parts& parts);
+  ~Writer();
+
+  // Update, or create where that is allowed: read, transform, check, store; again if it changed meanwhile.
+  Task<Result<Written>> write_object(call::Call& call, WriteRequest request, Transform transform);
+  // A new object, after mutating admission; its name is made here when it asks for one.
+  Task<Result<Written>> create_object(call::Call& call, const request::WriteOptions& options, NextObject next);
+
+  // Mutating admission. `next` and the result are in the requested version; `live` is null for a create.
+  Task<Result<NextObject>> mutate(call::Call& call, AdmissionOperation operation, const request::WriteOptions& options,
+                                  std::string manager, NextObject next, const LiveObject* live);
+  // Validating admission: `object` is `next`'s as it will be stored or answered, in the requested version.
+  Task<Result<Unit>> validate(call::Call& call, AdmissionOperation operation, const request::WriteOptions& options,
+                              const Value& object, const NextObject& next, const LiveObject* live);
+  // Mutating, then (`validates`) validating policies and webhooks about the body of a subresource of a kind of its own:
+  // a Scale, a Binding.
+  Task<Result<Value>> admit_subresource(call::Call& call, AdmissionOperation operation,
+                                        const request::WriteOptions& options, Value object, Value old, bool validates);
+  // Both kinds of admission for a delete.
+  Task<Result<Unit>> admit_delete(call::Call& call, Value options, const LiveObject& live, bool dry_run);
+
+  // The object was removed from the store: what it held (addresses, ports) is free.
+  Task<void> release(call::Call& call, Value removed);
+  // Whether the user may create this object: a PUT or an apply is about to. 403.
+  Result<Unit> authorize_create(const call::Call& call) const;
+  // Whether a write of this namespace has been charged to its quotas and may not be stored yet. Any thread.
+  bool charges_quota(std::string_view ns) const;
+
+ private:
+  // Nothing: somebody else was faster.
+  struct UpdateAttempt {
+    std::optional<Written> written;
+  };
+  Task<Result<UpdateAttempt>> update_once(call::Call& call, const WriteRequest& request, const LiveObject& live,
+                                          NextObject next);
+
+  services::ServicePools& pools_;
+  const auth::Authorizer& authorizer_;
+  const std::unique_ptr<Admission> admission_;
+};
+
+// CreateOptions or UpdateOptions as admission shows them: patches too.
+Value write_options_value(Arena& arena, std::string_view kind, const request::WriteOptions& options,
+                          std::string_view manager);
+// The object with its managedFields in it, as FieldsV1.
+Value with_managed(Arena& arena, const Value& object, const ownership::Managed& managed, bool custom);
+
+// Answers with what was written.
+void respond_written(call::Call& call, int code, const Written& written);
+
+// --- Small pieces ---
+
+kinds::Context context_of(call::Call& call);
+// An error of the store as clients see it.
+Error write_error(call::Call& call, const store::StoreError& error);
+Task<store::StoreResult<store::WriteResult>> commit(call::Call& call, store::Transaction transaction);
+
+}  // namespace holdfast::write
