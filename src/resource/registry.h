@@ -102,8 +102,8 @@ class Registry {
  private:
   static uint64_t next_id();
 
-  const uint64_t id_;  // Distinguishes registries in thread-local caches (tests create several).
-  std::atomic<uint64_t> version_{0};
+  const uint64_t id_;                 // Distinguishes registries in thread-local caches (tests create several).
+  std::atomic<uint64_t> version_{1};  // 0 is what nobody has seen yet.
   mutable std::mutex mutex_;
   SnapshotRef current_;  // Guarded by mutex_; never null.
 };

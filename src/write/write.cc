@@ -163,28 +163,121 @@ bool is_deleting(const call::Call& call, const store::Conflict& conflict) {
   return tree.ok() && !tree->text_at("metadata", "deletionTimestamp").empty();
 }
 
+Error name_taken(const call::Call& call, std::string_view name, bool generated, const store::Conflict& taken) {
+  Error error = already_exists(call.group_resource(), name);
+  if (is_deleting(call, taken)) error.message.insert(0, "object is being deleted: ");
+  if (generated) {
+    error.message += ", the server was not able to generate a unique name for the object";
+    error.retry_after_seconds = 1;
+  }
+  return error;
+}
+
+// What a dry run finds in the way of a new object of this name.
+Task<Result<std::optional<store::Conflict>>> find_taken(call::Call& call, std::string name) {
+  resource::Storage& storage = call.storage();
+  Result<cache::Cache::Latest> latest =
+      co_await storage.cache().latest(storage.short_key(call.ns(), name), call.executor());
+  if (!latest) co_return latest.take_error();
+  std::optional<store::Conflict> taken;
+  if (latest->entry) taken.emplace();
+  co_return taken;
+}
+
+bool generates_name(const Value& object) {
+  return !object.text_at("metadata", "generateName").empty() && object.text_at("metadata", "name").empty();
+}
+
+// What is not a number is ignored, as in Kubernetes' store.
+Result<Unit> check_no_revision(const Value& stored) {
+  const std::string_view text = stored.text_at("metadata", "resourceVersion");
+  if (text.empty()) return Unit{};
+  const Result<uint64_t> revision = request::go_parse_uint(text);
+  if (!revision || *revision == 0) return Unit{};
+  return untyped("resourceVersion should not be set on objects to be created");
+}
+
+// The last step of judging, for a new object and for a change: the bytes for an etcd, if they differ (see
+// body_before_defaults); then the object as it will be read back, since what was prepared may call for defaults of its
+// own (a Job's labels); then warnings.
+Result<std::string> finish_judging(call::Call& call, kinds::Context& context, kinds::Endpoint endpoint, Draft& draft,
+                                   const Value* old) {
+  Result<std::string> at_rest = body_before_defaults(call, draft.value());
+  if (!at_rest) return at_rest;
+  if (!call.served->custom) kinds::set_defaults(call.arena, *call.served->stored, draft.root());
+  add_warnings(call, context, endpoint, draft.value(), old);
+  return at_rest;
+}
+
+// An object that has been judged, in the stored version.
+struct Encoded {
+  Value stored;
+  std::string body;  // Canonical.
+};
+
+Task<Result<Encoded>> encode(call::Call& call, Value judged) {
+  Result<Value> stored = co_await custom::convert_object(call, judged_version(call), *call.served->stored, judged);
+  if (!stored) co_return stored.take_error();
+  Result<std::string> body = call.storage().codec().body_of(call.arena, *stored);
+  if (!body) co_return body.take_error();
+  co_return Encoded{*stored, std::move(*body)};
+}
+
+// Creates the key, or updates it from `live`; the conflict, if another writer was faster. An object that is too large
+// with its owners is stored without them where that is allowed.
+Task<Result<std::optional<store::Conflict>>> store_object(call::Call& call, std::string key,
+                                                          std::optional<Revision> live, const Encoded& object,
+                                                          const std::string& at_rest, bool may_drop_owners,
+                                                          Written& written) {
+  resource::Storage& storage = call.storage();
+  while (true) {
+    Result<std::string> bytes = at_rest.empty()
+                                    ? storage.stored_value(call.arena, object.stored, object.body, written.managed)
+                                    : storage.stored_value(at_rest, written.managed);
+    if (!bytes) co_return bytes.take_error();
+    store::Blob value = store::make_blob(std::move(*bytes));
+    store::StoreResult<store::WriteResult> result =
+        live ? co_await commit(call, {store::update(key, *live, std::move(value), ttl_of(call))})
+             : co_await commit(call, {store::create(key, std::move(value), ttl_of(call))});
+    if (!result) {
+      const bool may_drop =
+          may_drop_owners && !written.managed.empty() && !call.settings.gates.on(Gate::RetainAllManagers);
+      if (result.error().kind != store::ErrorKind::TooLarge || !may_drop) co_return write_error(call, result.error());
+      written.managed.clear();
+      continue;
+    }
+    std::optional<store::Conflict> overtaken;
+    if (auto* conflict = std::get_if<store::Conflict>(&*result)) {
+      overtaken = std::move(*conflict);
+    } else {
+      set_revision(call.arena, storage.codec(), object.body, std::get<store::Committed>(*result).revision, written);
+    }
+    co_return overtaken;
+  }
+}
+
 }  // namespace
 
-Task<Result<Writer::UpdateAttempt>> Writer::update_once(call::Call& call, const WriteRequest& request,
-                                                        const LiveObject& live, NextObject next) {
-  Arena& arena = call.arena;
-  resource::Storage& storage = call.storage();
-  const types::Resource& stored_version = *call.served->stored;
-  const bool custom = call.served->custom;
-  kinds::Context context = context_of(call);
+Task<Result<Unit>> Writer::admit_judged(call::Call& call, AdmissionOperation operation,
+                                        const request::WriteOptions& options, const Judged& judged,
+                                        const NextObject& next, const LiveObject* live) {
+  Result<Value> requested =
+      co_await custom::convert_object(call, judged_version(call), *call.served->resource, judged.object);
+  if (!requested) co_return requested.take_error();
+  co_return co_await admission_->validate(call, operation, options, *requested, next, live);
+}
 
-  Result<Unit> fresh = check_revision(call, next.object, live);
-  if (!fresh) co_return fresh.take_error();
-
-  Result<Value> judged =
-      co_await custom::convert_object(call, *call.served->resource, judged_version(call), next.object);
+Task<Result<Writer::Judged>> Writer::judge_change(call::Call& call, const WriteRequest& request, const LiveObject& live,
+                                                  const Value& next) {
+  Result<Value> judged = co_await custom::convert_object(call, *call.served->resource, judged_version(call), next);
   if (!judged) co_return judged.take_error();
-  const Value& old = custom ? live.object : live.stored;
-  Draft draft(arena, *judged);
+  const Value& old = call.served->custom ? live.object : live.stored;
+  kinds::Context context = context_of(call);
+  Draft draft(call.arena, *judged);
   draft.root().child("metadata").remove("managedFields");
-  draft.root().child("metadata").set("resourceVersion", Value::string(arena, std::to_string(live.revision.value)));
+  draft.root().child("metadata").set("resourceVersion", Value::string(call.arena, std::to_string(live.revision.value)));
   services::ServiceLease lease;
-  if (services::is_service(stored_version) && request.endpoint == kinds::Endpoint::Main) {
+  if (services::is_service(*call.served->stored) && request.endpoint == kinds::Endpoint::Main) {
     Result<services::ServiceLease> taken =
         pools_.lease_update(context, draft.root(), live.stored, request.options.dry_run);
     if (!taken) co_return taken.take_error();
@@ -195,80 +288,68 @@ Task<Result<Writer::UpdateAttempt>> Writer::update_once(call::Call& call, const 
     Result<Unit> valid = call.served->object_rules->validate_update(context, request.endpoint, draft.value(), old);
     if (!valid) co_return with_empty_containers(call, valid.take_error());
   }
-  Result<std::string> at_rest = body_before_defaults(call, draft.value());
+  Result<std::string> at_rest = finish_judging(call, context, request.endpoint, draft, &old);
   if (!at_rest) co_return at_rest.take_error();
-  // As it will be read back: what was prepared may call for defaults of its own (a Job's labels).
-  if (!custom) kinds::set_defaults(arena, stored_version, draft.root());
-  add_warnings(call, context, request.endpoint, draft.value(), &old);
-  Result<Value> converted = co_await custom::convert_object(call, judged_version(call), stored_version, draft.value());
-  if (!converted) co_return converted.take_error();
-  const Value stored = *converted;
+  co_return Judged{draft.value(), std::move(*at_rest), std::move(lease)};
+}
 
-  Result<std::string> body = storage.codec().body_of(arena, stored);
-  if (!body) co_return body.take_error();
-  const bool same_object = *body == *live.body;
-  // Changes of nothing but times are no change: the old ones stay.
-  if ((same_object || call.served->object_rules->same(stored, live.stored)) &&
+Task<Result<Writer::UpdateAttempt>> Writer::update_once(call::Call& call, const WriteRequest& request,
+                                                        const LiveObject& live, NextObject next) {
+  Result<Unit> fresh = check_revision(call, next.object, live);
+  if (!fresh) co_return fresh.take_error();
+  Result<Judged> judged = co_await judge_change(call, request, live, next.object);
+  if (!judged) co_return judged.take_error();
+  Result<Encoded> encoded = co_await encode(call, judged->object);
+  if (!encoded) co_return encoded.take_error();
+  const bool same_object = encoded->body == *live.body;
+  // A change of times alone is no change: the old ones stay.
+  if ((same_object || call.served->object_rules->same(encoded->stored, live.stored)) &&
       ownership::differ_only_in_times(next.managed, live.managed)) {
     next.managed = live.managed;
   }
-
   if (!request.as_is) {
-    Result<Value> requested =
-        co_await custom::convert_object(call, judged_version(call), *call.served->resource, draft.value());
-    if (!requested) co_return requested.take_error();
     Result<Unit> admitted =
-        co_await admission_->validate(call, AdmissionOperation::Update, request.options, *requested, next, &live);
+        co_await admit_judged(call, AdmissionOperation::Update, request.options, *judged, next, &live);
     if (!admitted) co_return admitted.take_error();
   }
 
   Written written;
-  written.stored = stored;
-  written.managed = resource::stored_entries(arena, next.managed, custom);
-  if (ends_with_update(stored, live.stored) && !namespace_still_held(call, stored)) {
-    written.body = std::move(*body);
-    if (!request.options.dry_run) {
-      store::StoreResult<store::WriteResult> result =
-          co_await commit(call, {store::remove(storage.key(live.entry->key()), live.revision)});
-      if (!result) co_return write_error(call, result.error());
-      if (std::holds_alternative<store::Conflict>(*result)) co_return UpdateAttempt{};
-      lease.keep();
-      if (services::is_service(stored_version)) co_await services::drop_ip_objects(call, pools_.release(live.stored));
-    }
-    co_return UpdateAttempt{std::move(written)};
+  written.stored = encoded->stored;
+  written.managed = resource::stored_entries(call.arena, next.managed, call.served->custom);
+  written.body = encoded->body;
+  if (ends_with_update(encoded->stored, live.stored) && !namespace_still_held(call, encoded->stored)) {
+    co_return co_await remove_instead(call, request, live, std::move(judged->lease), std::move(written));
   }
   // Live entries that cannot be read are rewritten by any write that changes something.
   const bool same_owners = ownership::equal(next.managed, live.managed) && live.managed_problem.empty();
   if (same_object && same_owners) {
-    written.body = std::move(*body);
-    lease.keep();
+    judged->lease.keep();
     co_return UpdateAttempt{std::move(written)};
   }
-  if (request.options.dry_run) {
-    written.body = std::move(*body);
-    co_return UpdateAttempt{std::move(written)};
-  }
+  if (request.options.dry_run) co_return UpdateAttempt{std::move(written)};
 
-  for (bool with_owners : {true, false}) {
-    if (!with_owners) written.managed.clear();
-    Result<std::string> bytes = at_rest->empty() ? storage.stored_value(arena, stored, *body, written.managed)
-                                                 : storage.stored_value(*at_rest, written.managed);
-    if (!bytes) co_return bytes.take_error();
-    store::StoreResult<store::WriteResult> result =
-        co_await commit(call, {store::update(storage.key(live.entry->key()), live.revision,
-                                             store::make_blob(std::move(*bytes)), ttl_of(call))});
-    if (!result) {
-      const bool may_drop = with_owners && !request.keeps_ownership_if_too_large && !written.managed.empty() &&
-                            !call.settings.gates.on(Gate::RetainAllManagers);
-      if (result.error().kind == store::ErrorKind::TooLarge && may_drop) continue;
-      co_return write_error(call, result.error());
-    }
-    if (std::holds_alternative<store::Conflict>(*result)) co_return UpdateAttempt{};
-    set_revision(arena, storage.codec(), *body, std::get<store::Committed>(*result).revision, written);
-    if (services::is_service(stored_version)) co_await settle_ip_objects(call, lease.keep(), stored);
-    co_return UpdateAttempt{std::move(written)};
+  const std::string key = call.storage().key(live.entry->key());
+  Result<std::optional<store::Conflict>> overtaken = co_await store_object(
+      call, key, live.revision, *encoded, judged->at_rest, !request.keeps_ownership_if_too_large, written);
+  if (!overtaken) co_return overtaken.take_error();
+  if (*overtaken) co_return UpdateAttempt{};
+  if (services::is_service(*call.served->stored)) {
+    co_await settle_ip_objects(call, judged->lease.keep(), encoded->stored);
   }
-  co_return internal_error("unreachable");
+  co_return UpdateAttempt{std::move(written)};
+}
+
+Task<Result<Writer::UpdateAttempt>> Writer::remove_instead(call::Call& call, const WriteRequest& request,
+                                                           const LiveObject& live, services::ServiceLease lease,
+                                                           Written last) {
+  if (request.options.dry_run) co_return UpdateAttempt{std::move(last)};
+  store::StoreResult<store::WriteResult> result =
+      co_await commit(call, {store::remove(call.storage().key(live.entry->key()), live.revision)});
+  if (!result) co_return write_error(call, result.error());
+  if (std::holds_alternative<store::Conflict>(*result)) co_return UpdateAttempt{};
+  lease.keep();
+  co_await release(call, live.stored);
+  co_return UpdateAttempt{std::move(last)};
 }
 
 kinds::Context context_of(call::Call& call) {
@@ -387,110 +468,70 @@ Task<Result<Written>> Writer::write_object(call::Call& call, WriteRequest reques
   co_return modified_conflict(call.group_resource(), call.info.name);
 }
 
-Task<Result<Written>> Writer::create_object(call::Call& call, const request::WriteOptions& options, NextObject next) {
-  Arena& arena = call.arena;
-  resource::Storage& storage = call.storage();
-  const types::Resource& stored_version = *call.served->stored;
-  const bool custom = call.served->custom;
-  const std::string generate_name(next.object.text_at("metadata", "generateName"));
-  const bool generates = !generate_name.empty() && next.object.text_at("metadata", "name").empty();
+Task<Result<Writer::Judged>> Writer::judge_new(call::Call& call, const request::WriteOptions& options,
+                                               const Value& next) {
   static thread_local std::mt19937_64 random{std::random_device{}()};
+  Result<Value> judged = co_await custom::convert_object(call, *call.served->resource, judged_version(call), next);
+  if (!judged) co_return judged.take_error();
+  kinds::Context context = context_of(call);
+  Draft draft(call.arena, *judged);
+  Draft::Node metadata = draft.root().child("metadata");
+  metadata.remove("managedFields");
+  metadata.set("uid", Value::string(call.arena, resource::new_uid()));
+  metadata.set("creationTimestamp", Value::string(call.arena, format_rfc3339(call.view.now)));
+  if (generates_name(next)) {
+    const std::string_view prefix = next.text_at("metadata", "generateName");
+    metadata.set("name",
+                 Value::string(call.arena, call.served->rules->generates_names ? kinds::generate_name(prefix, random())
+                                                                               : std::string(prefix)));
+  } else if (call.served->rules->name_may_be_empty && next.text_at("metadata", "name").empty()) {
+    metadata.set("name", Value::string(call.arena, resource::new_uid()));
+  }
+  services::ServiceLease lease;
+  if (services::is_service(*call.served->stored)) {
+    Result<services::ServiceLease> taken = pools_.lease_create(context, draft.root(), options.dry_run);
+    if (!taken) co_return taken.take_error();
+    lease = std::move(*taken);
+  }
+  call.served->object_rules->prepare_for_create(context, draft.root());
+  Result<Unit> valid = call.served->object_rules->validate_create(context, draft.value());
+  if (!valid) co_return with_empty_containers(call, valid.take_error());
+  Result<std::string> at_rest = finish_judging(call, context, kinds::Endpoint::Main, draft, nullptr);
+  if (!at_rest) co_return at_rest.take_error();
+  co_return Judged{draft.value(), std::move(*at_rest), std::move(lease)};
+}
 
+Task<Result<Written>> Writer::create_object(call::Call& call, const request::WriteOptions& options, NextObject next) {
+  const bool generates = generates_name(next.object);
   for (int attempt = 1;; ++attempt) {
-    kinds::Context context = context_of(call);
-    Result<Value> judged =
-        co_await custom::convert_object(call, *call.served->resource, judged_version(call), next.object);
+    Result<Judged> judged = co_await judge_new(call, options, next.object);
     if (!judged) co_return judged.take_error();
-    Draft draft(arena, *judged);
-    Draft::Node metadata = draft.root().child("metadata");
-    metadata.remove("managedFields");
-    metadata.set("uid", Value::string(arena, resource::new_uid()));
-    metadata.set("creationTimestamp", Value::string(arena, format_rfc3339(call.view.now)));
-    if (generates) {
-      metadata.set("name", Value::string(arena, call.served->rules->generates_names
-                                                    ? kinds::generate_name(generate_name, random())
-                                                    : generate_name));
-    } else if (call.served->rules->name_may_be_empty && next.object.text_at("metadata", "name").empty()) {
-      metadata.set("name", Value::string(arena, resource::new_uid()));
-    }
-    services::ServiceLease lease;
-    if (services::is_service(stored_version)) {
-      Result<services::ServiceLease> taken = pools_.lease_create(context, draft.root(), options.dry_run);
-      if (!taken) co_return taken.take_error();
-      lease = std::move(*taken);
-    }
-    call.served->object_rules->prepare_for_create(context, draft.root());
-    Result<Unit> valid = call.served->object_rules->validate_create(context, draft.value());
-    if (!valid) co_return with_empty_containers(call, valid.take_error());
-    Result<std::string> at_rest = body_before_defaults(call, draft.value());
-    if (!at_rest) co_return at_rest.take_error();
-    if (!custom) kinds::set_defaults(arena, stored_version, draft.root());
-    add_warnings(call, context, kinds::Endpoint::Main, draft.value(), nullptr);
-    Result<Value> requested =
-        co_await custom::convert_object(call, judged_version(call), *call.served->resource, draft.value());
-    if (!requested) co_return requested.take_error();
-    Result<Unit> admitted =
-        co_await admission_->validate(call, AdmissionOperation::Create, options, *requested, next, nullptr);
+    Result<Unit> admitted = co_await admit_judged(call, AdmissionOperation::Create, options, *judged, next, nullptr);
     if (!admitted) co_return admitted.take_error();
-    Result<Value> converted =
-        co_await custom::convert_object(call, judged_version(call), stored_version, draft.value());
-    if (!converted) co_return converted.take_error();
-    const Value stored = *converted;
-    // What is no number is passed over, as it is in Kubernetes' store.
-    if (const std::string_view text = stored.text_at("metadata", "resourceVersion"); !text.empty()) {
-      if (Result<uint64_t> revision = request::go_parse_uint(text); revision && *revision != 0)
-        co_return untyped("resourceVersion should not be set on objects to be created");
-    }
+    Result<Encoded> encoded = co_await encode(call, judged->object);
+    if (!encoded) co_return encoded.take_error();
+    Result<Unit> unset = check_no_revision(encoded->stored);
+    if (!unset) co_return unset.take_error();
 
-    Result<std::string> body = storage.codec().body_of(arena, stored);
-    if (!body) co_return body.take_error();
     Written written;
     written.created = true;
-    written.stored = stored;
-    written.managed = resource::stored_entries(arena, next.managed, custom);
-    const std::string name(stored.text_at("metadata", "name"));
-    const std::string short_key = storage.short_key(call.ns(), name);
-    const std::string key = storage.key(short_key);
-    std::optional<store::Conflict> taken;
-    if (options.dry_run) {
-      Result<cache::Cache::Latest> latest = co_await storage.cache().latest(short_key, call.executor());
-      if (!latest) co_return latest.take_error();
-      if (!latest->entry) {
-        written.body = std::move(*body);
-        co_return written;
+    written.stored = encoded->stored;
+    written.managed = resource::stored_entries(call.arena, next.managed, call.served->custom);
+    written.body = encoded->body;
+    const std::string name(encoded->stored.text_at("metadata", "name"));
+    Result<std::optional<store::Conflict>> taken =
+        options.dry_run ? co_await find_taken(call, name)
+                        : co_await store_object(call, call.storage().key(call.storage().short_key(call.ns(), name)),
+                                                std::nullopt, *encoded, judged->at_rest, true, written);
+    if (!taken) co_return taken.take_error();
+    if (!*taken) {
+      if (!options.dry_run && services::is_service(*call.served->stored)) {
+        co_await settle_ip_objects(call, judged->lease.keep(), encoded->stored);
       }
-      taken.emplace();
-    } else {
-      for (bool with_owners : {true, false}) {
-        if (!with_owners) written.managed.clear();
-        Result<std::string> bytes = at_rest->empty() ? storage.stored_value(arena, stored, *body, written.managed)
-                                                     : storage.stored_value(*at_rest, written.managed);
-        if (!bytes) co_return bytes.take_error();
-        store::StoreResult<store::WriteResult> result =
-            co_await commit(call, {store::create(key, store::make_blob(std::move(*bytes)), ttl_of(call))});
-        if (!result) {
-          const bool may_drop =
-              with_owners && !written.managed.empty() && !call.settings.gates.on(Gate::RetainAllManagers);
-          if (result.error().kind == store::ErrorKind::TooLarge && may_drop) continue;
-          co_return write_error(call, result.error());
-        }
-        if (std::holds_alternative<store::Conflict>(*result)) {
-          taken = std::get<store::Conflict>(std::move(*result));
-          break;
-        }
-        set_revision(arena, storage.codec(), *body, std::get<store::Committed>(*result).revision, written);
-        if (services::is_service(stored_version)) co_await settle_ip_objects(call, lease.keep(), stored);
-        co_return written;
-      }
+      co_return written;
     }
     if (generates && attempt < kMaxGeneratedNames) continue;
-    Error error = already_exists(call.group_resource(), name);
-    if (is_deleting(call, *taken)) error.message.insert(0, "object is being deleted: ");
-    if (generates) {
-      error.message += ", the server was not able to generate a unique name for the object";
-      error.retry_after_seconds = 1;
-    }
-    co_return error;
+    co_return name_taken(call, name, generates, **taken);
   }
 }
 

@@ -68,9 +68,10 @@ Task<Result<std::unique_ptr<LiveObject>>> read_live(call::Call& call, std::strin
 
 // The writing verbs' way to the store. What becomes of one object:
 //
-//   read_live -> Transform (change, mutate) -> prepare and validate -> admission_->validate -> commit
+//   read_live -> Transform (change it, mutate()) -> judge_change or judge_new (prepare, validate, default)
+//             -> admission (validating) -> encode -> store_object -> respond_written
 //
-// The whole is run again when the object was changed meanwhile.
+// All of it is run again when the object was changed meanwhile.
 class Writer {
  public:
   // Everything outlives it.
@@ -118,8 +119,22 @@ class Writer {
   struct UpdateAttempt {
     std::optional<Written> written;
   };
+  // An object that its kind's rules have prepared and accepted, in the version that they judge.
+  struct Judged {
+    Value object;
+    std::string at_rest;           // The body for an etcd, where that differs from what is shown; else empty.
+    services::ServiceLease lease;  // Of a Service.
+  };
+  Task<Result<Judged>> judge_new(call::Call& call, const request::WriteOptions& options, const Value& next);
+  Task<Result<Judged>> judge_change(call::Call& call, const WriteRequest& request, const LiveObject& live,
+                                    const Value& next);
+  Task<Result<Unit>> admit_judged(call::Call& call, AdmissionOperation operation, const request::WriteOptions& options,
+                                  const Judged& judged, const NextObject& next, const LiveObject* live);
   Task<Result<UpdateAttempt>> update_once(call::Call& call, const WriteRequest& request, const LiveObject& live,
                                           NextObject next);
+  // Of an object that was deleted before and has lost its last finalizer by this update.
+  Task<Result<UpdateAttempt>> remove_instead(call::Call& call, const WriteRequest& request, const LiveObject& live,
+                                             services::ServiceLease lease, Written last);
 
   services::ServicePools& pools_;
   const auth::Authorizer& authorizer_;
