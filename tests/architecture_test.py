@@ -46,7 +46,8 @@ def is_public(module, header):
 def missing_names():
     """What ARCHITECTURE.md names and the sources do not have: paths, functions `name()`, types and constants."""
     sources = "\n".join(file.read_text() for file in sorted((ROOT / "src").rglob("*")) if file.suffix in (".h", ".cc"))
-    words = set(re.findall(r"\w+", sources))
+    builds = "\n".join(file.read_text() for file in sorted(ROOT.glob("src/*/CMakeLists.txt")) + sorted(ROOT.glob("cmake/*.cmake")))
+    words = set(re.findall(r"\w+", sources + builds))
     defined = set(re.findall(r"\b(\w+)\(", sources))
     for name in re.findall(r"`([^`\n]+)`", (ROOT / "ARCHITECTURE.md").read_text()):
         if "/" in name:

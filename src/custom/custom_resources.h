@@ -24,6 +24,7 @@
 #include "own_calls/own_calls.h"
 #include "resource/registry.h"
 #include "resource/storage.h"
+#include "webhook/webhook.h"
 
 namespace holdfast::ownership {
 class MergeTypes;
@@ -52,7 +53,7 @@ class CustomResources {
     own_calls::Handler own;
   };
   explicit CustomResources(Parts parts)
-      : parts_(std::move(parts)), loop_(parts_.loop), tasks_(loop_, "custom resources") {}
+      : parts_(std::move(parts)), loop_(parts_.loop), tasks_(parts_.loop, "custom resources") {}
   ~CustomResources();
 
   // Follows the definitions until close().
