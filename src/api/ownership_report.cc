@@ -64,10 +64,8 @@ std::string line_of(std::initializer_list<std::pair<std::string_view, size_t>> c
 constexpr size_t kNameWidth = 48, kNumberWidth = 12;
 
 std::string resources_page(const resource::Registry& served_now) {
-  std::string page = line_of({{"RESOURCE", kNameWidth},
-                              {"OBJECTS", kNumberWidth},
-                              {"BYTES", kNumberWidth},
-                              {"FIELDSV1", kNumberWidth}});
+  std::string page = line_of(
+      {{"RESOURCE", kNameWidth}, {"OBJECTS", kNumberWidth}, {"BYTES", kNumberWidth}, {"FIELDSV1", kNumberWidth}});
   for (const auto& [name, cost] : costs(served_now)) {
     if (cost.objects == 0) continue;
     page += line_of({{name, kNameWidth},
@@ -92,10 +90,8 @@ std::string objects_page(resource::Storage& storage, size_t limit) {
   const size_t shown = std::min(limit, lines.size());
   std::partial_sort(lines.begin(), lines.begin() + static_cast<ptrdiff_t>(shown), lines.end(),
                     [](const Line& a, const Line& b) { return a.cost.bytes > b.cost.bytes; });
-  std::string page = line_of({{"OBJECT", kNameWidth},
-                              {"MANAGERS", kNumberWidth},
-                              {"BYTES", kNumberWidth},
-                              {"FIELDSV1", kNumberWidth}});
+  std::string page = line_of(
+      {{"OBJECT", kNameWidth}, {"MANAGERS", kNumberWidth}, {"BYTES", kNumberWidth}, {"FIELDSV1", kNumberWidth}});
   for (size_t i = 0; i < shown; ++i) {
     page += line_of({{lines[i].entry->key(), kNameWidth},
                      {std::to_string(lines[i].entry->ownership().count()), kNumberWidth},
@@ -110,8 +106,8 @@ std::string objects_page(resource::Storage& storage, size_t limit) {
 OwnershipReport::OwnershipReport(MetricRegistry& metrics, const resource::Registry& registry, ownership::Pool& pool)
     : registry_(registry),
       pool_(pool),
-      bytes_(metrics.gauges("holdfast_ownership_bytes", "What managedFields take in memory, by resource.",
-                            {"resource"})),
+      bytes_(
+          metrics.gauges("holdfast_ownership_bytes", "What managedFields take in memory, by resource.", {"resource"})),
       raw_bytes_(metrics.gauges("holdfast_ownership_raw_bytes",
                                 "What their field sets would take as FieldsV1, by resource.", {"resource"})) {}
 

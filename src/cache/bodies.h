@@ -47,7 +47,8 @@ class Bodies {
 
   // Packs what no longer fits the budget. Cheap when there is nothing to do.
   void cool();
-  // Lets go of hot entries that nobody else holds: without it objects that were deleted stay until the budget is used up.
+  // Lets go of hot entries that nobody else holds: without it objects that were deleted stay until the budget is used
+  // up.
   void forget_gone();
   bool over_budget() const { return plain_queue_bytes_.load(std::memory_order_relaxed) > limits_.plain_bytes; }
 

@@ -80,7 +80,7 @@ struct CacheState : std::enable_shared_from_this<CacheState> {
   std::vector<std::function<void(bool)>> closers;
   std::shared_ptr<store::Watcher> store_watch;
   TimePoint last_progress_request, last_status_poll;
-  TimePoint last_forgotten;  // When entries that only the bodies' queue holds were last looked for.
+  TimePoint last_forgotten;     // When entries that only the bodies' queue holds were last looked for.
   bool history_shrank = false;  // Since then.
   Revision compacted;
   bool progress_is_exact = true;

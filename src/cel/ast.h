@@ -36,9 +36,9 @@ struct Expr {
   bool member = false;     // Call with a target.
   int32_t offset = 0;      // In code points.
   Val literal = {};
-  std::string_view name = {};  // Ident, selected field, function, or name of a struct's type.
-  Expr* operand = nullptr;     // Select; target of a call.
-  std::span<Expr*> args = {};  // Of a call, or elements of a list.
+  std::string_view name = {};            // Ident, selected field, function, or name of a struct's type.
+  Expr* operand = nullptr;               // Select; target of a call.
+  std::span<Expr*> args = {};            // Of a call, or elements of a list.
   std::span<const bool> optionals = {};  // List: elements with '?'. Empty: none.
   std::span<Entry> entries = {};
 
@@ -52,7 +52,7 @@ struct Expr {
 
   // Written by the checker.
   const Type* type = nullptr;
-  bool is_reference = false;               // An Ident or Select that stands for a variable or a type named `reference`.
+  bool is_reference = false;  // An Ident or Select that stands for a variable or a type named `reference`.
   std::string_view reference = {};
   std::span<const Overload* const> overloads = {};  // That a call may take.
   const Function* function = nullptr;

@@ -30,11 +30,11 @@
 namespace holdfast::cel {
 
 // What Kubernetes allows (k8s.io/apiserver/pkg/apis/cel).
-inline constexpr uint64_t kPerCallLimit = 1'000'000;                // One evaluation.
-inline constexpr int64_t kRuntimeBudget = 10'000'000;               // All of one object, or of one policy binding.
-inline constexpr int64_t kMatchConditionsBudget = 2'500'000;        // All match conditions of one webhook or policy.
-inline constexpr int64_t kMaxRequestBytes = 3 * 1024 * 1024;        // Assumed by estimates.
-inline constexpr size_t kMaxMessageBytes = 5 * 1024;                // Of what a messageExpression gives.
+inline constexpr uint64_t kPerCallLimit = 1'000'000;          // One evaluation.
+inline constexpr int64_t kRuntimeBudget = 10'000'000;         // All of one object, or of one policy binding.
+inline constexpr int64_t kMatchConditionsBudget = 2'500'000;  // All match conditions of one webhook or policy.
+inline constexpr int64_t kMaxRequestBytes = 3 * 1024 * 1024;  // Assumed by estimates.
+inline constexpr size_t kMaxMessageBytes = 5 * 1024;          // Of what a messageExpression gives.
 inline constexpr std::string_view kCostLimitExceeded = "operation cancelled: actual cost limit exceeded";
 
 // --- Types ----------------------------------------------------------------------------------------------------------
@@ -421,7 +421,8 @@ class SchemaRules {
   };
   // Failures in the order found. `budget` is what all rules of the object may cost together; negative afterwards: it
   // did not suffice. `ratchet`: find out which failures are about parts that `old` has, too.
-  std::vector<Failure> validate(Arena& arena, const Value& object, const Value* old, int64_t& budget, bool ratchet) const;
+  std::vector<Failure> validate(Arena& arena, const Value& object, const Value* old, int64_t& budget,
+                                bool ratchet) const;
 
   struct Node;
 

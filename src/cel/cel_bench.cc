@@ -53,7 +53,7 @@ int main(int argc, char** argv) {
   cel::Bindings bindings(*environment);
   bindings.set(0, cel::Val::data(object->root()));
   printf("evaluate %.0f\n", per_call(seconds, [&] {
-    Arena arena;
-    if (compiled.program->evaluate(bindings, arena).value.is_error()) abort();
-  }));
+           Arena arena;
+           if (compiled.program->evaluate(bindings, arena).value.is_error()) abort();
+         }));
 }

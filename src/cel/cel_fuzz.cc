@@ -20,8 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return cel::Environment::make(std::move(options));
   }();
   if (size > 4096) return 0;
-  const cel::Environment::Compiled compiled =
-      kEnvironment->compile({reinterpret_cast<const char*>(data), size});
+  const cel::Environment::Compiled compiled = kEnvironment->compile({reinterpret_cast<const char*>(data), size});
   if (compiled.program == nullptr) {
     assert(!compiled.error.text.empty());
     return 0;

@@ -52,15 +52,24 @@ std::vector<Row> read_rows(const std::filesystem::path& file) {
     const size_t space = line.find(' ', 2);
     const std::string key = line.substr(2, space - 2), rest = space == std::string::npos ? "" : line.substr(space + 1);
     Row& row = rows.back();
-    if (key == "with") row.with = rest;
-    else if (key == "mutation") row.mutation = true;
-    else if (key == "value") row.value = rest;
-    else if (key == "error") row.error = unescaped(rest);
-    else if (key == "compile") row.compile = unescaped(rest);
-    else if (key == "type") row.type = rest;
-    else if (key == "cost") row.cost = rest;
-    else if (key == "estimate") row.estimate = rest;
-    else ADD_FAILURE() << file << ":" << number << ": " << line;
+    if (key == "with")
+      row.with = rest;
+    else if (key == "mutation")
+      row.mutation = true;
+    else if (key == "value")
+      row.value = rest;
+    else if (key == "error")
+      row.error = unescaped(rest);
+    else if (key == "compile")
+      row.compile = unescaped(rest);
+    else if (key == "type")
+      row.type = rest;
+    else if (key == "cost")
+      row.cost = rest;
+    else if (key == "estimate")
+      row.estimate = rest;
+    else
+      ADD_FAILURE() << file << ":" << number << ": " << line;
   }
   return rows;
 }

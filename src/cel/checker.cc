@@ -18,20 +18,13 @@ bool qualified_name(const Expr* e, std::string& out) {
 
 const Type* named_type(TypeMaker& make, std::string_view name, bool mutation) {
   static const std::unordered_map<std::string_view, TypeRef> kTypes = {
-      {"bool", bool_type()},
-      {"bytes", bytes_type()},
-      {"double", double_type()},
-      {"google.protobuf.Duration", duration_type()},
-      {"int", int_type()},
-      {"list", list_of_dyn_type()},
-      {"map", map_of_dyn_type()},
-      {"null_type", null_type()},
-      {"string", string_type()},
-      {"google.protobuf.Timestamp", timestamp_type()},
-      {"type", type_type()},
-      {"uint", uint_type()},
-      {"net.IP", ip_type()},
-      {"net.CIDR", cidr_type()}};
+      {"bool", bool_type()},      {"bytes", bytes_type()},
+      {"double", double_type()},  {"google.protobuf.Duration", duration_type()},
+      {"int", int_type()},        {"list", list_of_dyn_type()},
+      {"map", map_of_dyn_type()}, {"null_type", null_type()},
+      {"string", string_type()},  {"google.protobuf.Timestamp", timestamp_type()},
+      {"type", type_type()},      {"uint", uint_type()},
+      {"net.IP", ip_type()},      {"net.CIDR", cidr_type()}};
   if (const auto found = kTypes.find(name); found != kTypes.end()) return found->second;
   if (name == "optional_type") return make.make(TypeKind::Opaque, "optional_type", {});
   if (!mutation) return nullptr;
@@ -78,8 +71,13 @@ class Checker {
     if (t->kind == TypeKind::Param) return to_dyn ? dyn_type() : t;
     if (t->parameters.empty()) return t;
     switch (t->kind) {
-      case TypeKind::Opaque: case TypeKind::List: case TypeKind::Map: case TypeKind::Type: break;
-      default: return t;
+      case TypeKind::Opaque:
+      case TypeKind::List:
+      case TypeKind::Map:
+      case TypeKind::Type:
+        break;
+      default:
+        return t;
     }
     return with_parameters(t, [&](const Type* p) { return substitute(p, to_dyn); });
   }
@@ -122,8 +120,10 @@ class Checker {
           if (!less_specific(a->parameters[i], b->parameters[i])) return false;
         }
         return true;
-      case TypeKind::Type: return true;
-      default: return is_same(a, b);
+      case TypeKind::Type:
+        return true;
+      default:
+        return is_same(a, b);
     }
   }
   static const Type* most_general(const Type* a, const Type* b) { return less_specific(a, b) ? a : b; }
@@ -135,12 +135,16 @@ class Checker {
       return b == nullptr || not_referenced(t, b);
     }
     switch (within->kind) {
-      case TypeKind::Opaque: case TypeKind::List: case TypeKind::Map: case TypeKind::Type:
+      case TypeKind::Opaque:
+      case TypeKind::List:
+      case TypeKind::Map:
+      case TypeKind::Type:
         for (const Type* p : within->parameters) {
           if (!not_referenced(t, p)) return false;
         }
         return true;
-      default: return true;
+      default:
+        return true;
     }
   }
 
@@ -167,10 +171,14 @@ class Checker {
 
   static bool nullable(const Type* t) {
     switch (t->kind) {
-      case TypeKind::Opaque: case TypeKind::Struct: case TypeKind::Duration: case TypeKind::Timestamp:
+      case TypeKind::Opaque:
+      case TypeKind::Struct:
+      case TypeKind::Duration:
+      case TypeKind::Timestamp:
       case TypeKind::Null:
         return true;
-      default: return false;
+      default:
+        return false;
     }
   }
 
@@ -185,12 +193,14 @@ class Checker {
     if (a->kind == TypeKind::Null) return nullable(b);
     if (b->kind == TypeKind::Null) return nullable(a);
     switch (a->kind) {
-      case TypeKind::Type: return b->kind == TypeKind::Type;
+      case TypeKind::Type:
+        return b->kind == TypeKind::Type;
       case TypeKind::Opaque:
       case TypeKind::List:
       case TypeKind::Map:
         return a->kind == b->kind && a->name == b->name && assignable_all(a->parameters, b->parameters);
-      default: return a->kind == b->kind && a->name == b->name;
+      default:
+        return a->kind == b->kind && a->name == b->name;
     }
   }
   bool assignable_all(std::span<const TypeRef> a, std::span<const TypeRef> b) {
@@ -226,7 +236,8 @@ class Checker {
       if (scope_[i - 1].first == name) return {scope_[i - 1].second, scope_[i - 1].first};
     }
     if (const int variable = environment_.find(name); variable >= 0)
-      return {environment_.types[static_cast<size_t>(variable)], environment_.options.variables[static_cast<size_t>(variable)].name};
+      return {environment_.types[static_cast<size_t>(variable)],
+              environment_.options.variables[static_cast<size_t>(variable)].name};
     if (const Type* type = named_type(make_, name, environment_.options.mutation))
       return {make_.type_of(type), arena_.copy(name)};
     return {};
@@ -247,27 +258,52 @@ class Checker {
 
   void check(Expr* e) {
     switch (e->kind) {
-      case ExprKind::Literal: e->type = literal_type(e->literal); return;
-      case ExprKind::Ident: ident(e); return;
-      case ExprKind::Select: select(e); return;
-      case ExprKind::Call: call(e); return;
-      case ExprKind::List: list(e); return;
-      case ExprKind::Map: map(e); return;
-      case ExprKind::Struct: structure(e); return;
-      case ExprKind::Comprehension: comprehension(e); return;
-      case ExprKind::Unspecified: e->type = error_type(); return;
+      case ExprKind::Literal:
+        e->type = literal_type(e->literal);
+        return;
+      case ExprKind::Ident:
+        ident(e);
+        return;
+      case ExprKind::Select:
+        select(e);
+        return;
+      case ExprKind::Call:
+        call(e);
+        return;
+      case ExprKind::List:
+        list(e);
+        return;
+      case ExprKind::Map:
+        map(e);
+        return;
+      case ExprKind::Struct:
+        structure(e);
+        return;
+      case ExprKind::Comprehension:
+        comprehension(e);
+        return;
+      case ExprKind::Unspecified:
+        e->type = error_type();
+        return;
     }
   }
 
   static const Type* literal_type(const Val& v) {
     switch (v.kind()) {
-      case Kind::Bool: return bool_type();
-      case Kind::Int: return int_type();
-      case Kind::Uint: return uint_type();
-      case Kind::Double: return double_type();
-      case Kind::String: return string_type();
-      case Kind::Bytes: return bytes_type();
-      default: return null_type();
+      case Kind::Bool:
+        return bool_type();
+      case Kind::Int:
+        return int_type();
+      case Kind::Uint:
+        return uint_type();
+      case Kind::Double:
+        return double_type();
+      case Kind::String:
+        return string_type();
+      case Kind::Bytes:
+        return bytes_type();
+      default:
+        return null_type();
     }
   }
 
@@ -304,7 +340,9 @@ class Checker {
     if (of_optional) type = type->parameters.empty() ? dyn_type() : type->parameters[0];
     const Type* result = error_type();
     switch (type->kind) {
-      case TypeKind::Map: result = type->parameters[1]; break;
+      case TypeKind::Map:
+        result = type->parameters[1];
+        break;
       case TypeKind::Struct:
         if (const Type* found = field_type(e->offset, type, field)) result = found;
         break;
@@ -429,7 +467,8 @@ class Checker {
       signature += "(";
       for (bool first = true; i < args.size(); ++i, first = false)
         signature += (first ? "" : ", ") + type_text(substitute(args[i], true));
-      issues_.add(e->offset, "found no matching overload for '" + std::string(f->name) + "' applied to '" + signature + ")'");
+      issues_.add(e->offset,
+                  "found no matching overload for '" + std::string(f->name) + "' applied to '" + signature + ")'");
       e->type = error_type();
       return;
     }
@@ -545,7 +584,9 @@ class Checker {
         first = range->parameters[0];
         second = range->parameters[1];
         break;
-      case TypeKind::Dyn: case TypeKind::Error: case TypeKind::Param:
+      case TypeKind::Dyn:
+      case TypeKind::Error:
+      case TypeKind::Param:
         assignable(dyn_type(), range);
         first = second = dyn_type();
         break;
@@ -711,15 +752,17 @@ class Validator {
         size_t end = ++i;
         while (end < format.size() && format[end] >= '0' && format[end] <= '9') ++end;
         if (end >= format.size()) {
-          issues_.add(e->offset,
-                      "could not parse formatting clause: error while parsing precision: could not find end of precision "
-                      "specifier");
+          issues_.add(
+              e->offset,
+              "could not parse formatting clause: error while parsing precision: could not find end of precision "
+              "specifier");
           return;
         }
         if (end == i) {
-          issues_.add(e->offset,
-                      "could not parse formatting clause: error while parsing precision: error while converting precision "
-                      "to integer: strconv.Atoi: parsing \"\": invalid syntax");
+          issues_.add(
+              e->offset,
+              "could not parse formatting clause: error while parsing precision: error while converting precision "
+              "to integer: strconv.Atoi: parsing \"\": invalid syntax");
           return;
         }
         i = end;
@@ -753,8 +796,10 @@ class Validator {
     };
     const Type* t = arg->type;
     switch (verb) {
-      case 's': return no_string(arg, problem);
-      case 'd': return unless(any_of(t, {TypeKind::Int, TypeKind::Uint}), "decimal clause can only be used on integers");
+      case 's':
+        return no_string(arg, problem);
+      case 'd':
+        return unless(any_of(t, {TypeKind::Int, TypeKind::Uint}), "decimal clause can only be used on integers");
       case 'f':
         return unless(any_of(t, {TypeKind::Double, TypeKind::String}),
                       "fixed-point clause can only be used on doubles");
@@ -767,7 +812,8 @@ class Validator {
       case 'X':
         return unless(any_of(t, {TypeKind::Int, TypeKind::Uint, TypeKind::String, TypeKind::Bytes}),
                       "only integers, byte buffers, and strings can be formatted as hex");
-      case 'o': return unless(any_of(t, {TypeKind::Int, TypeKind::Uint}), "octal clause can only be used on integers");
+      case 'o':
+        return unless(any_of(t, {TypeKind::Int, TypeKind::Uint}), "octal clause can only be used on integers");
       default:
         problem = std::string("could not parse formatting clause: unrecognized formatting clause \"") + verb + "\"";
         return arg;
@@ -778,8 +824,10 @@ class Validator {
                             TypeKind::Bool, TypeKind::String, TypeKind::Timestamp, TypeKind::Bytes, TypeKind::Duration,
                             TypeKind::Type, TypeKind::Null})) {
       problem =
-          "error during formatting: string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, "
-          "types, durations, and timestamps, was given " + std::string(arg->type->name);
+          "error during formatting: string clause can only be used on strings, bools, bytes, ints, doubles, maps, "
+          "lists, "
+          "types, durations, and timestamps, was given " +
+          std::string(arg->type->name);
       return arg;
     }
     if (arg->kind == ExprKind::List) {

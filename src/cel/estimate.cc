@@ -42,7 +42,9 @@ SizeRange product(SizeRange a, SizeRange b) { return {times(a.min, b.min), times
 CostEstimate product(CostEstimate a, CostEstimate b) { return {times(a.min, b.min), times(a.max, b.max)}; }
 CostEstimate cost_of(SizeRange size, double f) { return {factor(size.min, f), factor(size.max, f)}; }
 CostEstimate scaled(CostEstimate cost, double f) { return {factor(cost.min, f), factor(cost.max, f)}; }
-CostEstimate repeated(SizeRange count, CostEstimate cost) { return {times(count.min, cost.min), times(count.max, cost.max)}; }
+CostEstimate repeated(SizeRange count, CostEstimate cost) {
+  return {times(count.min, cost.min), times(count.max, cost.max)};
+}
 template <class R>
 R both(R a, R b) {
   return {std::min(a.min, b.min), std::max(a.max, b.max)};
@@ -66,19 +68,27 @@ class Estimator {
 
   CostEstimate cost(Expr* e) {
     switch (e->kind) {
-      case ExprKind::Literal: return {};
-      case ExprKind::Ident: return ident(e, e->reference);
-      case ExprKind::Select: return e->is_reference ? ident(e, e->reference) : select(e);
-      case ExprKind::Call: return call(e);
-      case ExprKind::List: return list(e);
-      case ExprKind::Map: return map(e);
+      case ExprKind::Literal:
+        return {};
+      case ExprKind::Ident:
+        return ident(e, e->reference);
+      case ExprKind::Select:
+        return e->is_reference ? ident(e, e->reference) : select(e);
+      case ExprKind::Call:
+        return call(e);
+      case ExprKind::List:
+        return list(e);
+      case ExprKind::Map:
+        return map(e);
       case ExprKind::Struct: {
         CostEstimate total;
         for (const Entry& entry : e->entries) total = sum(total, cost(entry.value));
         return sum(total, fixed(40));
       }
-      case ExprKind::Comprehension: return is_bind(e) ? bind(e) : comprehension(e);
-      case ExprKind::Unspecified: break;
+      case ExprKind::Comprehension:
+        return is_bind(e) ? bind(e) : comprehension(e);
+      case ExprKind::Unspecified:
+        break;
     }
     return {};
   }
@@ -143,10 +153,15 @@ class Estimator {
 
   static bool is_scalar(const Type* t) {
     switch (t->kind) {
-      case TypeKind::Bool: case TypeKind::Double: case TypeKind::Duration: case TypeKind::Int: case TypeKind::Timestamp:
+      case TypeKind::Bool:
+      case TypeKind::Double:
+      case TypeKind::Duration:
+      case TypeKind::Int:
+      case TypeKind::Timestamp:
       case TypeKind::Uint:
         return true;
-      default: return is_optional(t) && !t->parameters.empty() && is_scalar(t->parameters[0]);
+      default:
+        return is_optional(t) && !t->parameters.empty() && is_scalar(t->parameters[0]);
     }
   }
 
@@ -158,9 +173,12 @@ class Estimator {
         const uint64_t size = v.kind() == Kind::String || v.kind() == Kind::Bytes ? cost_size(v) : 1;
         return SizeRange{size, size};
       }
-      case ExprKind::List: return SizeRange{e->args.size(), e->args.size()};
-      case ExprKind::Map: return SizeRange{e->entries.size(), e->entries.size()};
-      default: break;
+      case ExprKind::List:
+        return SizeRange{e->args.size(), e->args.size()};
+      case ExprKind::Map:
+        return SizeRange{e->entries.size(), e->entries.size()};
+      default:
+        break;
     }
     if (const auto size = schema_size(path_of(e))) {
       info(e).size = size;
@@ -181,7 +199,8 @@ class Estimator {
     }
     return std::nullopt;
   }
-  static std::optional<EntrySizes> both_entries(const std::optional<EntrySizes>& a, const std::optional<EntrySizes>& b) {
+  static std::optional<EntrySizes> both_entries(const std::optional<EntrySizes>& a,
+                                                const std::optional<EntrySizes>& b) {
     if (!a || !b) return std::nullopt;
     return EntrySizes{a->is_list, both(a->key, b->key), both(a->value, b->value)};
   }
@@ -196,8 +215,13 @@ class Estimator {
     if (e->test_only) return cost(e->operand);
     CostEstimate total = cost(e->operand);
     switch (e->operand->type->kind) {
-      case TypeKind::Map: case TypeKind::Struct: case TypeKind::Param: total = sum(total, fixed(1)); break;
-      default: break;
+      case TypeKind::Map:
+      case TypeKind::Struct:
+      case TypeKind::Param:
+        total = sum(total, fixed(1));
+        break;
+      default:
+        break;
     }
     const DataPath* path = path_of(e->operand);
     info(e).path = extend(path, e->name);
@@ -258,7 +282,8 @@ class Estimator {
       locals_.push_back({e->variable, extend(path, is_list ? "@indices" : "@keys"), key_size(), {}});
       locals_.push_back({e->variable2, extend(path, is_list ? "@items" : "@values"), value_size(), {}});
     } else {
-      locals_.push_back({e->variable, extend(path, is_list ? "@items" : "@keys"), is_list ? value_size() : key_size(), {}});
+      locals_.push_back(
+          {e->variable, extend(path, is_list ? "@items" : "@keys"), is_list ? value_size() : key_size(), {}});
     }
     const CostEstimate condition = cost(e->condition);
     const CostEstimate step = cost(e->step);
@@ -277,7 +302,8 @@ class Estimator {
         info(e).size = count;
         if (const auto step_entries = entries_of(e->step)) info(e).entries = step_entries;
         break;
-      default: break;
+      default:
+        break;
     }
     return total;
   }
@@ -377,19 +403,52 @@ class Estimator {
 
   std::optional<CallCost> kubernetes_cost(Expr* e, const Overload& overload) {
     const std::string_view name = e->function->name;
-    static const std::unordered_set<std::string_view> kOne = {
-        "serviceAccount", "path", "group", "resource", "subresource", "namespace", "name", "allowed", "reason", "error",
-        "errored", "masked", "prefixLength", "family", "isUnspecified", "isLoopback", "isLinkLocalMulticast",
-        "isLinkLocalUnicast", "isGlobalUnicast", "format.named", "sign", "asInteger", "isInteger", "asApproximateFloat",
-        "isGreaterThan", "isLessThan", "compareTo", "add", "sub", "major", "minor", "patch", "getScheme", "getHostname",
-        "getHost", "getPort", "getEscapedPath", "getQuery"};
+    static const std::unordered_set<std::string_view> kOne = {"serviceAccount",
+                                                              "path",
+                                                              "group",
+                                                              "resource",
+                                                              "subresource",
+                                                              "namespace",
+                                                              "name",
+                                                              "allowed",
+                                                              "reason",
+                                                              "error",
+                                                              "errored",
+                                                              "masked",
+                                                              "prefixLength",
+                                                              "family",
+                                                              "isUnspecified",
+                                                              "isLoopback",
+                                                              "isLinkLocalMulticast",
+                                                              "isLinkLocalUnicast",
+                                                              "isGlobalUnicast",
+                                                              "format.named",
+                                                              "sign",
+                                                              "asInteger",
+                                                              "isInteger",
+                                                              "asApproximateFloat",
+                                                              "isGreaterThan",
+                                                              "isLessThan",
+                                                              "compareTo",
+                                                              "add",
+                                                              "sub",
+                                                              "major",
+                                                              "minor",
+                                                              "patch",
+                                                              "getScheme",
+                                                              "getHostname",
+                                                              "getHost",
+                                                              "getPort",
+                                                              "getEscapedPath",
+                                                              "getQuery"};
     if (kOne.contains(name)) return CallCost{fixed(1), {}};
     if (name == "check") return CallCost{fixed(350'000), {}};
     if (name == "fieldSelector" || name == "labelSelector") {
       const SizeRange size = argument_size(e->args[0]);
       return CallCost{sum(sum(fixed(10), cost_of(size, kText)), scaled(cost_of(size, 0.5), 50)), {}};
     }
-    if (name == "isSorted" || name == "sum" || name == "max" || name == "min" || name == "indexOf" || name == "lastIndexOf") {
+    if (name == "isSorted" || name == "sum" || name == "max" || name == "min" || name == "indexOf" ||
+        name == "lastIndexOf") {
       if (!e->member) return std::nullopt;
       const Type* type = nullptr;
       SizeRange items;
@@ -543,8 +602,9 @@ class Estimator {
       return {sum(cost_of(size, kText), args), size};
     }
     static const std::unordered_set<std::string_view> kCompared = {
-        "less_string", "greater_string", "less_equals_string", "greater_equals_string", "less_bytes", "greater_bytes",
-        "less_equals_bytes", "greater_equals_bytes", "equals", "not_equals"};
+        "less_string", "greater_string", "less_equals_string", "greater_equals_string",
+        "less_bytes",  "greater_bytes",  "less_equals_bytes",  "greater_equals_bytes",
+        "equals",      "not_equals"};
     if (kCompared.contains(id)) {
       const uint64_t smaller = std::min(argument_size(e->args[0]).max, argument_size(e->args[1]).max);
       return with_args(scaled({smaller > 0 ? uint64_t{1} : 0, smaller}, kText));

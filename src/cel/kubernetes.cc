@@ -28,7 +28,8 @@ Val quantity_val(Context& c, const codec::Quantity& quantity, bool computed) {
 }
 Result<codec::Quantity> parse_quantity(std::string_view text) {
   // ParseQuantity takes no surrounding white space, though JSON's reader does.
-  if (text.empty() || text.front() == ' ' || text.back() == ' ' || text.find_first_of("\t\n\r") != std::string_view::npos)
+  if (text.empty() || text.front() == ' ' || text.back() == ' ' ||
+      text.find_first_of("\t\n\r") != std::string_view::npos)
     return Error{Reason::BadRequest,
                  "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"};
   return codec::Quantity::parse(text);
@@ -94,7 +95,8 @@ std::string parse_part(std::string_view text, std::string_view name, uint64_t& v
     return upper + " number must not contain leading zeroes " + go_quote(text);
   }
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code == std::errc::result_out_of_range) return "strconv.ParseUint: parsing " + go_quote(text) + ": value out of range";
+  if (code == std::errc::result_out_of_range)
+    return "strconv.ParseUint: parsing " + go_quote(text) + ": value out of range";
   if (code != std::errc() || end != text.data() + text.size())
     return "strconv.ParseUint: parsing " + go_quote(text) + ": invalid syntax";
   return {};
@@ -233,10 +235,11 @@ Problems label_problems(std::string_view text) {
     if (full_match(text, kSubdomain)) {
       out.push_back("must not contain dots");
     } else {
-      out.push_back(pattern_problem(
-          "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end "
-          "with an alphanumeric character",
-          kLabel, {"my-name", "123-abc"}));
+      out.push_back(
+          pattern_problem("a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and "
+                          "must start and end "
+                          "with an alphanumeric character",
+                          kLabel, {"my-name", "123-abc"}));
     }
   }
   return out;
@@ -255,10 +258,11 @@ Problems label1035_problems(std::string_view text) {
   Problems out;
   if (text.size() > 63) out.push_back(too_long(63));
   if (!full_match(text, kLabel1035))
-    out.push_back(pattern_problem(
-        "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
-        "and end with an alphanumeric character",
-        kLabel1035, {"my-name", "abc-123"}));
+    out.push_back(
+        pattern_problem("a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an "
+                        "alphabetic character, "
+                        "and end with an alphanumeric character",
+                        kLabel1035, {"my-name", "abc-123"}));
   return out;
 }
 Problems qualified_name_problems(std::string_view text) {
@@ -275,8 +279,7 @@ Problems qualified_name_problems(std::string_view text) {
     }
     name = parts[1];
   } else if (parts.size() > 2) {
-    out.push_back("a valid label key " +
-                  pattern_problem(kSentence, kName, {"MyName", "my.name", "123-abc"}) +
+    out.push_back("a valid label key " + pattern_problem(kSentence, kName, {"MyName", "my.name", "123-abc"}) +
                   " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')");
     return out;
   }
@@ -334,7 +337,8 @@ const NamedFormat kFormats[] = {
     {"dns1123Subdomain", "DNS1123Subdomain", 60, subdomain_problems},
     {"dns1035Label", "DNS1035Label", 30, label1035_problems},
     {"qualifiedName", "QualifiedName", 60, qualified_name_problems},
-    {"dns1123LabelPrefix", "DNS1123LabelPrefix", 30, [](std::string_view t) { return label_problems(without_dash(t)); }},
+    {"dns1123LabelPrefix", "DNS1123LabelPrefix", 30,
+     [](std::string_view t) { return label_problems(without_dash(t)); }},
     {"dns1123SubdomainPrefix", "DNS1123SubdomainPrefix", 60,
      [](std::string_view t) { return subdomain_problems(without_dash(t)); }},
     {"dns1035LabelPrefix", "DNS1035LabelPrefix", 30,
@@ -380,9 +384,9 @@ Val format_validate(Context& c, Args a) {
 
 template <size_t... kIndexes>
 void add_formats(LibraryBuilder& l, std::index_sequence<kIndexes...>) {
-  (..., l.global(l.arena.copy("format." + std::string(kFormats[kIndexes].name)),
-                 l.arena.copy("format." + std::string(kFormats[kIndexes].name)), "-> format",
-                 constant_format<kIndexes>));
+  (...,
+   l.global(l.arena.copy("format." + std::string(kFormats[kIndexes].name)),
+            l.arena.copy("format." + std::string(kFormats[kIndexes].name)), "-> format", constant_format<kIndexes>));
 }
 
 // --- The authorizer ---
@@ -421,7 +425,7 @@ Val group_resource(Context& c, Args a) {
   out->check.resource = a[1].text();
   return Rep::opaque(out);
 }
-template <std::string_view Authorizer::Check::*kField>
+template <std::string_view Authorizer::Check::* kField>
 Val resource_with(Context& c, Args a) {
   CheckOpaque* out = next_check(c, a[0], OpaqueKind::ResourceCheck);
   out->check.*kField = a[1].text();

@@ -8,10 +8,10 @@ namespace holdfast::cel {
 namespace {
 
 constexpr std::string_view kNames[] = {
-    "<EOF>",     "'=='",      "'!='",     "'in'", "'<'",       "'<='",    "'>='",     "'>'",   "'&&'",
-    "'||'",      "'['",       "']'",      "'{'",  "'}'",       "'('",     "')'",      "'.'",   "','",
-    "'-'",       "'!'",       "'?'",      "':'",  "'+'",       "'*'",     "'/'",      "'%'",   "'true'",
-    "'false'",   "'null'",    "NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTES", "IDENTIFIER", "ESC_IDENTIFIER"};
+    "<EOF>",   "'=='",   "'!='",      "'in'",    "'<'",      "'<='",   "'>='",  "'>'",        "'&&'",
+    "'||'",    "'['",    "']'",       "'{'",     "'}'",      "'('",    "')'",   "'.'",        "','",
+    "'-'",     "'!'",    "'?'",       "':'",     "'+'",      "'*'",    "'/'",   "'%'",        "'true'",
+    "'false'", "'null'", "NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTES", "IDENTIFIER", "ESC_IDENTIFIER"};
 static_assert(std::size(kNames) == static_cast<size_t>(Token::Count));
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -108,28 +108,50 @@ class Lexer {
       return at_ + 1;
     };
     switch (c) {
-      case '=': return two('=', Token::Equals, Token::Eof);
-      case '!': return two('=', Token::NotEquals, Token::Not);
-      case '<': return two('=', Token::LessEquals, Token::Less);
-      case '>': return two('=', Token::GreaterEquals, Token::Greater);
-      case '&': return two('&', Token::And, Token::Eof);
-      case '|': return two('|', Token::Or, Token::Eof);
-      case '[': return one(Token::LeftBracket);
-      case ']': return one(Token::RightBracket);
-      case '{': return one(Token::LeftBrace);
-      case '}': return one(Token::RightBrace);
-      case '(': return one(Token::LeftParen);
-      case ')': return one(Token::RightParen);
-      case '.': return one(Token::Dot);
-      case ',': return one(Token::Comma);
-      case '-': return one(Token::Minus);
-      case '?': return one(Token::Question);
-      case ':': return one(Token::Colon);
-      case '+': return one(Token::Plus);
-      case '*': return one(Token::Star);
-      case '/': return one(Token::Slash);
-      case '%': return one(Token::Percent);
-      default: return 0;
+      case '=':
+        return two('=', Token::Equals, Token::Eof);
+      case '!':
+        return two('=', Token::NotEquals, Token::Not);
+      case '<':
+        return two('=', Token::LessEquals, Token::Less);
+      case '>':
+        return two('=', Token::GreaterEquals, Token::Greater);
+      case '&':
+        return two('&', Token::And, Token::Eof);
+      case '|':
+        return two('|', Token::Or, Token::Eof);
+      case '[':
+        return one(Token::LeftBracket);
+      case ']':
+        return one(Token::RightBracket);
+      case '{':
+        return one(Token::LeftBrace);
+      case '}':
+        return one(Token::RightBrace);
+      case '(':
+        return one(Token::LeftParen);
+      case ')':
+        return one(Token::RightParen);
+      case '.':
+        return one(Token::Dot);
+      case ',':
+        return one(Token::Comma);
+      case '-':
+        return one(Token::Minus);
+      case '?':
+        return one(Token::Question);
+      case ':':
+        return one(Token::Colon);
+      case '+':
+        return one(Token::Plus);
+      case '*':
+        return one(Token::Star);
+      case '/':
+        return one(Token::Slash);
+      case '%':
+        return one(Token::Percent);
+      default:
+        return 0;
     }
   }
 
@@ -205,8 +227,8 @@ class Lexer {
 
   size_t escaped(Token& token) {
     size_t end = at_ + 1;
-    while (end < text_.size() && (is_name(text_[end]) || text_[end] == '.' || text_[end] == '-' || text_[end] == '/' ||
-                                  text_[end] == ' '))
+    while (end < text_.size() &&
+           (is_name(text_[end]) || text_[end] == '.' || text_[end] == '-' || text_[end] == '/' || text_[end] == ' '))
       ++end;
     if (peek(end) == '`' && end > at_ + 1) {
       token = Token::EscapedIdentifier;
@@ -229,13 +251,28 @@ class Lexer {
     };
     const char c = peek(at + 1);
     switch (c) {
-      case 'a': case 'b': case 'f': case 'n': case 'r': case 't': case 'v': case '"': case '\'': case '\\': case '?':
+      case 'a':
+      case 'b':
+      case 'f':
+      case 'n':
+      case 'r':
+      case 't':
+      case 'v':
+      case '"':
+      case '\'':
+      case '\\':
+      case '?':
       case '`':
         return at + 2;
-      case 'x': case 'X': return hex(at + 2, 2);
-      case 'u': return hex(at + 2, 4);
-      case 'U': return hex(at + 2, 8);
-      default: break;
+      case 'x':
+      case 'X':
+        return hex(at + 2, 2);
+      case 'u':
+        return hex(at + 2, 4);
+      case 'U':
+        return hex(at + 2, 8);
+      default:
+        break;
     }
     if (c >= '0' && c <= '3' && at + 1 < text_.size()) {
       for (size_t i = at + 2; i < at + 4; ++i) {

@@ -51,7 +51,7 @@ enum class Token : uint8_t {
 
 struct Lexeme {
   Token token = Token::Eof;
-  int32_t offset = 0;  // In code points.
+  int32_t offset = 0;           // In code points.
   uint32_t start = 0, end = 0;  // In bytes.
 };
 

@@ -54,17 +54,26 @@ class SignatureReader {
       parameters_.push_back(make_.parameter(arena_.copy(name)));
       return parameters_.back();
     }
-    static const std::unordered_map<std::string_view, TypeRef> kNamed = {
-        {"dyn", dyn_type()},           {"bool", bool_type()},
-        {"int", int_type()},           {"uint", uint_type()},
-        {"double", double_type()},     {"string", string_type()},
-        {"bytes", bytes_type()},       {"timestamp", timestamp_type()},
-        {"duration", duration_type()}, {"quantity", quantity_type()},
-        {"ip", ip_type()},             {"cidr", cidr_type()},
-        {"url", url_type()},           {"semver", semver_type()},
-        {"format", format_type()},     {"authorizer", authorizer_type()},
-        {"path_check", path_check_type()}, {"group_check", group_check_type()},
-        {"resource_check", resource_check_type()}, {"decision", decision_type()}};
+    static const std::unordered_map<std::string_view, TypeRef> kNamed = {{"dyn", dyn_type()},
+                                                                         {"bool", bool_type()},
+                                                                         {"int", int_type()},
+                                                                         {"uint", uint_type()},
+                                                                         {"double", double_type()},
+                                                                         {"string", string_type()},
+                                                                         {"bytes", bytes_type()},
+                                                                         {"timestamp", timestamp_type()},
+                                                                         {"duration", duration_type()},
+                                                                         {"quantity", quantity_type()},
+                                                                         {"ip", ip_type()},
+                                                                         {"cidr", cidr_type()},
+                                                                         {"url", url_type()},
+                                                                         {"semver", semver_type()},
+                                                                         {"format", format_type()},
+                                                                         {"authorizer", authorizer_type()},
+                                                                         {"path_check", path_check_type()},
+                                                                         {"group_check", group_check_type()},
+                                                                         {"resource_check", resource_check_type()},
+                                                                         {"decision", decision_type()}};
     return kNamed.at(name);
   }
   TypeRef inner() {
@@ -90,9 +99,12 @@ struct Library {
                     [](Context& c, std::span<const Val> a) {
                       std::string out;
                       for (const char ch : a[0].text()) {
-                        if (ch == '/') out += "~1";
-                        else if (ch == '~') out += "~0";
-                        else out += ch;
+                        if (ch == '/')
+                          out += "~1";
+                        else if (ch == '~')
+                          out += "~0";
+                        else
+                          out += ch;
                       }
                       return Val::string(c.arena.copy(out));
                     });
@@ -110,7 +122,8 @@ uint64_t fifth(uint64_t size) { return static_cast<uint64_t>(std::ceil(static_ca
 uint64_t traversal(Arena& arena, const Val& v) {
   switch (v.kind()) {
     case Kind::String:
-    case Kind::Bytes: return static_cast<uint64_t>(static_cast<double>(v.text().size()) * 0.1);
+    case Kind::Bytes:
+      return static_cast<uint64_t>(static_cast<double>(v.text().size()) * 0.1);
     case Kind::List: {
       uint64_t cost = 0;
       const uint64_t count = list_size(v);
@@ -119,12 +132,12 @@ uint64_t traversal(Arena& arena, const Val& v) {
     }
     case Kind::Map: {
       uint64_t cost = 0;
-      v.for_each_entry(arena, [&](const Val& key, const Val& value) {
-        cost += traversal(arena, key) + traversal(arena, value);
-      });
+      v.for_each_entry(
+          arena, [&](const Val& key, const Val& value) { cost += traversal(arena, key) + traversal(arena, value); });
       return cost;
     }
-    default: return 1;
+    default:
+      return 1;
   }
 }
 
@@ -157,11 +170,11 @@ void LibraryBuilder::add(std::string_view name, std::string_view id, bool member
   overload.member = member;
   overload.run = run;
   SignatureReader(arena, signature).read(overload);
-  overload.binding = run == nullptr                          ? Binding::None
-                     : varargs                               ? Binding::Function
-                     : overload.args.size() == 1             ? Binding::Unary
-                     : overload.args.size() == 2             ? Binding::Binary
-                                                             : Binding::Function;
+  overload.binding = run == nullptr              ? Binding::None
+                     : varargs                   ? Binding::Function
+                     : overload.args.size() == 1 ? Binding::Unary
+                     : overload.args.size() == 2 ? Binding::Binary
+                                                 : Binding::Function;
   function(name).overloads.push_back(std::move(overload));
 }
 
@@ -177,28 +190,42 @@ const Function* find_function(std::string_view name, bool mutation) {
 
 bool has_trait(const Val& v, Trait trait) {
   switch (trait) {
-    case Trait::None: return true;
+    case Trait::None:
+      return true;
     case Trait::Add:
       switch (v.kind()) {
-        case Kind::Int: case Kind::Uint: case Kind::Double: case Kind::String: case Kind::Bytes: case Kind::Duration:
-        case Kind::Timestamp: case Kind::List:
+        case Kind::Int:
+        case Kind::Uint:
+        case Kind::Double:
+        case Kind::String:
+        case Kind::Bytes:
+        case Kind::Duration:
+        case Kind::Timestamp:
+        case Kind::List:
           return true;
-        default: return false;
+        default:
+          return false;
       }
     case Trait::Divide:
-    case Trait::Multiply: return v.kind() == Kind::Int || v.kind() == Kind::Uint || v.kind() == Kind::Double;
-    case Trait::Modulo: return v.kind() == Kind::Int || v.kind() == Kind::Uint;
+    case Trait::Multiply:
+      return v.kind() == Kind::Int || v.kind() == Kind::Uint || v.kind() == Kind::Double;
+    case Trait::Modulo:
+      return v.kind() == Kind::Int || v.kind() == Kind::Uint;
     case Trait::Negate:
       return v.kind() == Kind::Int || v.kind() == Kind::Double || v.kind() == Kind::Duration || v.kind() == Kind::Bool;
     case Trait::Subtract:
       return v.kind() == Kind::Int || v.kind() == Kind::Uint || v.kind() == Kind::Double ||
              v.kind() == Kind::Duration || v.kind() == Kind::Timestamp;
-    case Trait::Compare: return has_order(v);
+    case Trait::Compare:
+      return has_order(v);
     case Trait::Size:
       return v.kind() == Kind::String || v.kind() == Kind::Bytes || v.kind() == Kind::List || v.kind() == Kind::Map;
-    case Trait::Match: return v.kind() == Kind::String;
-    case Trait::List: return v.kind() == Kind::List;
-    case Trait::Index: return v.kind() == Kind::List || v.kind() == Kind::Map || v.kind() == Kind::Object;
+    case Trait::Match:
+      return v.kind() == Kind::String;
+    case Trait::List:
+      return v.kind() == Kind::List;
+    case Trait::Index:
+      return v.kind() == Kind::List || v.kind() == Kind::Map || v.kind() == Kind::Object;
   }
   return false;
 }
@@ -317,39 +344,58 @@ uint64_t tracked_size(const Val& v) {
 
 uint64_t run_time_cost(Arena& arena, CostRule rule, std::span<const Val> a, const Val& result) {
   switch (rule) {
-    case CostRule::One: return 1;
-    case CostRule::Check: return 350'000;
+    case CostRule::One:
+      return 1;
+    case CostRule::Check:
+      return 350'000;
     case CostRule::Selector: {
       const auto length = static_cast<double>(cost_size(a[1]));
       return 10 + static_cast<uint64_t>(std::ceil(length * 0.1)) +
              static_cast<uint64_t>(std::ceil(std::ceil(length * 0.5) * 50));
     }
-    case CostRule::Traversal: return traversal(arena, a[0]);
-    case CostRule::TenthOfFirst: return tenth(tracked_size(a[0]));
-    case CostRule::FifthOfFirst: return fifth(cost_size(a[0]));
-    case CostRule::FifthOfResult: return fifth(cost_size(result));
-    case CostRule::Regex: return regex_cost(cost_size(a[0]), cost_size(a[1]));
-    case CostRule::CidrContainsIp: return tenth(2 * cost_size(a[0]));
-    case CostRule::CidrContainsIpText: return tenth(2 * cost_size(a[0])) + tenth(cost_size(a[1]));
-    case CostRule::CidrContainsCidr: return tenth(2 * cost_size(a[0])) + tenth(cost_size(a[0])) + 1;
+    case CostRule::Traversal:
+      return traversal(arena, a[0]);
+    case CostRule::TenthOfFirst:
+      return tenth(tracked_size(a[0]));
+    case CostRule::FifthOfFirst:
+      return fifth(cost_size(a[0]));
+    case CostRule::FifthOfResult:
+      return fifth(cost_size(result));
+    case CostRule::Regex:
+      return regex_cost(cost_size(a[0]), cost_size(a[1]));
+    case CostRule::CidrContainsIp:
+      return tenth(2 * cost_size(a[0]));
+    case CostRule::CidrContainsIpText:
+      return tenth(2 * cost_size(a[0])) + tenth(cost_size(a[1]));
+    case CostRule::CidrContainsCidr:
+      return tenth(2 * cost_size(a[0])) + tenth(cost_size(a[0])) + 1;
     case CostRule::CidrContainsCidrText:
       return tenth(2 * cost_size(a[0])) + tenth(cost_size(a[0])) + 1 + tenth(cost_size(a[1]));
     case CostRule::Validate: {
       if (!Rep::is(a[0], OpaqueKind::Format)) return 1;
       return regex_cost(cost_size(a[1]), static_cast<uint64_t>(format_regex_size(a[0])));
     }
-    case CostRule::SecondSize: return tracked_size(a[1]);
-    case CostRule::TenthOfSmaller: return tenth(std::min(tracked_size(a[0]), tracked_size(a[1])));
-    case CostRule::TenthOfSum: return tenth(tracked_size(a[0]) + tracked_size(a[1]));
-    case CostRule::MatchProduct: return regex_cost(tracked_size(a[0]), tracked_size(a[1]));
-    case CostRule::ContainsProduct: return tenth(tracked_size(a[0])) * tenth(tracked_size(a[1]));
-    case CostRule::ListOutput: return list_cost(1, cost_size(result));
+    case CostRule::SecondSize:
+      return tracked_size(a[1]);
+    case CostRule::TenthOfSmaller:
+      return tenth(std::min(tracked_size(a[0]), tracked_size(a[1])));
+    case CostRule::TenthOfSum:
+      return tenth(tracked_size(a[0]) + tracked_size(a[1]));
+    case CostRule::MatchProduct:
+      return regex_cost(tracked_size(a[0]), tracked_size(a[1]));
+    case CostRule::ContainsProduct:
+      return tenth(tracked_size(a[0])) * tenth(tracked_size(a[1]));
+    case CostRule::ListOutput:
+      return list_cost(1, cost_size(result));
     case CostRule::ListFlatten:
       return list_cost(a.size() == 2 && a[1].kind() == Kind::Int ? static_cast<double>(a[1].as_int()) : 1.0,
                        cost_size(a[0]));
-    case CostRule::SelfCompareFirst: return self_compare(arena, a[0]);
-    case CostRule::SelfCompareSecond: return self_compare(arena, a[1]);
-    case CostRule::SetProduct: return 1 + cost_size(a[0]) * cost_size(a[1]);
+    case CostRule::SelfCompareFirst:
+      return self_compare(arena, a[0]);
+    case CostRule::SelfCompareSecond:
+      return self_compare(arena, a[1]);
+    case CostRule::SetProduct:
+      return 1 + cost_size(a[0]) * cost_size(a[1]);
     case CostRule::SetDoubleProduct:
       return 1 + static_cast<uint64_t>(static_cast<double>(cost_size(a[0]) * cost_size(a[1])) * 2);
   }

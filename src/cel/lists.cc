@@ -75,7 +75,8 @@ Val index_of(Context& c, Args a) {
 }
 Val last_index_of(Context& c, Args a) {
   for (uint64_t i = list_size(a[0]); i > 0; --i) {
-    if (equal_to(c.arena, list_at(c.arena, a[0], i - 1), a[1]).is_true()) return Val::integer(static_cast<int64_t>(i) - 1);
+    if (equal_to(c.arena, list_at(c.arena, a[0], i - 1), a[1]).is_true())
+      return Val::integer(static_cast<int64_t>(i) - 1);
   }
   return Val::integer(-1);
 }

@@ -21,8 +21,8 @@ class Expansion {
   Expr* list(std::initializer_list<Expr*> elements) {
     return factory_.list(offset_, std::span<Expr* const>(elements.begin(), elements.size()));
   }
-  Expr* fold(Expr* range, std::string_view variable, std::string_view variable2, std::string_view accumulator, Expr* init,
-             Expr* condition, Expr* step, Expr* result) {
+  Expr* fold(Expr* range, std::string_view variable, std::string_view variable2, std::string_view accumulator,
+             Expr* init, Expr* condition, Expr* step, Expr* result) {
     Expr* e = factory_.make(ExprKind::Comprehension, offset_);
     e->range = range;
     e->variable = variable;
@@ -36,8 +36,8 @@ class Expansion {
   }
   // Names `variable` the value of `bound` inside `body`.
   Expr* bind(std::string_view variable, Expr* bound, Expr* body) {
-    return fold(list({}), kUnused, {}, variable, bound, literal(Val::boolean(false)),
-                factory_.ident(offset_, variable), body);
+    return fold(list({}), kUnused, {}, variable, bound, literal(Val::boolean(false)), factory_.ident(offset_, variable),
+                body);
   }
 
   enum class Quantifier { All, Exists, One };
@@ -51,11 +51,13 @@ class Expansion {
         return fold(range, v1, v2, kAccumulator, literal(Val::boolean(false)),
                     call(op::kNotStrictlyFalse, {call(op::kNot, {accumulator()})}),
                     call(op::kOr, {accumulator(), predicate}), accumulator());
-      case Quantifier::One: break;
+      case Quantifier::One:
+        break;
     }
-    return fold(range, v1, v2, kAccumulator, literal(Val::integer(0)), literal(Val::boolean(true)),
-                call(op::kConditional, {predicate, call(op::kAdd, {accumulator(), literal(Val::integer(1))}), accumulator()}),
-                call(op::kEquals, {accumulator(), literal(Val::integer(1))}));
+    return fold(
+        range, v1, v2, kAccumulator, literal(Val::integer(0)), literal(Val::boolean(true)),
+        call(op::kConditional, {predicate, call(op::kAdd, {accumulator(), literal(Val::integer(1))}), accumulator()}),
+        call(op::kEquals, {accumulator(), literal(Val::integer(1))}));
   }
   // Adds to the accumulator where `filter` (null: always) holds.
   Expr* collect(Expr* range, std::string_view v1, std::string_view v2, Expr* init, Expr* filter, Expr* step) {
@@ -85,8 +87,7 @@ MacroResult one_variable(Expansion& x, std::string_view function, Expr* target, 
   if (function == "map") return map_macro(x, target, args);
   if (function == "filter") {
     if (args[0]->kind != ExprKind::Ident) return x.fail(args[0], "argument is not an identifier");
-    if (takes_accumulator(args[0]->name))
-      return x.fail(args[0], "iteration variable overwrites accumulator variable");
+    if (takes_accumulator(args[0]->name)) return x.fail(args[0], "iteration variable overwrites accumulator variable");
     Expr* step = x.call(op::kAdd, {x.accumulator(), x.list({args[0]})});
     return {x.collect(target, args[0]->name, {}, x.list({}), args[1], step)};
   }
@@ -105,8 +106,7 @@ MacroResult two_variables(Expansion& x, std::string_view function, Expr* target,
   const std::string_view v1 = args[0]->name, v2 = args[1]->name;
   if (v1 == v2) return x.fail(args[1], "duplicate variable name: " + std::string(v1));
   for (size_t i = 0; i < 2; ++i) {
-    if (takes_accumulator(args[i]->name))
-      return x.fail(args[i], "iteration variable overwrites accumulator variable");
+    if (takes_accumulator(args[i]->name)) return x.fail(args[i], "iteration variable overwrites accumulator variable");
   }
   if (!function.starts_with("transform")) {
     const auto kind = function == "all"      ? Expansion::Quantifier::All
@@ -127,7 +127,10 @@ MacroResult two_variables(Expansion& x, std::string_view function, Expr* target,
 
 MacroResult sort_by(ExprFactory& factory, Expansion& x, int32_t offset, Expr* target, const std::vector<Expr*>& args) {
   switch (target->kind) {
-    case ExprKind::List: case ExprKind::Select: case ExprKind::Ident: case ExprKind::Comprehension:
+    case ExprKind::List:
+    case ExprKind::Select:
+    case ExprKind::Ident:
+    case ExprKind::Comprehension:
     case ExprKind::Call:
       break;
     default:
@@ -182,7 +185,8 @@ MacroResult expand_macro(ExprFactory& factory, int32_t offset, std::string_view 
   Expansion x(factory, offset);
   if (target == nullptr) {
     if (function != "has" || args.size() != 1) return {};
-    if (args[0]->kind != ExprKind::Select || args[0]->is_reference) return x.fail(args[0], "invalid argument to has() macro");
+    if (args[0]->kind != ExprKind::Select || args[0]->is_reference)
+      return x.fail(args[0], "invalid argument to has() macro");
     Expr* test = factory.select(offset, args[0]->operand, args[0]->name);
     test->test_only = true;
     return {test};
@@ -204,7 +208,8 @@ MacroResult expand_macro(ExprFactory& factory, int32_t offset, std::string_view 
       if (function == "transformList" || function == "transformMap" || function == "transformMapEntry")
         return two_variables(x, function, target, args);
       return {};
-    default: return {};
+    default:
+      return {};
   }
 }
 

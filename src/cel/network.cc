@@ -161,7 +161,8 @@ std::string parse_ip(std::string_view text, IpOpaque& out) {
 
 std::string parse_cidr(std::string_view text, IpOpaque& out) {
   const auto fail = [&](const std::string& message) {
-    return "network address parse error during conversion from string: netip.ParsePrefix(" + go_quote(text) + "): " + message;
+    return "network address parse error during conversion from string: netip.ParsePrefix(" + go_quote(text) +
+           "): " + message;
   };
   const size_t slash = text.rfind('/');
   if (slash == std::string_view::npos) return fail("no '/'");
@@ -294,11 +295,16 @@ bool should_escape(char c, Escaping mode) {
   }
   if (std::string_view("$&+,/:;=?@").find(c) != std::string_view::npos) {
     switch (mode) {
-      case Escaping::Path: return c == '?';
-      case Escaping::User: return c == '@' || c == '/' || c == '?' || c == ':';
-      case Escaping::Query: return true;
-      case Escaping::Fragment: return false;
-      default: break;
+      case Escaping::Path:
+        return c == '?';
+      case Escaping::User:
+        return c == '@' || c == '/' || c == '?' || c == ':';
+      case Escaping::Query:
+        return true;
+      case Escaping::Fragment:
+        return false;
+      default:
+        break;
     }
   }
   if (mode == Escaping::Fragment && std::string_view("!()*").find(c) != std::string_view::npos) return false;
@@ -600,9 +606,8 @@ Val get_query(Context& c, Args a) {
     const size_t equals = pair.find('=');
     std::string problem;
     const auto key = unescaped(pair.substr(0, equals), Escaping::Query, problem);
-    const auto value = equals == std::string_view::npos
-                           ? std::optional<std::string>("")
-                           : unescaped(pair.substr(equals + 1), Escaping::Query, problem);
+    const auto value = equals == std::string_view::npos ? std::optional<std::string>("")
+                                                        : unescaped(pair.substr(equals + 1), Escaping::Query, problem);
     if (!key || !value) continue;
     auto found = std::find_if(values.begin(), values.end(), [&](const auto& entry) { return entry.first == *key; });
     if (found == values.end()) found = values.insert(values.end(), {*key, {}});

@@ -17,9 +17,9 @@ namespace {
 constexpr int32_t kMaxCodePoints = 100'000;
 constexpr int kMaxDepth = 250;
 
-constexpr std::string_view kReserved[] = {"as",   "break",     "const",  "continue", "else",   "for",
-                                          "function", "if",    "import", "let",      "loop",   "package",
-                                          "namespace", "return", "var",  "void",     "while"};
+constexpr std::string_view kReserved[] = {"as",        "break",  "const",  "continue", "else", "for",
+                                          "function",  "if",     "import", "let",      "loop", "package",
+                                          "namespace", "return", "var",    "void",     "while"};
 
 bool is_reserved(std::string_view name) {
   for (const std::string_view reserved : kReserved) {
@@ -49,19 +49,21 @@ class Parser {
  private:
   // --- Tokens ---
 
-  Token peek(size_t ahead = 0) const {
-    return at_ + ahead < tokens_.size() ? tokens_[at_ + ahead].token : Token::Eof;
-  }
+  Token peek(size_t ahead = 0) const { return at_ + ahead < tokens_.size() ? tokens_[at_ + ahead].token : Token::Eof; }
   const Lexeme& current() const { return tokens_[at_]; }
   std::string_view text_of(const Lexeme& lexeme) const { return text_.substr(lexeme.start, lexeme.end - lexeme.start); }
   std::string quoted(const Lexeme& lexeme) const {
     if (lexeme.token == Token::Eof) return "'<EOF>'";
     std::string out = "'";
     for (const char c : text_of(lexeme)) {
-      if (c == '\n') out += "\\n";
-      else if (c == '\t') out += "\\t";
-      else if (c == '\r') out += "\\r";
-      else out += c;
+      if (c == '\n')
+        out += "\\n";
+      else if (c == '\t')
+        out += "\\t";
+      else if (c == '\r')
+        out += "\\r";
+      else
+        out += c;
     }
     return out + "'";
   }
@@ -129,12 +131,30 @@ class Parser {
   }
   static bool follows_operand(Token token) {
     switch (token) {
-      case Token::Equals: case Token::NotEquals: case Token::In: case Token::Less: case Token::LessEquals:
-      case Token::GreaterEquals: case Token::Greater: case Token::And: case Token::Or: case Token::RightBracket:
-      case Token::RightBrace: case Token::RightParen: case Token::Comma: case Token::Minus: case Token::Question:
-      case Token::Colon: case Token::Plus: case Token::Star: case Token::Slash: case Token::Percent: case Token::Eof:
+      case Token::Equals:
+      case Token::NotEquals:
+      case Token::In:
+      case Token::Less:
+      case Token::LessEquals:
+      case Token::GreaterEquals:
+      case Token::Greater:
+      case Token::And:
+      case Token::Or:
+      case Token::RightBracket:
+      case Token::RightBrace:
+      case Token::RightParen:
+      case Token::Comma:
+      case Token::Minus:
+      case Token::Question:
+      case Token::Colon:
+      case Token::Plus:
+      case Token::Star:
+      case Token::Slash:
+      case Token::Percent:
+      case Token::Eof:
         return true;
-      default: return false;
+      default:
+        return false;
     }
   }
   // After an element of a literal: whether another one follows. The closing token is read.
@@ -209,14 +229,22 @@ class Parser {
 
   static std::string_view relation_operator(Token token) {
     switch (token) {
-      case Token::Less: return op::kLess;
-      case Token::LessEquals: return op::kLessEquals;
-      case Token::Greater: return op::kGreater;
-      case Token::GreaterEquals: return op::kGreaterEquals;
-      case Token::Equals: return op::kEquals;
-      case Token::NotEquals: return op::kNotEquals;
-      case Token::In: return op::kIn;
-      default: return {};
+      case Token::Less:
+        return op::kLess;
+      case Token::LessEquals:
+        return op::kLessEquals;
+      case Token::Greater:
+        return op::kGreater;
+      case Token::GreaterEquals:
+        return op::kGreaterEquals;
+      case Token::Equals:
+        return op::kEquals;
+      case Token::NotEquals:
+        return op::kNotEquals;
+      case Token::In:
+        return op::kIn;
+      default:
+        return {};
     }
   }
   Expr* relation() {
@@ -326,7 +354,8 @@ class Parser {
     } else if (optional) {
       report("mismatched input " + quoted(current()) + " expecting {IDENTIFIER, ESC_IDENTIFIER}");
     } else {
-      report("no viable alternative at input '" + std::string(text_.substr(dot.start, current().end - dot.start)) + "'");
+      report("no viable alternative at input '" + std::string(text_.substr(dot.start, current().end - dot.start)) +
+             "'");
     }
   }
 
@@ -350,11 +379,15 @@ class Parser {
         take(Token::RightParen);
         return inner;
       }
-      case Token::LeftBracket: return list();
-      case Token::LeftBrace: return map();
+      case Token::LeftBracket:
+        return list();
+      case Token::LeftBrace:
+        return map();
       case Token::Dot:
-      case Token::Identifier: return name();
-      default: return literal();
+      case Token::Identifier:
+        return name();
+      default:
+        return literal();
     }
   }
 
@@ -459,7 +492,8 @@ class Parser {
         issues_.add(start, "unsupported syntax: '`'");
         ++at_;
       } else {
-        if (peek() != Token::Identifier) unexpected({Token::RightBrace, Token::Comma, Token::Question, Token::Identifier, Token::EscapedIdentifier});
+        if (peek() != Token::Identifier)
+          unexpected({Token::RightBrace, Token::Comma, Token::Question, Token::Identifier, Token::EscapedIdentifier});
         entry.field = text_of(tokens_[at_++]);
       }
       entry.offset = take(Token::Colon).offset;
@@ -512,9 +546,15 @@ class Parser {
         if (!error.empty()) issues_.add(first.offset, std::move(error));
         return factory_.literal(first.offset, lexeme.token == Token::Bytes ? Val::bytes(value) : Val::string(value));
       }
-      case Token::True: ++at_; return factory_.literal(first.offset, Val::boolean(true));
-      case Token::False: ++at_; return factory_.literal(first.offset, Val::boolean(false));
-      case Token::Null: ++at_; return factory_.literal(first.offset, Val::null());
+      case Token::True:
+        ++at_;
+        return factory_.literal(first.offset, Val::boolean(true));
+      case Token::False:
+        ++at_;
+        return factory_.literal(first.offset, Val::boolean(false));
+      case Token::Null:
+        ++at_;
+        return factory_.literal(first.offset, Val::null());
       default:
         unexpected({Token::LeftBracket, Token::LeftBrace, Token::LeftParen, Token::Dot, Token::Minus, Token::True,
                     Token::False, Token::Null, Token::Float, Token::Int, Token::Uint, Token::String, Token::Bytes,
@@ -570,15 +610,31 @@ class Parser {
         for (int k = 0; k < count; ++k) code = code << 4 | hex_value(text[i++]);
       };
       switch (kind) {
-        case 'a': out += '\a'; continue;
-        case 'b': out += '\b'; continue;
-        case 'f': out += '\f'; continue;
-        case 'n': out += '\n'; continue;
-        case 'r': out += '\r'; continue;
-        case 't': out += '\t'; continue;
-        case 'v': out += '\v'; continue;
+        case 'a':
+          out += '\a';
+          continue;
+        case 'b':
+          out += '\b';
+          continue;
+        case 'f':
+          out += '\f';
+          continue;
+        case 'n':
+          out += '\n';
+          continue;
+        case 'r':
+          out += '\r';
+          continue;
+        case 't':
+          out += '\t';
+          continue;
+        case 'v':
+          out += '\v';
+          continue;
         case 'x':
-        case 'X': hex(2); break;
+        case 'X':
+          hex(2);
+          break;
         case 'u':
         case 'U':
           if (is_bytes) {
@@ -587,12 +643,17 @@ class Parser {
           }
           hex(kind == 'u' ? 4 : 8);
           break;
-        case '0': case '1': case '2': case '3':
+        case '0':
+        case '1':
+        case '2':
+        case '3':
           code = static_cast<uint32_t>(kind - '0') * 64 + static_cast<uint32_t>(text[i] - '0') * 8 +
                  static_cast<uint32_t>(text[i + 1] - '0');
           i += 2;
           break;
-        default: out += kind; continue;
+        default:
+          out += kind;
+          continue;
       }
       if (is_bytes) {
         out += static_cast<char>(code);

@@ -1,6 +1,6 @@
-// Planning a checked expression into nodes, and evaluating them. The nodes are those of cel-go's interpreter, because its
-// costs are: an attribute (a variable and what is selected from it) costs one and one more for each selection, constants
-// nothing, and what is folded ahead of time nothing either.
+// Planning a checked expression into nodes, and evaluating them. The nodes are those of cel-go's interpreter, because
+// its costs are: an attribute (a variable and what is selected from it) costs one and one more for each selection,
+// constants nothing, and what is folded ahead of time nothing either.
 #include <re2/re2.h>
 
 #include <cmath>
@@ -95,15 +95,24 @@ class Planner {
 
   const Node* plan(const Expr* e) {
     switch (e->kind) {
-      case ExprKind::Literal: return constant(e->literal);
-      case ExprKind::Ident: return reference(e);
-      case ExprKind::Select: return e->is_reference ? reference(e) : select(e);
-      case ExprKind::Call: return call(e);
-      case ExprKind::List: return list(e);
-      case ExprKind::Map: return map(e);
-      case ExprKind::Struct: return structure(e);
-      case ExprKind::Comprehension: return fold(e);
-      case ExprKind::Unspecified: break;
+      case ExprKind::Literal:
+        return constant(e->literal);
+      case ExprKind::Ident:
+        return reference(e);
+      case ExprKind::Select:
+        return e->is_reference ? reference(e) : select(e);
+      case ExprKind::Call:
+        return call(e);
+      case ExprKind::List:
+        return list(e);
+      case ExprKind::Map:
+        return map(e);
+      case ExprKind::Struct:
+        return structure(e);
+      case ExprKind::Comprehension:
+        return fold(e);
+      case ExprKind::Unspecified:
+        break;
     }
     throw PlanError{"unsupported expression"};
   }
@@ -181,12 +190,18 @@ class Planner {
     qualifier.optional = optional;
     if (is_const(at)) {
       switch (at->constant.kind()) {
-        case Kind::String: case Kind::Int: case Kind::Uint: case Kind::Bool: case Kind::Double: break;
-        default: throw PlanError{"invalid qualifier type: " + std::string(go_type_name(at->constant))};
+        case Kind::String:
+        case Kind::Int:
+        case Kind::Uint:
+        case Kind::Bool:
+        case Kind::Double:
+          break;
+        default:
+          throw PlanError{"invalid qualifier type: " + std::string(go_type_name(at->constant))};
       }
       qualifier.constant = at->constant;
-      qualifier.object_field =
-          at->constant.is_string() && e->args[0]->type != nullptr && e->args[0]->type->any_field && e->name == op::kOptSelect;
+      qualifier.object_field = at->constant.is_string() && e->args[0]->type != nullptr && e->args[0]->type->any_field &&
+                               e->name == op::kOptSelect;
     } else {
       qualifier.index = at;
     }
@@ -269,8 +284,14 @@ class Planner {
     const uint64_t count = list_size(list);
     for (uint64_t i = 0; i < count; ++i) {
       switch (list_at(program_.arena, list, i).kind()) {
-        case Kind::Bool: case Kind::Int: case Kind::Uint: case Kind::Double: case Kind::String: break;
-        default: return false;
+        case Kind::Bool:
+        case Kind::Int:
+        case Kind::Uint:
+        case Kind::Double:
+        case Kind::String:
+          break;
+        default:
+          return false;
       }
     }
     return true;
@@ -359,7 +380,8 @@ class Evaluator {
 
   Val evaluate(const Node& n) {
     switch (n.kind) {
-      case NodeKind::Const: return n.constant;
+      case NodeKind::Const:
+        return n.constant;
       case NodeKind::Attribute: {
         const Val v = resolve(n);
         if (n.base == Base::Conditional) return v;
@@ -367,10 +389,13 @@ class Evaluator {
         charge(1);
         return v;
       }
-      case NodeKind::And: return logic(n, false);
-      case NodeKind::Or: return logic(n, true);
+      case NodeKind::And:
+        return logic(n, false);
+      case NodeKind::Or:
+        return logic(n, true);
       case NodeKind::Equal:
-      case NodeKind::NotEqual: return equality(n);
+      case NodeKind::NotEqual:
+        return equality(n);
       case NodeKind::Zero: {
         const Val v = n.overload->run(context_, {});
         charge(run_time_cost(arena_, n.cost, {}, v));
@@ -396,10 +421,14 @@ class Evaluator {
         const std::span<const Val> all(args, count);
         return finish(n, all, args[count - 1].is_error() ? &args[count - 1] : nullptr);
       }
-      case NodeKind::List: return list(n);
-      case NodeKind::Map: return map(n);
-      case NodeKind::Struct: return structure(n);
-      case NodeKind::Fold: return fold(n);
+      case NodeKind::List:
+        return list(n);
+      case NodeKind::Map:
+        return map(n);
+      case NodeKind::Struct:
+        return structure(n);
+      case NodeKind::Fold:
+        return fold(n);
       case NodeKind::OptionalOr:
       case NodeKind::OptionalOrValue: {
         const Val v = evaluate(*n.args[0]);
@@ -477,7 +506,8 @@ class Evaluator {
       });
       if (n.optionals[i]) {
         if (value.kind() != Kind::Optional) {
-          failed = error(arena_, "cannot initialize optional entry '" + go_text(key) + "' from non-optional value " + go_text(value));
+          failed = error(arena_, "cannot initialize optional entry '" + go_text(key) + "' from non-optional value " +
+                                     go_text(value));
           break;
         }
         if (!value.has_value()) {
@@ -543,8 +573,12 @@ class Evaluator {
       if (has_trait(args[0], f.trait)) return f.singleton(context_, args);
       // Texts and times answer for themselves that they know no such function.
       switch (args[0].kind()) {
-        case Kind::String: case Kind::Timestamp: case Kind::Duration: return no_such_overload();
-        default: return error(arena_, "no such overload: " + std::string(f.name));
+        case Kind::String:
+        case Kind::Timestamp:
+        case Kind::Duration:
+          return no_such_overload();
+        default:
+          return error(arena_, "no such overload: " + std::string(f.name));
       }
     }
     if (n.overload != nullptr) {
@@ -603,8 +637,12 @@ class Evaluator {
         base = *bound;
         break;
       }
-      case Base::Local: base = local(n.slot); break;
-      case Base::Operand: base = evaluate(*n.args[0]); break;
+      case Base::Local:
+        base = local(n.slot);
+        break;
+      case Base::Operand:
+        base = evaluate(*n.args[0]);
+        break;
       case Base::Conditional: {
         const Val condition = evaluate(*n.args[0]);
         if (!condition.is_bool()) return condition.is_error() ? condition : no_such_overload();
@@ -616,8 +654,8 @@ class Evaluator {
     return n.qualifiers.empty() ? base : qualified(n, base);
   }
 
-  // An attribute takes the value out of an optional as a Go value and puts it back: optionals within optionals collapse,
-  // and what has no CEL form of its own becomes an error inside.
+  // An attribute takes the value out of an optional as a Go value and puts it back: optionals within optionals
+  // collapse, and what has no CEL form of its own becomes an error inside.
   Val natively(const Val& v) {
     if (v.kind() == Kind::Optional) return v.has_value() ? natively(Rep::inner(v)) : Val::null();
     if (v.kind() == Kind::Opaque)
@@ -644,7 +682,12 @@ class Evaluator {
           return key;
         }
         switch (key.kind()) {
-          case Kind::String: case Kind::Int: case Kind::Uint: case Kind::Bool: case Kind::Double: break;
+          case Kind::String:
+          case Kind::Int:
+          case Kind::Uint:
+          case Kind::Bool:
+          case Kind::Double:
+            break;
           default:
             if (!optional) charge(1);
             return error(arena_, "invalid qualifier type: " + native_type_name(key));
@@ -677,7 +720,8 @@ class Evaluator {
   }
 
   static std::string native_type_name(const Val& v) {
-    if (Rep::is_data(v) && Rep::decl(v) == nullptr) return v.kind() == Kind::Map ? "map[string]interface {}" : "[]interface {}";
+    if (Rep::is_data(v) && Rep::decl(v) == nullptr)
+      return v.kind() == Kind::Map ? "map[string]interface {}" : "[]interface {}";
     if (v.is_null()) return "<nil>";
     return std::string(go_type_name(v));
   }
@@ -722,7 +766,8 @@ class Evaluator {
         found = Val::null();
         return !presence;
       }
-      case Kind::JsonPatch: return patch_field(v.json_patch(), key, presence, found, failed);
+      case Kind::JsonPatch:
+        return patch_field(v.json_patch(), key, presence, found, failed);
       case Kind::Lazy: {
         const Val* field = key.is_string() ? Rep::lazy(v).find(key.text()) : nullptr;
         if (field == nullptr) {
@@ -759,7 +804,9 @@ class Evaluator {
 
   bool list_index(const Val& key, int64_t& index, Val& failed) {
     switch (key.kind()) {
-      case Kind::Int: index = key.as_int(); return true;
+      case Kind::Int:
+        index = key.as_int();
+        return true;
       case Kind::Uint:
         if (key.as_uint() <= static_cast<uint64_t>(INT64_MAX)) {
           index = key.as_int();
@@ -786,17 +833,28 @@ class Evaluator {
 
   static std::string_view go_native_name(const Val& v) {
     switch (v.kind()) {
-      case Kind::Bool: return "bool";
-      case Kind::Int: return "int64";
-      case Kind::Uint: return "uint64";
-      case Kind::Double: return "float64";
-      case Kind::Bytes: return "[]uint8";
-      case Kind::Null: return "structpb.NullValue";
-      case Kind::Timestamp: return "time.Time";
-      case Kind::Duration: return "time.Duration";
-      case Kind::List: return Rep::is_data(v) ? "[]interface {}" : "[]ref.Val";
-      case Kind::Map: return Rep::is_data(v) ? "map[string]interface {}" : "map[ref.Val]ref.Val";
-      default: return "string";
+      case Kind::Bool:
+        return "bool";
+      case Kind::Int:
+        return "int64";
+      case Kind::Uint:
+        return "uint64";
+      case Kind::Double:
+        return "float64";
+      case Kind::Bytes:
+        return "[]uint8";
+      case Kind::Null:
+        return "structpb.NullValue";
+      case Kind::Timestamp:
+        return "time.Time";
+      case Kind::Duration:
+        return "time.Duration";
+      case Kind::List:
+        return Rep::is_data(v) ? "[]interface {}" : "[]ref.Val";
+      case Kind::Map:
+        return Rep::is_data(v) ? "map[string]interface {}" : "map[ref.Val]ref.Val";
+      default:
+        return "string";
     }
   }
 
@@ -854,9 +912,8 @@ class Evaluator {
     if (range.is_error()) return range;
     const bool is_map = range.kind() == Kind::Map;
     if (!is_map && range.kind() != Kind::List) {
-      return error(arena_, n.two_variables
-                               ? "unsupported comprehension range type: " + std::string(go_type_name(range))
-                               : "got '" + std::string(go_type_name(range)) + "', expected iterable type");
+      return error(arena_, n.two_variables ? "unsupported comprehension range type: " + std::string(go_type_name(range))
+                                           : "got '" + std::string(go_type_name(range)) + "', expected iterable type");
     }
     Local& accumulator = locals_[n.slot];
     accumulator.init = n.args[1];

@@ -112,22 +112,26 @@ class RuleCompiler {
     const std::optional<uint64_t> inner = times(place.times, elements(*decl.schema));
     std::vector<SchemaRules::Rule> own;
     compile_rules(*n, validation, place, own);
-    if (place.reported) state_.rules.insert(state_.rules.end(), std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
+    if (place.reported)
+      state_.rules.insert(state_.rules.end(), std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
     std::vector<std::pair<std::string_view, const Value*>> properties;
-    for (const Member& property : validation.members_at("properties")) properties.emplace_back(property.key, &property.value);
+    for (const Member& property : validation.members_at("properties"))
+      properties.emplace_back(property.key, &property.value);
     std::sort(properties.begin(), properties.end());
     for (const auto& [name, schema] : properties) {
       const Decl* child = decl.find(name);
       if (child == nullptr || !schema->is_map()) continue;
       const std::string key(name);
-      n->properties[key] = node(*schema, *child, {joined(place.schema_path, "properties[" + key + "]"),
-                                                  place.data_path + "." + key, inner, place.uncorrelated, place.reported});
+      n->properties[key] = node(*schema, *child,
+                                {joined(place.schema_path, "properties[" + key + "]"), place.data_path + "." + key,
+                                 inner, place.uncorrelated, place.reported});
     }
     if (const Value* items = validation.find("items"); items != nullptr && items->is_map() && decl.element != nullptr) {
       std::optional<std::string> uncorrelated = place.uncorrelated;
       if (!uncorrelated && decl.list_kind != Decl::ListKind::Keyed) uncorrelated = place.schema_path;
-      n->items = node(*items, *decl.element,
-                      {joined(place.schema_path, "items"), place.data_path + "[*]", inner, uncorrelated, place.reported});
+      n->items =
+          node(*items, *decl.element,
+               {joined(place.schema_path, "items"), place.data_path + "[*]", inner, uncorrelated, place.reported});
     }
     if (const Value* additional = validation.find("additionalProperties");
         additional != nullptr && additional->is_map() && decl.element != nullptr) {
@@ -250,7 +254,8 @@ class RuleCompiler {
         schema = properties->find(name);
         if (schema == nullptr) return {};
         out += (out.empty() ? "" : ".") + name;
-      } else if (const Value* additional = schema->find("additionalProperties"); additional != nullptr && additional->is_map()) {
+      } else if (const Value* additional = schema->find("additionalProperties");
+                 additional != nullptr && additional->is_map()) {
         schema = additional;
         out += "[" + name + "]";
       } else {
@@ -397,7 +402,8 @@ class Runner {
       out_of_budget(node, at);
       return;
     }
-    const bool any_old = std::any_of(node.rules.begin(), node.rules.end(), [](const CompiledRule& r) { return r.uses_old_self; });
+    const bool any_old =
+        std::any_of(node.rules.begin(), node.rules.end(), [](const CompiledRule& r) { return r.uses_old_self; });
     const Val self = Val::data(arena_, value, node.decl);
     std::optional<Val> old_self;
     if (old != nullptr && any_old) old_self = Val::data(arena_, *old, node.decl);
@@ -439,9 +445,12 @@ class Runner {
   bool failed(const SchemaRules::Node& node, const CompiledRule& rule, std::string_view problem, const Path& at) {
     const std::string text(problem), shown(rule.shown());
     if (problem.starts_with("no such overload")) {
-      add(node, at, "'" + text + "': call arguments did not match a supported operator, function or macro signature for rule: " + shown);
+      add(node, at,
+          "'" + text +
+              "': call arguments did not match a supported operator, function or macro signature for rule: " + shown);
     } else if (problem.starts_with(kCostLimitExceeded)) {
-      add(node, at, "'" + text + "': no further validation rules will be run due to call cost exceeds limit for rule: " + shown);
+      add(node, at,
+          "'" + text + "': no further validation rules will be run due to call cost exceeds limit for rule: " + shown);
       budget_ = -1;
       return false;
     } else {
@@ -486,13 +495,16 @@ class Runner {
   }
 
   // What a messageExpression says; empty: the message of the rule is used. A `problem` ends the validation.
-  std::string message(const CompiledRule& rule, const Val& self, const std::optional<Val>& old_self, std::string& problem) {
+  std::string message(const CompiledRule& rule, const Val& self, const std::optional<Val>& old_self,
+                      std::string& problem) {
     Bindings bindings(*rule.environment);
     bindings.set(0, self);
     if (old_self) bindings.set(1, *old_self);  // Never as an optional: upstream's binding is the plain one.
     const Outcome outcome = rule.message->evaluate(bindings, arena_);
     if (outcome.cost > static_cast<uint64_t>(budget_)) {
-      problem = "messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run";
+      problem =
+          "messageExpression evaluation failed due to running out of cost budget, no further validation rules will be "
+          "run";
       return {};
     }
     if (outcome.value.is_error() && outcome.value.text().starts_with(kCostLimitExceeded)) {

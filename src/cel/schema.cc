@@ -11,15 +11,13 @@ namespace holdfast::cel {
 namespace {
 
 constexpr std::string_view kReservedNames[] = {
-    "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let",
-    "loop", "package", "namespace", "return", "var", "void", "while"};
+    "true", "false",  "null", "in",   "as",      "break",     "const",  "continue", "else", "for",  "function",
+    "if",   "import", "let",  "loop", "package", "namespace", "return", "var",      "void", "while"};
 
 bool is_reserved(std::string_view name) {
   return std::find(std::begin(kReservedNames), std::end(kReservedNames), name) != std::end(kReservedNames);
 }
-bool is_plain(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
+bool is_plain(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
 
 }  // namespace
 
@@ -57,12 +55,18 @@ std::optional<std::string> unescape_name(std::string_view name) {
       while (end < name.size() && name[end] != '_') ++end;
       if (end > i + 2 && name.substr(end).starts_with("__")) {
         const std::string_view word = name.substr(i + 2, end - i - 2);
-        if (word == "underscores") out += "__";
-        else if (word == "dot") out += '.';
-        else if (word == "dash") out += '-';
-        else if (word == "slash") out += '/';
-        else if (is_reserved(word) && word.size() + 4 == name.size()) out += word;
-        else return std::nullopt;
+        if (word == "underscores")
+          out += "__";
+        else if (word == "dot")
+          out += '.';
+        else if (word == "dash")
+          out += '-';
+        else if (word == "slash")
+          out += '/';
+        else if (is_reserved(word) && word.size() + 4 == name.size())
+          out += word;
+        else
+          return std::nullopt;
         i = end + 2;
         continue;
       }
@@ -176,7 +180,8 @@ class SchemaBuilder {
     d.map_correlates = true;
     const Value* additional = schema.find("additionalProperties");
     const Value* properties = schema.find("properties");
-    d.has_properties = resource_root || d.embedded_resource || (properties != nullptr && properties->is_map() && properties->count() > 0);
+    d.has_properties = resource_root || d.embedded_resource ||
+                       (properties != nullptr && properties->is_map() && properties->count() > 0);
     if (additional != nullptr && additional->is_map()) {
       Decl* element = decl(*additional, flag(*additional, "x-kubernetes-embedded-resource"));
       d.element = element;
@@ -229,7 +234,8 @@ class SchemaBuilder {
       if (field.decl->visible && is_required && (fallback == nullptr || fallback->is_null()))
         d.min_serialized_bytes += static_cast<int64_t>(field.property.size()) + field.decl->min_serialized_bytes + 4;
     }
-    std::sort(fields.begin(), fields.end(), [](const DeclField& a, const DeclField& b) { return a.property < b.property; });
+    std::sort(fields.begin(), fields.end(),
+              [](const DeclField& a, const DeclField& b) { return a.property < b.property; });
     d.fields = arena_.copy(std::span<const DeclField>(fields));
   }
 
@@ -269,22 +275,42 @@ class SchemaBuilder {
     if (d.type != nullptr) return d.type;
     if (!d.visible) {
       // Rules below what expressions cannot see have no type of their own to use.
-      for (const DeclField& field : d.fields) assign_types(const_cast<Decl&>(*field.decl), name + "." + std::string(field.name));
+      for (const DeclField& field : d.fields)
+        assign_types(const_cast<Decl&>(*field.decl), name + "." + std::string(field.name));
       if (d.element != nullptr) assign_types(const_cast<Decl&>(*d.element), name + ".@idx");
       return nullptr;
     }
     switch (d.kind) {
-      case Decl::Kind::None: break;
-      case Decl::Kind::IntOrString: d.type = dyn_type(); break;
-      case Decl::Kind::Boolean: d.type = bool_type(); break;
-      case Decl::Kind::Number: d.type = double_type(); break;
-      case Decl::Kind::Integer: d.type = int_type(); break;
-      case Decl::Kind::String: d.type = string_type(); break;
-      case Decl::Kind::Bytes: d.type = bytes_type(); break;
-      case Decl::Kind::Duration: d.type = duration_type(); break;
+      case Decl::Kind::None:
+        break;
+      case Decl::Kind::IntOrString:
+        d.type = dyn_type();
+        break;
+      case Decl::Kind::Boolean:
+        d.type = bool_type();
+        break;
+      case Decl::Kind::Number:
+        d.type = double_type();
+        break;
+      case Decl::Kind::Integer:
+        d.type = int_type();
+        break;
+      case Decl::Kind::String:
+        d.type = string_type();
+        break;
+      case Decl::Kind::Bytes:
+        d.type = bytes_type();
+        break;
+      case Decl::Kind::Duration:
+        d.type = duration_type();
+        break;
       case Decl::Kind::Date:
-      case Decl::Kind::DateTime: d.type = timestamp_type(); break;
-      case Decl::Kind::List: d.type = make_.list(assign_types(const_cast<Decl&>(*d.element), name + ".@idx")); break;
+      case Decl::Kind::DateTime:
+        d.type = timestamp_type();
+        break;
+      case Decl::Kind::List:
+        d.type = make_.list(assign_types(const_cast<Decl&>(*d.element), name + ".@idx"));
+        break;
       case Decl::Kind::Map:
         d.type = make_.map(string_type(), assign_types(const_cast<Decl&>(*d.element), name + ".@elem"));
         break;
@@ -316,13 +342,20 @@ namespace {
 
 std::string_view go_json_type(const Value& value) {
   switch (value.kind()) {
-    case Value::Kind::Null: return "<nil>";
-    case Value::Kind::Bool: return "bool";
-    case Value::Kind::Int: return "int64";
-    case Value::Kind::Double: return "float64";
-    case Value::Kind::List: return "[]interface {}";
-    case Value::Kind::Map: return "map[string]interface {}";
-    default: return "string";
+    case Value::Kind::Null:
+      return "<nil>";
+    case Value::Kind::Bool:
+      return "bool";
+    case Value::Kind::Int:
+      return "int64";
+    case Value::Kind::Double:
+      return "float64";
+    case Value::Kind::List:
+      return "[]interface {}";
+    case Value::Kind::Map:
+      return "map[string]interface {}";
+    default:
+      return "string";
   }
 }
 
@@ -386,7 +419,8 @@ Val from_data(Arena& arena, const Value& value, const Decl* decl) {
     switch (d.kind) {
       case Decl::Kind::Duration:
         if (const auto parsed = format_duration(text)) return Rep::duration(*parsed);
-        return error(arena, "Invalid duration " + std::string(text) + ": unable to parse " + std::string(text) + " as duration");
+        return error(
+            arena, "Invalid duration " + std::string(text) + ": unable to parse " + std::string(text) + " as duration");
       case Decl::Kind::Date: {
         int64_t seconds, zone;
         int32_t nanos;
@@ -408,10 +442,12 @@ Val from_data(Arena& arena, const Value& value, const Decl* decl) {
       }
       case Decl::Kind::Bytes: {
         const auto decoded = base64_decode(text);
-        if (!decoded) return error(arena, "Invalid byte formatted string " + std::string(text) + ": illegal base64 data");
+        if (!decoded)
+          return error(arena, "Invalid byte formatted string " + std::string(text) + ": illegal base64 data");
         return Val::bytes(arena.copy(*decoded));
       }
-      default: return Val::string(text);
+      default:
+        return Val::string(text);
     }
   }
   if (d.schema_type == "number") return value.is_number() ? Val::number(value.number_value()) : wrong("float");

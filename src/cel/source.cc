@@ -33,8 +33,8 @@ std::string Source::display(Location at, std::string_view message) const {
       "ERROR: <input>:" + std::to_string(at.line) + ":" + std::to_string(at.column + 1) + ": " + std::string(message);
   if (at.line < 1 || at.line > static_cast<int32_t>(line_starts_.size()) + 1 || text_.empty()) return out;
   const size_t start = at.line == 1 ? 0 : line_start_bytes_[at.line - 2];
-  const size_t end = at.line <= static_cast<int32_t>(line_start_bytes_.size()) ? line_start_bytes_[at.line - 1] - 1
-                                                                                  : text_.size();
+  const size_t end =
+      at.line <= static_cast<int32_t>(line_start_bytes_.size()) ? line_start_bytes_[at.line - 1] - 1 : text_.size();
   std::string line;  // Bytes that are no UTF-8 are one replacement character each.
   for (size_t i = start; i < end;) {
     const Rune rune = decode_rune(text_, i);

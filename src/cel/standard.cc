@@ -47,7 +47,8 @@ Val add(Context& c, Args a) {
       uint64_t sum = 0;
       return __builtin_add_overflow(x.as_uint(), y.as_uint(), &sum) ? uint_overflow() : Val::unsigned_integer(sum);
     }
-    case Kind::Double: return y.kind() == Kind::Double ? Val::number(x.as_double() + y.as_double()) : no_such_overload();
+    case Kind::Double:
+      return y.kind() == Kind::Double ? Val::number(x.as_double() + y.as_double()) : no_such_overload();
     case Kind::String:
     case Kind::Bytes: {
       if (y.kind() != x.kind()) return no_such_overload();
@@ -64,9 +65,12 @@ Val add(Context& c, Args a) {
       int64_t sum = 0;
       return __builtin_add_overflow(x.as_int(), y.as_int(), &sum) ? int_overflow() : Rep::duration(sum);
     }
-    case Kind::Timestamp: return y.kind() == Kind::Duration ? time_plus(x, y.as_int()) : no_such_overload();
-    case Kind::List: return y.kind() == Kind::List ? add_lists(c.arena, x, y) : no_such_overload();
-    default: return no_such_overload();
+    case Kind::Timestamp:
+      return y.kind() == Kind::Duration ? time_plus(x, y.as_int()) : no_such_overload();
+    case Kind::List:
+      return y.kind() == Kind::List ? add_lists(c.arena, x, y) : no_such_overload();
+    default:
+      return no_such_overload();
   }
 }
 
@@ -81,7 +85,8 @@ Val subtract(Context&, Args a) {
     case Kind::Uint:
       if (y.kind() != Kind::Uint) return no_such_overload();
       return y.as_uint() > x.as_uint() ? uint_overflow() : Val::unsigned_integer(x.as_uint() - y.as_uint());
-    case Kind::Double: return y.kind() == Kind::Double ? Val::number(x.as_double() - y.as_double()) : no_such_overload();
+    case Kind::Double:
+      return y.kind() == Kind::Double ? Val::number(x.as_double() - y.as_double()) : no_such_overload();
     case Kind::Duration: {
       if (y.kind() != Kind::Duration) return no_such_overload();
       int64_t difference = 0;
@@ -97,7 +102,8 @@ Val subtract(Context&, Args a) {
       if (__builtin_add_overflow(seconds, int64_t{Rep::nanos(x)} - Rep::nanos(y), &nanos)) return int_overflow();
       return Rep::duration(nanos);
     }
-    default: return no_such_overload();
+    default:
+      return no_such_overload();
   }
 }
 
@@ -134,10 +140,14 @@ Val modulo(Context&, Args a) {
 
 Val negate(Context&, Args a) {
   switch (a[0].kind()) {
-    case Kind::Int: return a[0].as_int() == INT64_MIN ? int_overflow() : Val::integer(-a[0].as_int());
-    case Kind::Double: return Val::number(-a[0].as_double());
-    case Kind::Duration: return a[0].as_int() == INT64_MIN ? int_overflow() : Rep::duration(-a[0].as_int());
-    default: return no_such_overload();
+    case Kind::Int:
+      return a[0].as_int() == INT64_MIN ? int_overflow() : Val::integer(-a[0].as_int());
+    case Kind::Double:
+      return Val::number(-a[0].as_double());
+    case Kind::Duration:
+      return a[0].as_int() == INT64_MIN ? int_overflow() : Rep::duration(-a[0].as_int());
+    default:
+      return no_such_overload();
   }
 }
 
@@ -149,10 +159,18 @@ Val ordered(Context& c, Args a, Holds holds) {
   const Val order = compare(c.arena, a[0], a[1]);
   return order.is_error() ? order : Val::boolean(holds(order.as_int()));
 }
-Val less(Context& c, Args a) { return ordered(c, a, [](int64_t o) { return o < 0; }); }
-Val less_equals(Context& c, Args a) { return ordered(c, a, [](int64_t o) { return o <= 0; }); }
-Val greater(Context& c, Args a) { return ordered(c, a, [](int64_t o) { return o > 0; }); }
-Val greater_equals(Context& c, Args a) { return ordered(c, a, [](int64_t o) { return o >= 0; }); }
+Val less(Context& c, Args a) {
+  return ordered(c, a, [](int64_t o) { return o < 0; });
+}
+Val less_equals(Context& c, Args a) {
+  return ordered(c, a, [](int64_t o) { return o <= 0; });
+}
+Val greater(Context& c, Args a) {
+  return ordered(c, a, [](int64_t o) { return o > 0; });
+}
+Val greater_equals(Context& c, Args a) {
+  return ordered(c, a, [](int64_t o) { return o >= 0; });
+}
 
 Val in(Context& c, Args a) {
   if (a[1].kind() == Kind::List) {
@@ -168,12 +186,15 @@ Val in(Context& c, Args a) {
   return no_such_overload();
 }
 
-Val size(Context&, Args a) { return Val::integer(static_cast<int64_t>(std::min<uint64_t>(cost_size(a[0]), INT64_MAX))); }
+Val size(Context&, Args a) {
+  return Val::integer(static_cast<int64_t>(std::min<uint64_t>(cost_size(a[0]), INT64_MAX)));
+}
 
 Val identity(Context&, Args a) { return a[0]; }
 Val type_of(Context& c, Args a) {
   if (a[0].kind() == Kind::Preserved)
-    return Val::error("type conversion to 'type' not supported for values preserved by x-kubernetes-preserve-unknown-fields");
+    return Val::error(
+        "type conversion to 'type' not supported for values preserved by x-kubernetes-preserve-unknown-fields");
   (void)c;
   // Values of mutations answer with the type of their type.
   if (a[0].kind() == Kind::Object || a[0].kind() == Kind::JsonPatch) return Rep::type("type");
@@ -181,7 +202,8 @@ Val type_of(Context& c, Args a) {
 }
 
 Val conversion_error(Context& c, const Val& from, std::string_view to) {
-  return error(c.arena, "type conversion error from '" + std::string(from.type_name()) + "' to '" + std::string(to) + "'");
+  return error(c.arena,
+               "type conversion error from '" + std::string(from.type_name()) + "' to '" + std::string(to) + "'");
 }
 
 // strconv.ParseInt and ParseUint with base 10: a sign for ints only, no underscores.
@@ -229,7 +251,8 @@ std::optional<double> parse_double(std::string_view text) {
     if (problem != std::errc() || end != hex.data() + hex.size()) return std::nullopt;
     return negative ? -value : value;
   }
-  const std::optional<double> value = codec::parse_float(digits.starts_with('.') ? "0" + std::string(digits) : std::string(digits));
+  const std::optional<double> value =
+      codec::parse_float(digits.starts_with('.') ? "0" + std::string(digits) : std::string(digits));
   if (!value || std::isinf(*value) || digits.starts_with('+') || digits.starts_with('-')) return std::nullopt;
   return negative ? -*value : *value;
 }
@@ -242,13 +265,17 @@ Val to_int(Context& c, Args a) {
       if (!(d > -9223372036854775808.0 && d < 9223372036854775808.0)) return int_overflow();
       return Val::integer(static_cast<int64_t>(d));
     }
-    case Kind::Uint: return v.as_uint() > static_cast<uint64_t>(INT64_MAX) ? int_overflow() : Val::integer(v.as_int());
+    case Kind::Uint:
+      return v.as_uint() > static_cast<uint64_t>(INT64_MAX) ? int_overflow() : Val::integer(v.as_int());
     case Kind::String:
       if (const auto value = parse_int(v.text())) return Val::integer(*value);
       return conversion_error(c, v, "int");
-    case Kind::Duration: return Val::integer(v.as_int());
-    case Kind::Timestamp: return Val::integer(Rep::seconds(v));
-    default: return v;
+    case Kind::Duration:
+      return Val::integer(v.as_int());
+    case Kind::Timestamp:
+      return Val::integer(Rep::seconds(v));
+    default:
+      return v;
   }
 }
 
@@ -260,23 +287,28 @@ Val to_uint(Context& c, Args a) {
       if (!(d >= 0 && d < 18446744073709551616.0)) return uint_overflow();
       return Val::unsigned_integer(static_cast<uint64_t>(d));
     }
-    case Kind::Int: return v.as_int() < 0 ? uint_overflow() : Val::unsigned_integer(v.as_uint());
+    case Kind::Int:
+      return v.as_int() < 0 ? uint_overflow() : Val::unsigned_integer(v.as_uint());
     case Kind::String:
       if (const auto value = parse_uint(v.text())) return Val::unsigned_integer(*value);
       return conversion_error(c, v, "uint");
-    default: return v;
+    default:
+      return v;
   }
 }
 
 Val to_double(Context& c, Args a) {
   const Val& v = a[0];
   switch (v.kind()) {
-    case Kind::Int: return Val::number(static_cast<double>(v.as_int()));
-    case Kind::Uint: return Val::number(static_cast<double>(v.as_uint()));
+    case Kind::Int:
+      return Val::number(static_cast<double>(v.as_int()));
+    case Kind::Uint:
+      return Val::number(static_cast<double>(v.as_uint()));
     case Kind::String:
       if (const auto value = parse_double(v.text())) return Val::number(*value);
       return conversion_error(c, v, "double");
-    default: return v;
+    default:
+      return v;
   }
 }
 
@@ -284,17 +316,25 @@ Val to_string(Context& c, Args a) {
   const Val& v = a[0];
   const auto text = [&](const std::string& s) { return Val::string(c.arena.copy(s)); };
   switch (v.kind()) {
-    case Kind::Bool: return Val::string(v.as_bool() ? "true" : "false");
-    case Kind::Int: return text(std::to_string(v.as_int()));
-    case Kind::Uint: return text(std::to_string(v.as_uint()));
-    case Kind::Double: return text(double_text(v.as_double()));
+    case Kind::Bool:
+      return Val::string(v.as_bool() ? "true" : "false");
+    case Kind::Int:
+      return text(std::to_string(v.as_int()));
+    case Kind::Uint:
+      return text(std::to_string(v.as_uint()));
+    case Kind::Double:
+      return text(double_text(v.as_double()));
     case Kind::Bytes:
       if (!codec::is_valid_utf8(v.text())) return Val::error("invalid UTF-8 in bytes, cannot convert to string");
       return Val::string(v.text());
-    case Kind::Timestamp: return text(timestamp_text(Rep::seconds(v), Rep::nanos(v), Rep::zone(v)));
-    case Kind::Duration: return text(duration_seconds_text(v.as_int()));
-    case Kind::Opaque: return text(opaque_text(Rep::opaque(v)));
-    default: return v;
+    case Kind::Timestamp:
+      return text(timestamp_text(Rep::seconds(v), Rep::nanos(v), Rep::zone(v)));
+    case Kind::Duration:
+      return text(duration_seconds_text(v.as_int()));
+    case Kind::Opaque:
+      return text(opaque_text(Rep::opaque(v)));
+    default:
+      return v;
   }
 }
 
@@ -344,8 +384,10 @@ Val convert_to_duration(Arena& arena, const Val& v) {
       if (const auto value = codec::parse_duration(v.text())) return Rep::duration(*value);
       return error(arena, "type conversion error from 'string' to 'google.protobuf.Duration'");
     // Declared, but without a conversion behind it.
-    case Kind::Int: return error(arena, "type conversion error from 'int' to 'google.protobuf.Duration'");
-    default: return v;
+    case Kind::Int:
+      return error(arena, "type conversion error from 'int' to 'google.protobuf.Duration'");
+    default:
+      return v;
   }
 }
 
@@ -362,7 +404,8 @@ Val convert_to_timestamp(Arena& arena, const Val& v) {
       if (seconds < kMinUnixTime || seconds > kMaxUnixTime) return Val::error("timestamp overflow");
       return Rep::timestamp(seconds, nanos, zone);
     }
-    default: return v;
+    default:
+      return v;
   }
 }
 
@@ -432,9 +475,9 @@ void add_standard_functions(LibraryBuilder& l) {
       {"bytes", "bytes, bytes -> bool"},
       {"timestamp", "timestamp, timestamp -> bool"},
       {"duration", "duration, duration -> bool"}};
-  for (const Relation& relation : {Relation{"_<_", "less_", less}, Relation{"_<=_", "less_equals_", less_equals},
-                                   Relation{"_>_", "greater_", greater},
-                                   Relation{"_>=_", "greater_equals_", greater_equals}}) {
+  for (const Relation& relation :
+       {Relation{"_<_", "less_", less}, Relation{"_<=_", "less_equals_", less_equals},
+        Relation{"_>_", "greater_", greater}, Relation{"_>=_", "greater_equals_", greater_equals}}) {
     for (const auto& [suffix, signature] : kOrdered)
       l.global(relation.function, l.arena.copy(std::string(relation.prefix) + std::string(suffix)), signature, nullptr);
     l.singleton(relation.function, Binding::Binary, Trait::Compare, relation.run);

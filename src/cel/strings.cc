@@ -73,8 +73,8 @@ Val last_index_of(Context& c, Args a) {
 
 Val with_case(Context& c, Args a, char low, char high, int shift) {
   std::string out;
-  for (const char ch : codec::is_valid_utf8(a[0].text()) ? std::string(a[0].text())
-                                                         : codec::replace_invalid_utf8(a[0].text()))
+  for (const char ch :
+       codec::is_valid_utf8(a[0].text()) ? std::string(a[0].text()) : codec::replace_invalid_utf8(a[0].text()))
     out += ch >= low && ch <= high ? static_cast<char>(ch + shift) : ch;
   return text_of(c, out);
 }
@@ -189,16 +189,35 @@ Val quote(Context& c, Args a) {
     const Rune rune = decode_rune(text, i);
     i += rune.length;
     switch (rune.value) {
-      case '\a': out += "\\a"; break;
-      case '\b': out += "\\b"; break;
-      case '\f': out += "\\f"; break;
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\t': out += "\\t"; break;
-      case '\v': out += "\\v"; break;
-      case '\\': out += "\\\\"; break;
-      case '"': out += "\\\""; break;
-      default: append_utf8(out, rune.value);
+      case '\a':
+        out += "\\a";
+        break;
+      case '\b':
+        out += "\\b";
+        break;
+      case '\f':
+        out += "\\f";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
+      case '\v':
+        out += "\\v";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '"':
+        out += "\\\"";
+        break;
+      default:
+        append_utf8(out, rune.value);
     }
   }
   return text_of(c, out + "\"");
@@ -230,8 +249,8 @@ const re2::RE2* compiled_regex(std::string_view pattern) {
     }
   }
   RE2::Options options(RE2::Quiet);
-  cache.push_front({std::string(pattern),
-                    std::make_unique<const RE2>(re2::StringPiece(pattern.data(), pattern.size()), options)});
+  cache.push_front(
+      {std::string(pattern), std::make_unique<const RE2>(re2::StringPiece(pattern.data(), pattern.size()), options)});
   if (cache.size() > kKept) cache.pop_back();
   return cache.front().compiled->ok() ? cache.front().compiled.get() : nullptr;
 }
@@ -241,24 +260,53 @@ std::string regex_error(std::string_view pattern) {
   if (compiled.ok()) return {};
   std::string what;
   switch (compiled.error_code()) {
-    case RE2::ErrorBadEscape: what = "invalid escape sequence"; break;
-    case RE2::ErrorBadCharClass: what = "invalid character class"; break;
-    case RE2::ErrorBadCharRange: what = "invalid character class range"; break;
-    case RE2::ErrorMissingBracket: what = "missing closing ]"; break;
-    case RE2::ErrorMissingParen: what = "missing closing )"; break;
-    case RE2::ErrorUnexpectedParen: what = "unexpected )"; break;
-    case RE2::ErrorTrailingBackslash: return "error parsing regexp: trailing backslash at end of expression: ``";
-    case RE2::ErrorRepeatArgument: what = "missing argument to repetition operator"; break;
-    case RE2::ErrorRepeatSize: what = "invalid repeat count"; break;
-    case RE2::ErrorRepeatOp: what = "invalid nested repetition operator"; break;
-    case RE2::ErrorBadPerlOp: what = "invalid or unsupported Perl syntax"; break;
-    case RE2::ErrorBadUTF8: what = "invalid UTF-8"; break;
-    case RE2::ErrorBadNamedCapture: what = "invalid named capture"; break;
-    case RE2::ErrorPatternTooLarge: what = "expression too large"; break;
-    default: what = compiled.error();
+    case RE2::ErrorBadEscape:
+      what = "invalid escape sequence";
+      break;
+    case RE2::ErrorBadCharClass:
+      what = "invalid character class";
+      break;
+    case RE2::ErrorBadCharRange:
+      what = "invalid character class range";
+      break;
+    case RE2::ErrorMissingBracket:
+      what = "missing closing ]";
+      break;
+    case RE2::ErrorMissingParen:
+      what = "missing closing )";
+      break;
+    case RE2::ErrorUnexpectedParen:
+      what = "unexpected )";
+      break;
+    case RE2::ErrorTrailingBackslash:
+      return "error parsing regexp: trailing backslash at end of expression: ``";
+    case RE2::ErrorRepeatArgument:
+      what = "missing argument to repetition operator";
+      break;
+    case RE2::ErrorRepeatSize:
+      what = "invalid repeat count";
+      break;
+    case RE2::ErrorRepeatOp:
+      what = "invalid nested repetition operator";
+      break;
+    case RE2::ErrorBadPerlOp:
+      what = "invalid or unsupported Perl syntax";
+      break;
+    case RE2::ErrorBadUTF8:
+      what = "invalid UTF-8";
+      break;
+    case RE2::ErrorBadNamedCapture:
+      what = "invalid named capture";
+      break;
+    case RE2::ErrorPatternTooLarge:
+      what = "expression too large";
+      break;
+    default:
+      what = compiled.error();
   }
   // Go quotes the whole expression for an unmatched parenthesis.
-  const bool whole = compiled.error_code() == RE2::ErrorMissingParen || compiled.error_code() == RE2::ErrorUnexpectedParen;
+  const bool whole =
+      compiled.error_code() == RE2::ErrorMissingParen || compiled.error_code() == RE2::ErrorUnexpectedParen;
   return "error parsing regexp: " + what + ": `" + (whole ? std::string(pattern) : compiled.error_arg()) + "`";
 }
 
@@ -424,26 +472,35 @@ class Formatter {
       size_t end = ++i;
       while (end < format.size() && format[end] >= '0' && format[end] <= '9') ++end;
       if (end >= format.size())
-        return fail("could not parse formatting clause: error while parsing precision: could not find end of precision "
-                    "specifier");
+        return fail(
+            "could not parse formatting clause: error while parsing precision: could not find end of precision "
+            "specifier");
       const std::string digits(format.substr(i, end - i));
       if (digits.empty() || digits.size() > 9)
-        return fail("could not parse formatting clause: error while parsing precision: error while converting precision "
-                    "to integer: strconv.Atoi: parsing " + go_quote(digits) +
-                    (digits.empty() ? ": invalid syntax" : ": value out of range"));
+        return fail(
+            "could not parse formatting clause: error while parsing precision: error while converting precision "
+            "to integer: strconv.Atoi: parsing " +
+            go_quote(digits) + (digits.empty() ? ": invalid syntax" : ": value out of range"));
       precision = std::stoi(digits);
       i = end;
     }
     const char verb = format[i++];
     switch (verb) {
-      case 's': return text(v);
-      case 'd': return decimal(v);
-      case 'f': return fixed(v, precision.value_or(6));
-      case 'e': return scientific(v, precision.value_or(6));
-      case 'b': return binary(v);
+      case 's':
+        return text(v);
+      case 'd':
+        return decimal(v);
+      case 'f':
+        return fixed(v, precision.value_or(6));
+      case 'e':
+        return scientific(v, precision.value_or(6));
+      case 'b':
+        return binary(v);
       case 'x':
-      case 'X': return hex(v, verb == 'X');
-      case 'o': return octal(v);
+      case 'X':
+        return hex(v, verb == 'X');
+      case 'o':
+        return octal(v);
       default: {
         std::string shown;
         append_utf8(shown, static_cast<unsigned char>(verb));
@@ -454,48 +511,70 @@ class Formatter {
 
   std::string text(const Val& v) {
     switch (v.kind()) {
-      case Kind::List: return list(v);
-      case Kind::Map: return map(v);
-      case Kind::Null: return "null";
-      case Kind::Int: return std::to_string(v.as_int());
-      case Kind::Uint: return std::to_string(v.as_uint());
-      case Kind::Double: return double_text(v.as_double());
-      case Kind::Bool: return v.as_bool() ? "true" : "false";
+      case Kind::List:
+        return list(v);
+      case Kind::Map:
+        return map(v);
+      case Kind::Null:
+        return "null";
+      case Kind::Int:
+        return std::to_string(v.as_int());
+      case Kind::Uint:
+        return std::to_string(v.as_uint());
+      case Kind::Double:
+        return double_text(v.as_double());
+      case Kind::Bool:
+        return v.as_bool() ? "true" : "false";
       case Kind::String:
-      case Kind::Type: return std::string(v.text());
-      case Kind::Timestamp: return timestamp_text(Rep::seconds(v), Rep::nanos(v), Rep::zone(v));
-      case Kind::Duration: return duration_seconds_text(v.as_int());
+      case Kind::Type:
+        return std::string(v.text());
+      case Kind::Timestamp:
+        return timestamp_text(Rep::seconds(v), Rep::nanos(v), Rep::zone(v));
+      case Kind::Duration:
+        return duration_seconds_text(v.as_int());
       case Kind::Bytes:
         if (!codec::is_valid_utf8(v.text()))
-          return fail_format("could not convert argument \"invalid UTF-8 in bytes, cannot convert to string\" to string");
+          return fail_format(
+              "could not convert argument \"invalid UTF-8 in bytes, cannot convert to string\" to string");
         return std::string(v.text());
       default:
         return fail_format(
-            "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and "
-            "timestamps, was given " + std::string(v.type_name()));
+            "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, "
+            "and "
+            "timestamps, was given " +
+            std::string(v.type_name()));
     }
   }
 
   // An item of a list or value of a map.
   std::string nested(const Val& v) {
     switch (v.kind()) {
-      case Kind::String: return go_quote(v.text());
+      case Kind::String:
+        return go_quote(v.text());
       case Kind::Bytes: {
         const std::string plain = text(v);
         return problem_.empty() ? "b" + go_quote(plain) : std::string();
       }
-      case Kind::Timestamp: return "timestamp(" + go_quote(text(v)) + ")";
-      case Kind::Duration: return "duration(" + go_quote(text(v)) + ")";
+      case Kind::Timestamp:
+        return "timestamp(" + go_quote(text(v)) + ")";
+      case Kind::Duration:
+        return "duration(" + go_quote(text(v)) + ")";
       case Kind::Double: {
         const double d = v.as_double();
         if (std::isnan(d)) return "\"NaN\"";
         if (std::isinf(d)) return d < 0 ? "\"-Inf\"" : "\"+Inf\"";
         return printed("%.*f", 6, d);
       }
-      case Kind::Int: case Kind::Uint: case Kind::Bool: case Kind::Null: case Kind::Type: case Kind::List:
+      case Kind::Int:
+      case Kind::Uint:
+      case Kind::Bool:
+      case Kind::Null:
+      case Kind::Type:
+      case Kind::List:
       case Kind::Map:
         return text(v);
-      default: return fail_format("no formatting function for " + std::string(v.type_name()));
+      default:
+        return fail_format("no formatting function for " + std::string(v.type_name()));
     }
   }
   std::string list(const Val& v) {
@@ -509,8 +588,14 @@ class Formatter {
     v.for_each_entry(arena_, [&](const Val& key, const Val& value) {
       if (!problem_.empty()) return;
       switch (key.kind()) {
-        case Kind::String: case Kind::Bool: case Kind::Int: case Kind::Uint: break;
-        default: fail_format("no formatting function for map key of type " + std::string(key.type_name())); return;
+        case Kind::String:
+        case Kind::Bool:
+        case Kind::Int:
+        case Kind::Uint:
+          break;
+        default:
+          fail_format("no formatting function for map key of type " + std::string(key.type_name()));
+          return;
       }
       std::string k = nested(key);
       pairs.emplace_back(std::move(k), nested(value));

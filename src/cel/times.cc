@@ -17,7 +17,8 @@ int64_t days_from_civil(int64_t year, int month, int day) {
   year -= month <= 2;
   const int64_t era = (year >= 0 ? year : year - 399) / 400;
   const auto of_era = static_cast<unsigned>(year - era * 400);
-  const unsigned day_of_year = (153 * static_cast<unsigned>(month + (month > 2 ? -3 : 9)) + 2) / 5 + static_cast<unsigned>(day) - 1;
+  const unsigned day_of_year =
+      (153 * static_cast<unsigned>(month + (month > 2 ? -3 : 9)) + 2) / 5 + static_cast<unsigned>(day) - 1;
   const unsigned day_of_era = of_era * 365 + of_era / 4 - of_era / 100 + day_of_year;
   return era * 146097 + static_cast<int64_t>(day_of_era) - 719468;
 }
@@ -161,7 +162,8 @@ class ZoneFile {
 
   static int64_t big_endian(std::string_view bytes, size_t at, int length) {
     uint64_t value = 0;
-    for (int i = 0; i < length; ++i) value = value << 8 | static_cast<unsigned char>(bytes[at + static_cast<size_t>(i)]);
+    for (int i = 0; i < length; ++i)
+      value = value << 8 | static_cast<unsigned char>(bytes[at + static_cast<size_t>(i)]);
     if (length == 4) return static_cast<int32_t>(value);
     return static_cast<int64_t>(value);
   }
@@ -177,7 +179,8 @@ class ZoneFile {
       const auto [utc, standard, leaps, times, types, letters] =
           std::tuple(counts[0], counts[1], counts[2], counts[3], counts[4], counts[5]);
       const size_t body = at + 44;
-      const size_t length = static_cast<size_t>(times * width + times + types * 6 + letters + leaps * (width + 4) + standard + utc);
+      const size_t length =
+          static_cast<size_t>(times * width + times + types * 6 + letters + leaps * (width + 4) + standard + utc);
       if (body + length > bytes.size()) return false;
       if (version == 1 && bytes[4] >= '2') {
         at = body + length;
@@ -365,15 +368,33 @@ Val part_of(Context& c, Args a, Part part) {
   return Val::integer(part(civil_time(Rep::seconds(t) + *offset)));
 }
 
-Val get_year(Context& c, Args a) { return part_of(c, a, [](const Civil& t) { return t.year; }); }
-Val get_month(Context& c, Args a) { return part_of(c, a, [](const Civil& t) { return t.month - 1; }); }
-Val get_day_of_year(Context& c, Args a) { return part_of(c, a, [](const Civil& t) { return t.day_of_year; }); }
-Val get_day_of_month(Context& c, Args a) { return part_of(c, a, [](const Civil& t) { return t.day - 1; }); }
-Val get_date(Context& c, Args a) { return part_of(c, a, [](const Civil& t) { return t.day; }); }
-Val get_day_of_week(Context& c, Args a) { return part_of(c, a, [](const Civil& t) { return t.week_day; }); }
-Val get_hours(Context& c, Args a) { return part_of(c, a, [](const Civil& t) { return t.hour; }); }
-Val get_minutes(Context& c, Args a) { return part_of(c, a, [](const Civil& t) { return t.minute; }); }
-Val get_seconds(Context& c, Args a) { return part_of(c, a, [](const Civil& t) { return t.second; }); }
+Val get_year(Context& c, Args a) {
+  return part_of(c, a, [](const Civil& t) { return t.year; });
+}
+Val get_month(Context& c, Args a) {
+  return part_of(c, a, [](const Civil& t) { return t.month - 1; });
+}
+Val get_day_of_year(Context& c, Args a) {
+  return part_of(c, a, [](const Civil& t) { return t.day_of_year; });
+}
+Val get_day_of_month(Context& c, Args a) {
+  return part_of(c, a, [](const Civil& t) { return t.day - 1; });
+}
+Val get_date(Context& c, Args a) {
+  return part_of(c, a, [](const Civil& t) { return t.day; });
+}
+Val get_day_of_week(Context& c, Args a) {
+  return part_of(c, a, [](const Civil& t) { return t.week_day; });
+}
+Val get_hours(Context& c, Args a) {
+  return part_of(c, a, [](const Civil& t) { return t.hour; });
+}
+Val get_minutes(Context& c, Args a) {
+  return part_of(c, a, [](const Civil& t) { return t.minute; });
+}
+Val get_seconds(Context& c, Args a) {
+  return part_of(c, a, [](const Civil& t) { return t.second; });
+}
 Val get_milliseconds(Context& c, Args a) {
   return part_of(c, a, [&](const Civil&) { return Rep::nanos(a[0]) / 1'000'000; });
 }
@@ -389,16 +410,15 @@ void add_time_functions(LibraryBuilder& l) {
     std::string_view name, id;
     Implementation run;
   };
-  for (const Getter& g : {Getter{"getFullYear", "timestamp_to_year", get_year},
-                          Getter{"getMonth", "timestamp_to_month", get_month},
-                          Getter{"getDayOfYear", "timestamp_to_day_of_year", get_day_of_year},
-                          Getter{"getDayOfMonth", "timestamp_to_day_of_month", get_day_of_month},
-                          Getter{"getDate", "timestamp_to_day_of_month_1_based", get_date},
-                          Getter{"getDayOfWeek", "timestamp_to_day_of_week", get_day_of_week},
-                          Getter{"getHours", "timestamp_to_hours", get_hours},
-                          Getter{"getMinutes", "timestamp_to_minutes", get_minutes},
-                          Getter{"getSeconds", "timestamp_to_seconds", get_seconds},
-                          Getter{"getMilliseconds", "timestamp_to_milliseconds", get_milliseconds}}) {
+  for (const Getter& g :
+       {Getter{"getFullYear", "timestamp_to_year", get_year}, Getter{"getMonth", "timestamp_to_month", get_month},
+        Getter{"getDayOfYear", "timestamp_to_day_of_year", get_day_of_year},
+        Getter{"getDayOfMonth", "timestamp_to_day_of_month", get_day_of_month},
+        Getter{"getDate", "timestamp_to_day_of_month_1_based", get_date},
+        Getter{"getDayOfWeek", "timestamp_to_day_of_week", get_day_of_week},
+        Getter{"getHours", "timestamp_to_hours", get_hours}, Getter{"getMinutes", "timestamp_to_minutes", get_minutes},
+        Getter{"getSeconds", "timestamp_to_seconds", get_seconds},
+        Getter{"getMilliseconds", "timestamp_to_milliseconds", get_milliseconds}}) {
     l.member(g.name, g.id, "timestamp -> int", g.run);
     l.member(g.name, l.arena.copy(std::string(g.id) + "_with_tz"), "timestamp, string -> int", g.run);
   }

@@ -16,9 +16,9 @@ bool parse_rfc3339(std::string_view text, int64_t& seconds, int32_t& nanos, int6
 
 struct Civil {
   int64_t year;
-  int month, day;        // From 1.
-  int week_day;          // Sunday is 0.
-  int day_of_year;       // From 0.
+  int month, day;   // From 1.
+  int week_day;     // Sunday is 0.
+  int day_of_year;  // From 0.
   int hour, minute, second;
 };
 Civil civil_time(int64_t local_seconds);

@@ -92,11 +92,16 @@ void append_parameters(const Type* type, std::string& out, std::string (*text)(c
 
 std::string type_text(TypeRef type) {
   switch (type->kind) {
-    case TypeKind::Duration: return "duration";
-    case TypeKind::Error: return "!error!";
-    case TypeKind::Null: return "null";
-    case TypeKind::Timestamp: return "timestamp";
-    default: break;
+    case TypeKind::Duration:
+      return "duration";
+    case TypeKind::Error:
+      return "!error!";
+    case TypeKind::Null:
+      return "null";
+    case TypeKind::Timestamp:
+      return "timestamp";
+    default:
+      break;
   }
   std::string text(type->name);
   if (!type->parameters.empty()) append_parameters(type, text, type_text);

@@ -107,7 +107,21 @@ struct DeclField {
 
 // What a schema says that CEL cares about (SchemaDeclType and UnstructuredToVal upstream).
 struct Decl {
-  enum class Kind : uint8_t { None, IntOrString, Object, Map, List, String, Bytes, Duration, Date, DateTime, Number, Integer, Boolean };
+  enum class Kind : uint8_t {
+    None,
+    IntOrString,
+    Object,
+    Map,
+    List,
+    String,
+    Bytes,
+    Duration,
+    Date,
+    DateTime,
+    Number,
+    Integer,
+    Boolean
+  };
   enum class ListKind : uint8_t { Atomic, Set, Keyed, Plain };  // Plain: no x-kubernetes-list-type.
 
   Kind kind = Kind::None;

@@ -69,14 +69,22 @@ Val string_list(Arena& arena, std::span<const std::string> items) {
 
 Val Val::data(const Value& value) {
   switch (value.kind()) {
-    case Value::Kind::Null: return null();
-    case Value::Kind::Bool: return boolean(value.as_bool());
-    case Value::Kind::Int: return integer(value.as_int());
-    case Value::Kind::Double: return number(value.as_double());
-    case Value::Kind::String: return string(value.as_string());
-    case Value::Kind::List: return Rep::data(Kind::List, value, nullptr);
-    case Value::Kind::Map: return Rep::data(Kind::Map, value, nullptr);
-    case Value::Kind::Raw: break;
+    case Value::Kind::Null:
+      return null();
+    case Value::Kind::Bool:
+      return boolean(value.as_bool());
+    case Value::Kind::Int:
+      return integer(value.as_int());
+    case Value::Kind::Double:
+      return number(value.as_double());
+    case Value::Kind::String:
+      return string(value.as_string());
+    case Value::Kind::List:
+      return Rep::data(Kind::List, value, nullptr);
+    case Value::Kind::Map:
+      return Rep::data(Kind::Map, value, nullptr);
+    case Value::Kind::Raw:
+      break;
   }
   return error("verbatim JSON cannot be a variable");
 }
@@ -117,15 +125,18 @@ uint64_t mixed(uint64_t x) {
 uint64_t key_hash(const Val& key) {
   switch (key.kind()) {
     case Kind::String:
-    case Kind::Bytes: return std::hash<std::string_view>{}(key.text());
+    case Kind::Bytes:
+      return std::hash<std::string_view>{}(key.text());
     // Numbers that are equal have equal hashes.
     case Kind::Int:
-    case Kind::Uint: return mixed(static_cast<uint64_t>(key.as_int()));
+    case Kind::Uint:
+      return mixed(static_cast<uint64_t>(key.as_int()));
     case Kind::Double:
       if (const auto i = whole_int(key.as_double())) return mixed(static_cast<uint64_t>(*i));
       if (const auto u = whole_uint(key.as_double())) return mixed(*u);
       return mixed(static_cast<uint64_t>(key.as_int()));
-    default: return static_cast<uint64_t>(key.kind());
+    default:
+      return static_cast<uint64_t>(key.kind());
   }
 }
 
@@ -148,14 +159,20 @@ bool same_key(const Val& a, const Val& b) {
     case Kind::Bool:
     case Kind::Int:
     case Kind::Uint:
-    case Kind::Duration: return a.as_int() == b.as_int();
-    case Kind::Double: return a.as_double() == b.as_double();
+    case Kind::Duration:
+      return a.as_int() == b.as_int();
+    case Kind::Double:
+      return a.as_double() == b.as_double();
     case Kind::String:
     case Kind::Bytes:
-    case Kind::Type: return a.text() == b.text();
-    case Kind::Null: return true;
-    case Kind::Timestamp: return Rep::seconds(a) == Rep::seconds(b) && Rep::nanos(a) == Rep::nanos(b);
-    default: return false;
+    case Kind::Type:
+      return a.text() == b.text();
+    case Kind::Null:
+      return true;
+    case Kind::Timestamp:
+      return Rep::seconds(a) == Rep::seconds(b) && Rep::nanos(a) == Rep::nanos(b);
+    default:
+      return false;
   }
 }
 
@@ -469,23 +486,31 @@ bool has_size(const Val& v) {
     case Kind::String:
     case Kind::Bytes:
     case Kind::List:
-    case Kind::Map: return true;
-    case Kind::Opaque: return Rep::is(v, OpaqueKind::Ip) || Rep::is(v, OpaqueKind::Cidr);
-    default: return false;
+    case Kind::Map:
+      return true;
+    case Kind::Opaque:
+      return Rep::is(v, OpaqueKind::Ip) || Rep::is(v, OpaqueKind::Cidr);
+    default:
+      return false;
   }
 }
 
 uint64_t cost_size(const Val& v) {
   switch (v.kind()) {
-    case Kind::String: return code_points(v.text());
-    case Kind::Bytes: return v.text().size();
-    case Kind::List: return list_size(v);
-    case Kind::Map: return map_size(v);
+    case Kind::String:
+      return code_points(v.text());
+    case Kind::Bytes:
+      return v.text().size();
+    case Kind::List:
+      return list_size(v);
+    case Kind::Map:
+      return map_size(v);
     case Kind::Opaque:
       if (Rep::is(v, OpaqueKind::Ip)) return Rep::as<IpOpaque>(v).v6 ? 16 : 4;
       if (Rep::is(v, OpaqueKind::Cidr)) return static_cast<uint64_t>((Rep::as<IpOpaque>(v).prefix + 7) / 8);
       return 1;
-    default: return 1;
+    default:
+      return 1;
   }
 }
 
@@ -617,11 +642,14 @@ Val equal_opaque(const Val& a, const Val& b) {
       const auto &x = Rep::as<IpOpaque>(a), &y = Rep::as<IpOpaque>(b);
       return Val::boolean(x.v6 == y.v6 && x.bytes == y.bytes && x.prefix == y.prefix);
     }
-    case OpaqueKind::Url: return Val::boolean(Rep::as<UrlOpaque>(a).text == Rep::as<UrlOpaque>(b).text);
+    case OpaqueKind::Url:
+      return Val::boolean(Rep::as<UrlOpaque>(a).text == Rep::as<UrlOpaque>(b).text);
     case OpaqueKind::Semver:
       return Val::boolean(compare_semver(Rep::as<SemverOpaque>(a), Rep::as<SemverOpaque>(b)) == 0);
-    case OpaqueKind::Format: return Val::boolean(Rep::as<FormatOpaque>(a).index == Rep::as<FormatOpaque>(b).index);
-    default: return Val::boolean(&Rep::opaque(a) == &Rep::opaque(b));
+    case OpaqueKind::Format:
+      return Val::boolean(Rep::as<FormatOpaque>(a).index == Rep::as<FormatOpaque>(b).index);
+    default:
+      return Val::boolean(&Rep::opaque(a) == &Rep::opaque(b));
   }
 }
 
@@ -667,23 +695,29 @@ Val equal(Arena& arena, const Val& a, const Val& b) {
 
 Val equal_to(Arena& arena, const Val& a, const Val& b) {
   switch (a.kind()) {
-    case Kind::Error: return a;
-    case Kind::Null: return Val::boolean(b.is_null());
+    case Kind::Error:
+      return a;
+    case Kind::Null:
+      return Val::boolean(b.is_null());
     case Kind::Int:
     case Kind::Uint:
     case Kind::Double:
       if (!is_number(b) || is_nan(a) || is_nan(b)) return Val::boolean(false);
       return Val::boolean(compare_numbers(a, b) == 0);
     case Kind::Bool:
-    case Kind::Duration: return Val::boolean(a.kind() == b.kind() && a.as_int() == b.as_int());
+    case Kind::Duration:
+      return Val::boolean(a.kind() == b.kind() && a.as_int() == b.as_int());
     case Kind::String:
     case Kind::Bytes:
-    case Kind::Type: return Val::boolean(a.kind() == b.kind() && a.text() == b.text());
+    case Kind::Type:
+      return Val::boolean(a.kind() == b.kind() && a.text() == b.text());
     case Kind::Timestamp:
       return Val::boolean(b.kind() == Kind::Timestamp && Rep::seconds(a) == Rep::seconds(b) &&
                           Rep::nanos(a) == Rep::nanos(b));
-    case Kind::List: return equal_lists(arena, a, b);
-    case Kind::Map: return equal_maps(arena, a, b);
+    case Kind::List:
+      return equal_lists(arena, a, b);
+    case Kind::Map:
+      return equal_maps(arena, a, b);
     case Kind::Optional:
       if (b.kind() != Kind::Optional || a.has_value() != b.has_value()) return Val::boolean(false);
       return a.has_value() ? equal_to(arena, Rep::inner(a), Rep::inner(b)) : Val::boolean(true);
@@ -704,59 +738,81 @@ Val equal_to(Arena& arena, const Val& a, const Val& b) {
         return Val::boolean(false);
       return x.value == nullptr ? Val::boolean(true) : equal_to(arena, *x.value, *y.value);
     }
-    case Kind::Opaque: return equal_opaque(a, b);
+    case Kind::Opaque:
+      return equal_opaque(a, b);
     case Kind::Preserved: {
       const std::optional<Value> other = b.to_value(arena);
       return Val::boolean(other && holdfast::equal(Rep::value(a), *other));
     }
-    case Kind::Lazy: return Val::boolean(b.kind() == Kind::Lazy && &Rep::lazy(a) == &Rep::lazy(b));
+    case Kind::Lazy:
+      return Val::boolean(b.kind() == Kind::Lazy && &Rep::lazy(a) == &Rep::lazy(b));
   }
   return Val::boolean(false);
 }
 
 bool has_order(const Val& v) {
   switch (v.kind()) {
-    case Kind::Bool: case Kind::Int: case Kind::Uint: case Kind::Double: case Kind::String: case Kind::Bytes:
-    case Kind::Timestamp: case Kind::Duration:
+    case Kind::Bool:
+    case Kind::Int:
+    case Kind::Uint:
+    case Kind::Double:
+    case Kind::String:
+    case Kind::Bytes:
+    case Kind::Timestamp:
+    case Kind::Duration:
       return true;
-    default: return false;
+    default:
+      return false;
   }
 }
 
 Val compare(Arena&, const Val& a, const Val& b) {
   const auto ordered = [](auto x, auto y) { return Val::integer(x < y ? -1 : y < x ? 1 : 0); };
   if (is_number(a)) {
-    if (!is_number(b)) return is_nan(a) ? Val::error("NaN values cannot be ordered") : b.is_error() ? b : no_such_overload();
+    if (!is_number(b))
+      return is_nan(a) ? Val::error("NaN values cannot be ordered") : b.is_error() ? b : no_such_overload();
     if (is_nan(a) || is_nan(b)) return Val::error("NaN values cannot be ordered");
     return Val::integer(compare_numbers(a, b));
   }
   if (a.kind() != b.kind()) return b.is_error() ? b : no_such_overload();
   switch (a.kind()) {
     case Kind::Bool:
-    case Kind::Duration: return ordered(a.as_int(), b.as_int());
+    case Kind::Duration:
+      return ordered(a.as_int(), b.as_int());
     case Kind::String:
-    case Kind::Bytes: return ordered(a.text(), b.text());
+    case Kind::Bytes:
+      return ordered(a.text(), b.text());
     case Kind::Timestamp:
       return ordered(std::pair(Rep::seconds(a), Rep::nanos(a)), std::pair(Rep::seconds(b), Rep::nanos(b)));
-    default: return no_such_overload();
+    default:
+      return no_such_overload();
   }
 }
 
 bool is_zero_value(const Val& v) {
   switch (v.kind()) {
-    case Kind::Null: return true;
+    case Kind::Null:
+      return true;
     case Kind::Bool:
     case Kind::Int:
     case Kind::Uint:
-    case Kind::Duration: return v.as_int() == 0;
-    case Kind::Double: return v.as_double() == 0;
+    case Kind::Duration:
+      return v.as_int() == 0;
+    case Kind::Double:
+      return v.as_double() == 0;
     case Kind::String:
-    case Kind::Bytes: return v.text().empty();
-    case Kind::List: return Rep::decl(v) == nullptr && list_size(v) == 0;
-    case Kind::Map: return Rep::decl(v) == nullptr && map_size(v) == 0;
-    case Kind::Timestamp: return Rep::seconds(v) == -62135596800 && Rep::nanos(v) == 0;
-    case Kind::Object: return Rep::object(v).fields.empty();
-    default: return false;
+    case Kind::Bytes:
+      return v.text().empty();
+    case Kind::List:
+      return Rep::decl(v) == nullptr && list_size(v) == 0;
+    case Kind::Map:
+      return Rep::decl(v) == nullptr && map_size(v) == 0;
+    case Kind::Timestamp:
+      return Rep::seconds(v) == -62135596800 && Rep::nanos(v) == 0;
+    case Kind::Object:
+      return Rep::object(v).fields.empty();
+    default:
+      return false;
   }
 }
 
@@ -779,63 +835,112 @@ std::string_view opaque_type_name(OpaqueKind kind) {
 
 std::string_view Val::type_name() const {
   switch (kind_) {
-    case Kind::Error: return "error";
-    case Kind::Null: return "null_type";
-    case Kind::Bool: return "bool";
-    case Kind::Int: return "int";
-    case Kind::Uint: return "uint";
-    case Kind::Double: return "double";
-    case Kind::String: return "string";
-    case Kind::Bytes: return "bytes";
-    case Kind::Timestamp: return "google.protobuf.Timestamp";
-    case Kind::Duration: return "google.protobuf.Duration";
-    case Kind::Type: return "type";
-    case Kind::List: return "list";
-    case Kind::Map: return "map";
-    case Kind::Optional: return "optional_type";
-    case Kind::Object: return object_->type_name;
-    case Kind::JsonPatch: return "JSONPatch";
-    case Kind::Opaque: return opaque_type_name(opaque_->kind);
-    case Kind::Lazy: return lazy_->type_name();
-    case Kind::Preserved: return "unknown";
+    case Kind::Error:
+      return "error";
+    case Kind::Null:
+      return "null_type";
+    case Kind::Bool:
+      return "bool";
+    case Kind::Int:
+      return "int";
+    case Kind::Uint:
+      return "uint";
+    case Kind::Double:
+      return "double";
+    case Kind::String:
+      return "string";
+    case Kind::Bytes:
+      return "bytes";
+    case Kind::Timestamp:
+      return "google.protobuf.Timestamp";
+    case Kind::Duration:
+      return "google.protobuf.Duration";
+    case Kind::Type:
+      return "type";
+    case Kind::List:
+      return "list";
+    case Kind::Map:
+      return "map";
+    case Kind::Optional:
+      return "optional_type";
+    case Kind::Object:
+      return object_->type_name;
+    case Kind::JsonPatch:
+      return "JSONPatch";
+    case Kind::Opaque:
+      return opaque_type_name(opaque_->kind);
+    case Kind::Lazy:
+      return lazy_->type_name();
+    case Kind::Preserved:
+      return "unknown";
   }
   return {};
 }
 
 std::string_view go_type_name(const Val& v) {
   switch (v.kind()) {
-    case Kind::Error: return "*types.Err";
-    case Kind::Null: return "types.Null";
-    case Kind::Bool: return "types.Bool";
-    case Kind::Int: return "types.Int";
-    case Kind::Uint: return "types.Uint";
-    case Kind::Double: return "types.Double";
-    case Kind::String: return "types.String";
-    case Kind::Bytes: return "types.Bytes";
-    case Kind::Timestamp: return "types.Timestamp";
-    case Kind::Duration: return "types.Duration";
-    case Kind::Type: return "*types.Type";
-    case Kind::List: return Rep::form(v) == Rep::Form::Concat ? "*types.concatList" : "*types.baseList";
-    case Kind::Map: return "*types.baseMap";
-    case Kind::Optional: return "*types.Optional";
-    case Kind::Object: return "*dynamic.ObjectVal";
-    case Kind::JsonPatch: return "*mutation.JSONPatchVal";
-    case Kind::Lazy: return "*lazy.MapValue";
-    case Kind::Preserved: return "*common.unknownPreserved";
-    case Kind::Opaque: break;
+    case Kind::Error:
+      return "*types.Err";
+    case Kind::Null:
+      return "types.Null";
+    case Kind::Bool:
+      return "types.Bool";
+    case Kind::Int:
+      return "types.Int";
+    case Kind::Uint:
+      return "types.Uint";
+    case Kind::Double:
+      return "types.Double";
+    case Kind::String:
+      return "types.String";
+    case Kind::Bytes:
+      return "types.Bytes";
+    case Kind::Timestamp:
+      return "types.Timestamp";
+    case Kind::Duration:
+      return "types.Duration";
+    case Kind::Type:
+      return "*types.Type";
+    case Kind::List:
+      return Rep::form(v) == Rep::Form::Concat ? "*types.concatList" : "*types.baseList";
+    case Kind::Map:
+      return "*types.baseMap";
+    case Kind::Optional:
+      return "*types.Optional";
+    case Kind::Object:
+      return "*dynamic.ObjectVal";
+    case Kind::JsonPatch:
+      return "*mutation.JSONPatchVal";
+    case Kind::Lazy:
+      return "*lazy.MapValue";
+    case Kind::Preserved:
+      return "*common.unknownPreserved";
+    case Kind::Opaque:
+      break;
   }
   switch (Rep::opaque(v).kind) {
-    case OpaqueKind::Quantity: return Rep::as<QuantityOpaque>(v).computed ? "*cel.Quantity" : "cel.Quantity";
-    case OpaqueKind::Ip: return "cel.IP";
-    case OpaqueKind::Cidr: return "cel.CIDR";
-    case OpaqueKind::Url: return "cel.URL";
-    case OpaqueKind::Semver: return "cel.Semver";
-    case OpaqueKind::Format: return "cel.Format";
-    case OpaqueKind::Authorizer: return "library.authorizerVal";
-    case OpaqueKind::PathCheck: return "library.pathCheckVal";
-    case OpaqueKind::GroupCheck: return "library.groupCheckVal";
-    case OpaqueKind::ResourceCheck: return "library.resourceCheckVal";
-    case OpaqueKind::Decision: return "library.decisionVal";
+    case OpaqueKind::Quantity:
+      return Rep::as<QuantityOpaque>(v).computed ? "*cel.Quantity" : "cel.Quantity";
+    case OpaqueKind::Ip:
+      return "cel.IP";
+    case OpaqueKind::Cidr:
+      return "cel.CIDR";
+    case OpaqueKind::Url:
+      return "cel.URL";
+    case OpaqueKind::Semver:
+      return "cel.Semver";
+    case OpaqueKind::Format:
+      return "cel.Format";
+    case OpaqueKind::Authorizer:
+      return "library.authorizerVal";
+    case OpaqueKind::PathCheck:
+      return "library.pathCheckVal";
+    case OpaqueKind::GroupCheck:
+      return "library.groupCheckVal";
+    case OpaqueKind::ResourceCheck:
+      return "library.resourceCheckVal";
+    case OpaqueKind::Decision:
+      return "library.decisionVal";
   }
   return {};
 }
@@ -855,8 +960,8 @@ std::string double_plain_text(double d) {
 }
 
 std::string duration_seconds_text(int64_t nanoseconds) {
-  const double seconds = static_cast<double>(nanoseconds / 1'000'000'000) +
-                         static_cast<double>(nanoseconds % 1'000'000'000) / 1e9;
+  const double seconds =
+      static_cast<double>(nanoseconds / 1'000'000'000) + static_cast<double>(nanoseconds % 1'000'000'000) / 1e9;
   return double_plain_text(seconds) + "s";
 }
 
@@ -940,7 +1045,8 @@ std::string ip_text(const IpOpaque& ip) {
 }
 
 std::string semver_text(const SemverOpaque& version) {
-  std::string out = std::to_string(version.major) + "." + std::to_string(version.minor) + "." + std::to_string(version.patch);
+  std::string out =
+      std::to_string(version.major) + "." + std::to_string(version.minor) + "." + std::to_string(version.patch);
   for (size_t i = 0; i < version.pre_release.size(); ++i)
     out += (i == 0 ? "-" : ".") + std::string(version.pre_release[i]);
   for (size_t i = 0; i < version.build.size(); ++i) out += (i == 0 ? "+" : ".") + std::string(version.build[i]);
@@ -949,15 +1055,20 @@ std::string semver_text(const SemverOpaque& version) {
 
 std::string opaque_text(const Opaque& opaque) {
   switch (opaque.kind) {
-    case OpaqueKind::Quantity: return std::string(static_cast<const QuantityOpaque&>(opaque).text);
-    case OpaqueKind::Ip: return ip_text(static_cast<const IpOpaque&>(opaque));
+    case OpaqueKind::Quantity:
+      return std::string(static_cast<const QuantityOpaque&>(opaque).text);
+    case OpaqueKind::Ip:
+      return ip_text(static_cast<const IpOpaque&>(opaque));
     case OpaqueKind::Cidr: {
       const auto& cidr = static_cast<const IpOpaque&>(opaque);
       return ip_text(cidr) + "/" + std::to_string(cidr.prefix);
     }
-    case OpaqueKind::Url: return std::string(static_cast<const UrlOpaque&>(opaque).text);
-    case OpaqueKind::Semver: return semver_text(static_cast<const SemverOpaque&>(opaque));
-    default: return "";
+    case OpaqueKind::Url:
+      return std::string(static_cast<const UrlOpaque&>(opaque).text);
+    case OpaqueKind::Semver:
+      return semver_text(static_cast<const SemverOpaque&>(opaque));
+    default:
+      return "";
   }
 }
 
@@ -966,12 +1077,18 @@ std::string go_text(const Val& v) {
   switch (v.kind()) {
     case Kind::Error:
     case Kind::String:
-    case Kind::Type: return std::string(v.text());
-    case Kind::Null: return "NULL_VALUE";
-    case Kind::Bool: return v.as_bool() ? "true" : "false";
-    case Kind::Int: return std::to_string(v.as_int());
-    case Kind::Uint: return std::to_string(v.as_uint());
-    case Kind::Double: return double_text(v.as_double());
+    case Kind::Type:
+      return std::string(v.text());
+    case Kind::Null:
+      return "NULL_VALUE";
+    case Kind::Bool:
+      return v.as_bool() ? "true" : "false";
+    case Kind::Int:
+      return std::to_string(v.as_int());
+    case Kind::Uint:
+      return std::to_string(v.as_uint());
+    case Kind::Double:
+      return double_text(v.as_double());
     case Kind::Bytes: {
       std::string out = "[";
       for (const char c : v.text()) out += (out.size() > 1 ? " " : "") + std::to_string(static_cast<unsigned char>(c));
@@ -981,7 +1098,8 @@ std::string go_text(const Val& v) {
       std::string text = timestamp_text(Rep::seconds(v), Rep::nanos(v), Rep::zone(v));
       return text;
     }
-    case Kind::Duration: return codec::duration_text(v.as_int());
+    case Kind::Duration:
+      return codec::duration_text(v.as_int());
     case Kind::List: {
       std::string out = "[";
       const uint64_t count = std::min<uint64_t>(list_size(v), 100'000);
@@ -995,9 +1113,12 @@ std::string go_text(const Val& v) {
       });
       return out + "}";
     }
-    case Kind::Optional: return v.has_value() ? "optional(" + go_text(Rep::inner(v)) + ")" : "optional.none()";
-    case Kind::Opaque: return opaque_text(Rep::opaque(v));
-    default: return std::string(v.type_name());
+    case Kind::Optional:
+      return v.has_value() ? "optional(" + go_text(Rep::inner(v)) + ")" : "optional.none()";
+    case Kind::Opaque:
+      return opaque_text(Rep::opaque(v));
+    default:
+      return std::string(v.type_name());
   }
 }
 
@@ -1018,10 +1139,18 @@ void show(const Val& v, std::string& out) {
     tagged(tag, quoted);
   };
   switch (v.kind()) {
-    case Kind::Null: tagged("null", "null"); return;
-    case Kind::Bool: tagged("bool", v.as_bool() ? "true" : "false"); return;
-    case Kind::Int: tagged("int", std::to_string(v.as_int())); return;
-    case Kind::Uint: tagged("uint", std::to_string(v.as_uint())); return;
+    case Kind::Null:
+      tagged("null", "null");
+      return;
+    case Kind::Bool:
+      tagged("bool", v.as_bool() ? "true" : "false");
+      return;
+    case Kind::Int:
+      tagged("int", std::to_string(v.as_int()));
+      return;
+    case Kind::Uint:
+      tagged("uint", std::to_string(v.as_uint()));
+      return;
     case Kind::Double: {
       const double d = v.as_double();
       if (std::isnan(d) || std::isinf(d)) {
@@ -1031,11 +1160,21 @@ void show(const Val& v, std::string& out) {
       }
       return;
     }
-    case Kind::String: text("string", v.text()); return;
-    case Kind::Bytes: text("bytes", base64_encode(v.text())); return;
-    case Kind::Timestamp: text("timestamp", timestamp_text(Rep::seconds(v), Rep::nanos(v), Rep::zone(v))); return;
-    case Kind::Duration: text("duration", duration_seconds_text(v.as_int())); return;
-    case Kind::Type: text("type", v.text()); return;
+    case Kind::String:
+      text("string", v.text());
+      return;
+    case Kind::Bytes:
+      text("bytes", base64_encode(v.text()));
+      return;
+    case Kind::Timestamp:
+      text("timestamp", timestamp_text(Rep::seconds(v), Rep::nanos(v), Rep::zone(v)));
+      return;
+    case Kind::Duration:
+      text("duration", duration_seconds_text(v.as_int()));
+      return;
+    case Kind::Type:
+      text("type", v.text());
+      return;
     case Kind::Optional:
       if (!v.has_value()) {
         tagged("none", "true");
@@ -1151,9 +1290,12 @@ namespace {
 std::string object_problem(const Val& v) {
   Arena arena;
   switch (v.kind()) {
-    case Kind::Null: return "proto: invalid type: structpb.NullValue";
-    case Kind::Timestamp: return "proto: invalid type: time.Time";
-    case Kind::Duration: return "proto: invalid type: time.Duration";
+    case Kind::Null:
+      return "proto: invalid type: structpb.NullValue";
+    case Kind::Timestamp:
+      return "proto: invalid type: time.Time";
+    case Kind::Duration:
+      return "proto: invalid type: time.Duration";
     case Kind::Object:
       for (const auto& [name, field] : Rep::object(v).fields) {
         if (std::string problem = object_problem(field); !problem.empty()) return problem;
@@ -1175,7 +1317,8 @@ std::string object_problem(const Val& v) {
         });
       return problem;
     }
-    default: return {};
+    default:
+      return {};
   }
 }
 
@@ -1187,18 +1330,27 @@ std::optional<Value> Val::to_value(Arena& arena, std::string* problem) const {
     return std::nullopt;
   };
   switch (kind_) {
-    case Kind::Null: return Value::null();
-    case Kind::Bool: return Value::boolean(as_bool());
-    case Kind::Int: return Value::integer(int_);
+    case Kind::Null:
+      return Value::null();
+    case Kind::Bool:
+      return Value::boolean(as_bool());
+    case Kind::Int:
+      return Value::integer(int_);
     case Kind::Uint:
       if (as_uint() > static_cast<uint64_t>(INT64_MAX)) return Value::number(static_cast<double>(as_uint()));
       return Value::integer(int_);
-    case Kind::Double: return Value::number(as_double());
-    case Kind::String: return Value::string(text());
-    case Kind::Bytes: return Value::string(arena, base64_encode(text()));
-    case Kind::Timestamp: return Value::string(arena, timestamp_text(int_, Rep::nanos(*this), zone_));
-    case Kind::Duration: return Value::string(arena, duration_seconds_text(int_));
-    case Kind::Preserved: return *data_;
+    case Kind::Double:
+      return Value::number(as_double());
+    case Kind::String:
+      return Value::string(text());
+    case Kind::Bytes:
+      return Value::string(arena, base64_encode(text()));
+    case Kind::Timestamp:
+      return Value::string(arena, timestamp_text(int_, Rep::nanos(*this), zone_));
+    case Kind::Duration:
+      return Value::string(arena, duration_seconds_text(int_));
+    case Kind::Preserved:
+      return *data_;
     case Kind::List: {
       if (form_ == Form::Data) return *data_;
       const uint64_t count = list_size(*this);
@@ -1216,8 +1368,8 @@ std::optional<Value> Val::to_value(Arena& arena, std::string* problem) const {
       for (uint64_t i = 0; i < map_->count; ++i) {
         const MapEntry& entry = map_->entries[i];
         if (!entry.key.is_string())
-          return fail("map key " + go_quote(go_text(entry.key)) + " is of type " + std::string(go_type_name(entry.key)) +
-                      ", not string");
+          return fail("map key " + go_quote(go_text(entry.key)) + " is of type " +
+                      std::string(go_type_name(entry.key)) + ", not string");
         const std::optional<Value> value = entry.value.to_value(arena, problem);
         if (!value) return std::nullopt;
         members.add(entry.key.text(), *value);
@@ -1236,13 +1388,18 @@ std::optional<Value> Val::to_value(Arena& arena, std::string* problem) const {
     }
     case Kind::Opaque:
       switch (opaque_->kind) {
-        case OpaqueKind::Quantity: case OpaqueKind::Ip: case OpaqueKind::Cidr: case OpaqueKind::Url:
+        case OpaqueKind::Quantity:
+        case OpaqueKind::Ip:
+        case OpaqueKind::Cidr:
+        case OpaqueKind::Url:
         case OpaqueKind::Semver:
           return Value::string(arena, opaque_text(*opaque_));
-        default: break;
+        default:
+          break;
       }
       [[fallthrough]];
-    default: return fail("a value of type " + std::string(type_name()) + " has no JSON form");
+    default:
+      return fail("a value of type " + std::string(type_name()) + " has no JSON form");
   }
 }
 

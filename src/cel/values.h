@@ -110,9 +110,7 @@ struct Rep {
   static const T& as(const Val& v) {
     return static_cast<const T&>(*v.opaque_);
   }
-  static bool is(const Val& v, OpaqueKind kind) {
-    return v.kind_ == Val::Kind::Opaque && v.opaque_->kind == kind;
-  }
+  static bool is(const Val& v, OpaqueKind kind) { return v.kind_ == Val::Kind::Opaque && v.opaque_->kind == kind; }
   static LazyObject& lazy(const Val& v) { return *v.lazy_; }
   static const Val& inner(const Val& v) { return *v.optional_; }
 

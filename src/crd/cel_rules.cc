@@ -20,8 +20,9 @@ std::string go_rule(const Value& rule) {
   return "{\"Rule\":" + text("rule") + ",\"Message\":" + text("message") +
          ",\"MessageExpression\":" + text("messageExpression") +
          ",\"Reason\":" + (reason != nullptr && reason->is_string() ? text("reason") : "null") +
-         ",\"FieldPath\":" + text("fieldPath") + ",\"OptionalOldSelf\":" +
-         (old != nullptr && old->is_bool() ? (old->as_bool() ? "true" : "false") : "null") + "}";
+         ",\"FieldPath\":" + text("fieldPath") +
+         ",\"OptionalOldSelf\":" + (old != nullptr && old->is_bool() ? (old->as_bool() ? "true" : "false") : "null") +
+         "}";
 }
 
 std::string cost_message(std::string_view what, uint64_t cost, uint64_t limit) {
@@ -52,7 +53,8 @@ class TotalCost {
   void report(const Path& at, FieldErrors& errors) const {
     if (total_ <= cel::kSchemaEstimateLimit) return;
     for (const auto& [cost, place] : most_)
-      errors.forbidden(Path(place), "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema");
+      errors.forbidden(Path(place),
+                       "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema");
     errors.forbidden(at, cost_message("x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema",
                                       total_, cel::kSchemaEstimateLimit));
   }
@@ -113,12 +115,13 @@ void run_rules(const Version& version, const Value& object, const Value* old, Fi
   if (rules == nullptr) return;
   // What does not fit its schema is not looked at by expressions written for it.
   for (const Cause& cause : errors.all()) {
-    static constexpr std::string_view kStopping[] = {"FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong",
-                                                     "FieldValueTooMany", "FieldValueTypeInvalid"};
+    static constexpr std::string_view kStopping[] = {"FieldValueNotSupported", "FieldValueRequired",
+                                                     "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid"};
     if (std::find(std::begin(kStopping), std::end(kStopping), cause.type) != std::end(kStopping)) {
-      errors.invalid(Path("<nil>"), Value::null(),
-                     "some validation rules were not checked because the object was invalid; correct the existing errors "
-                     "to complete validation");
+      errors.invalid(
+          Path("<nil>"), Value::null(),
+          "some validation rules were not checked because the object was invalid; correct the existing errors "
+          "to complete validation");
       return;
     }
   }
@@ -127,15 +130,25 @@ void run_rules(const Version& version, const Value& object, const Value* old, Fi
   for (const SchemaRules::Failure& failure : rules->validate(arena, object, old, budget, true)) {
     if (failure.ratcheted) continue;
     const Path at(failure.path);
-    const Shown shown = failure.type             ? Shown(*failure.type)
+    const Shown shown = failure.type               ? Shown(*failure.type)
                         : failure.value != nullptr ? Shown(*failure.value)
                                                    : Shown::nothing();
     switch (failure.kind) {
-      case SchemaRules::Failure::Kind::Invalid: errors.invalid(at, shown, failure.detail); break;
-      case SchemaRules::Failure::Kind::Forbidden: errors.forbidden(at, failure.detail); break;
-      case SchemaRules::Failure::Kind::Required: errors.required(at, failure.detail); break;
-      case SchemaRules::Failure::Kind::Duplicate: errors.duplicate(at, shown); break;
-      case SchemaRules::Failure::Kind::Internal: errors.internal(at, failure.detail); break;
+      case SchemaRules::Failure::Kind::Invalid:
+        errors.invalid(at, shown, failure.detail);
+        break;
+      case SchemaRules::Failure::Kind::Forbidden:
+        errors.forbidden(at, failure.detail);
+        break;
+      case SchemaRules::Failure::Kind::Required:
+        errors.required(at, failure.detail);
+        break;
+      case SchemaRules::Failure::Kind::Duplicate:
+        errors.duplicate(at, shown);
+        break;
+      case SchemaRules::Failure::Kind::Internal:
+        errors.internal(at, failure.detail);
+        break;
     }
   }
 }

@@ -121,7 +121,8 @@ class Definition {
 // --- Its objects --------------------------------------------------------------------------------------------------
 
 // The checks of an object against its version, in Kubernetes' order: metadata, schema, scale paths, embedded metadata,
-// list uniqueness, CEL rules. `old` is null for a create; errors at nodes that did not change are forgiven (ratcheting).
+// list uniqueness, CEL rules. `old` is null for a create; errors at nodes that did not change are forgiven
+// (ratcheting).
 Result<Unit> validate_object(const Version& version, const Value& object, const Value* old);
 // The same for a write through /status: only status is examined.
 Result<Unit> validate_object_status(const Version& version, const Value& object, const Value& old);

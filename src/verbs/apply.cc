@@ -50,7 +50,7 @@ std::string as_single_value(std::string message) {
 namespace {
 
 Result<request::WriteOptions> decode_apply(call::Call& call, request::PatchType type, std::string_view bytes,
-                                                  DecodedConfig& config) {
+                                           DecodedConfig& config) {
   Result<Value> decoded = decode_config(call, type, bytes, config.duplicates);
   Result<request::WriteOptions> options = parse_write_options(call.query, request::WriteKind::Apply);
   if (!call.settings.gates.on(Gate::DeclarativeFieldManager)) {
@@ -83,15 +83,15 @@ Result<request::WriteOptions> decode_apply(call::Call& call, request::PatchType 
 Result<request::WriteOptions> parse_apply_options(call::Call& call, request::PatchType type, std::string_view bytes,
                                                   DecodedConfig& config) {
   Result<request::WriteOptions> options = decode_apply(call, type, bytes, config);
-  if (options && call.settings.gates.on(Gate::ServerSideApplyUnsettingFields) &&
-      ownership::has_marker(config.value)) {
+  if (options && call.settings.gates.on(Gate::ServerSideApplyUnsettingFields) && ownership::has_marker(config.value)) {
     const types::Resource& resource = *call.served->resource;
     call.unset_applies.with({resource.group, resource.version, resource.plural, call.info.subresource}).add();
   }
   return options;
 }
 
-Result<Unit> report_config_findings(call::Call& call, const DecodedConfig& config, request::FieldValidation validation) {
+Result<Unit> report_config_findings(call::Call& call, const DecodedConfig& config,
+                                    request::FieldValidation validation) {
   if (validation == request::FieldValidation::Ignore || config.duplicates.empty()) return Unit{};
   if (validation == request::FieldValidation::Strict) {
     std::string text = "error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:";

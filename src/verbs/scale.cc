@@ -165,16 +165,15 @@ Task<Result<write::NextObject>> apply_scale_live(call::Call& call, write::Writer
   Result<ScaleLive> known = scale_live(call, *live);
   if (!known) co_return known.take_error();
   const ScaleLive& before = *known;
-  Result<ownership::ApplyResult> applied =
-      call.served->managers->scale().apply(call.arena, {.live = &before.scale,
-                                                        .live_managed = &before.managed,
-                                                        .config = config.value,
-                                                        .manager = options.field_manager,
-                                                        .force = options.force.value_or(false),
-                                                        .now = call.view.now,
-                                                        .declared_defaults = [&](Arena&, const Value& scale) {
-                                                          return with_default_replicas(call, *live, scale);
-                                                        }});
+  Result<ownership::ApplyResult> applied = call.served->managers->scale().apply(
+      call.arena,
+      {.live = &before.scale,
+       .live_managed = &before.managed,
+       .config = config.value,
+       .manager = options.field_manager,
+       .force = options.force.value_or(false),
+       .now = call.view.now,
+       .declared_defaults = [&](Arena&, const Value& scale) { return with_default_replicas(call, *live, scale); }});
   if (!applied) co_return applied.take_error();
   Result<Unit> strict = report_config_findings(call, config, options.field_validation);
   if (!strict) co_return strict.take_error();
