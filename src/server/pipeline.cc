@@ -280,7 +280,7 @@ Task<void> Pipeline::route(net::Request& request, net::Response& response, Accou
     if (page) {
       send_text(response, 200, std::move(*page));
     } else {
-      api::send_error(account.info, request, response, page.error());
+      call::send_error(account.info, request, response, page.error());
     }
   } else if (path == "/flagz") {
     send_text(response, 200, flagz_page(parts_.flags));
