@@ -64,12 +64,13 @@ TEST_F(SchemaTest, UnknownMembersArePrunedAndNamed) {
 TEST_F(SchemaTest, PathsOfUnknownMembersAreBounded) {
   // A long key, which each path below it repeats.
   const auto map = Schema::build(
-      parse(R"({"type":"object","additionalProperties":{"type":"object","properties":{"a":{"type":"string"}}}})"),
+      parse(
+          R"({"type":"object","properties":{"spec":{"type":"object","additionalProperties":{"type":"object","properties":{"a":{"type":"string"}}}}}})"),
       false);
-  std::string object = "{\"" + std::string(100'000, 'x') + "\":{\"u\":1";
+  std::string object = "{\"spec\":{\"" + std::string(100'000, 'x') + "\":{\"u\":1";
   for (int i = 0; i < 1000; ++i) object += ",\"u" + std::to_string(i) + "\":1";
   std::vector<std::string> unknown;
-  prune(arena, map->root(), parse((object + "}}").c_str()), &unknown);
+  prune(arena, map->root(), parse((object + "}}}").c_str()), &unknown);
   size_t bytes = 0;
   for (const std::string& path : unknown) bytes += path.size();
   EXPECT_GE(bytes, limits::kReportedBytes);

@@ -134,7 +134,7 @@ class AssetsTest(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix="holdfast-plane-") as folder:
             plane = ControlPlane(self.assets, folder, "--runtime_config", "api/all=true", "--profiling",
                                  "--feature-gates=NoGateOfOurs=true", "--etcd-prefix=registry")
-            self.assertIn("feature gate has no effect gate=NoGateOfOurs=true", plane.text())
+            self.assertIn("feature gate has no effect gate=\"NoGateOfOurs=true\"", plane.text())
             body = json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kept"}})
             self.assertEqual(plane.get("/api/v1/namespaces", "POST", body, "admin-token")[0], 201)
             plane.stop()

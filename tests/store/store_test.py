@@ -155,7 +155,7 @@ class StoreCommands(unittest.TestCase):
         kubectl.run('create', 'configmap', 'again')
         metrics = kubectl.run('get', '--raw', '/metrics')
         for name in ('cache_objects', 'cache_body_raw_bytes', 'ownership_bytes', 'ownership_raw_bytes'):
-            self.assertRegex(metrics, r'\nholdfast_' + name + r' [1-9]')
+            self.assertRegex(metrics, r'\nholdfast_' + name + r'(\{[^}]*\})? [1-9]')
 
     def test_a_server_that_waits_for_what_it_cannot_read_can_be_stopped(self):
         etcd = self.etcd()
