@@ -8,11 +8,9 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace holdfast;
-  static const auto* const kObject = [] {
-    auto* arena = new Arena();
-    return arena->make<Value>(*codec::decode_json(
-        *arena, R"({"a":{"b":1,"c":[1,2.5,"x",null]},"s":"text","m":{"k":"v"},"l":[{"n":1},{"n":2}],"t":true})"));
-  }();
+  static Arena object_arena;
+  static const Value kObject = *codec::decode_json(
+      object_arena, R"({"a":{"b":1,"c":[1,2.5,"x",null]},"s":"text","m":{"k":"v"},"l":[{"n":1},{"n":2}],"t":true})");
   static const auto kEnvironment = [] {
     cel::Environment::Options options;
     options.variables = {{"o", cel::dyn_type()}, {"s", cel::string_type()}, {"n", cel::int_type()}};
@@ -27,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   Arena arena;
   cel::Bindings bindings(*kEnvironment);
-  bindings.set(0, cel::Val::data(*kObject));
+  bindings.set(0, cel::Val::data(kObject));
   bindings.set(1, cel::Val::string("some text"));
   bindings.set(2, cel::Val::integer(7));
   const cel::Outcome outcome = compiled.program->evaluate(bindings, arena, 10'000);
