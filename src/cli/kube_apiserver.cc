@@ -10,7 +10,7 @@
 #include "cli/commands.h"
 #include "cli/etcd_stand_in.h"
 #include "cli/kube_flags.h"
-#include "server/version.h"
+#include "server/server.h"
 
 namespace holdfast::cli {
 namespace {

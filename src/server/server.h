@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/gates.h"
 #include "net/net.h"
+#include "server/version.h"  // IWYU pragma: export
 
 namespace holdfast::server {
 

@@ -1,0 +1,54 @@
+#include "cli/cli.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "cli/commands.h"
+#include "cli/kube_flags.h"
+
+namespace holdfast::cli {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string file_with(const std::string& text) {
+  static int number = 0;
+  const std::string path = testing::TempDir() + "cli_test_" + std::to_string(getpid()) + "_" + std::to_string(++number);
+  std::ofstream(path) << text;
+  return path;
+}
+
+TEST(Run, UnknownCommandsAndMissingOnesFail) {
+  EXPECT_EQ(run({"holdfast", "frobnicate"}), 1);
+  EXPECT_EQ(run({"holdfast"}), 1);
+  EXPECT_EQ(run({"holdfast", "--version"}), 0);
+}
+
+TEST(ConfigFile, FlagsOfTheFileComeBeforeThoseOfTheCommandLine) {
+  const std::string path = file_with("# comment\nlisten = 127.0.0.1:0\n\nthreads: 3\n");
+  Result<std::vector<std::string>> expanded = expand_config({"serve", "--config", path, "--threads=1"});
+  ASSERT_TRUE(expanded) << expanded.error().message;
+  EXPECT_THAT(*expanded, ElementsAre("serve", "--listen=127.0.0.1:0", "--threads=3", "--threads=1"));
+}
+
+TEST(ConfigFile, ErrorsNameFileAndLine) {
+  const std::string path = file_with("listen = x\nnonsense\n");
+  Result<std::vector<std::string>> expanded = expand_config({"serve", "--config=" + path});
+  ASSERT_FALSE(expanded);
+  EXPECT_THAT(expanded.error().message, HasSubstr(path + " line 2"));
+}
+
+TEST(KubeFlags, AreTranslatedToThoseOfServe) {
+  const auto has = [](std::string_view name) { return name == "secure-port" || name == "allow-privileged"; };
+  Result<std::vector<std::string>> translated =
+      translate_kube_flags({"--secure_port", "6443", "--allow-privileged"}, has);
+  ASSERT_TRUE(translated) << translated.error().message;
+  EXPECT_THAT(*translated, ElementsAre("--secure-port=6443", "--allow-privileged=true"));
+  EXPECT_FALSE(translate_kube_flags({"--no-such-flag=1"}, has));
+}
+
+}  // namespace
+}  // namespace holdfast::cli
