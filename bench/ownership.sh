@@ -2,7 +2,7 @@
 # Nanoseconds per operation of the merge engine, beside the Go engine: ./dev bench ownership [SECONDS PER CASE]
 # The objects are made by bench/merge_inputs.py. Where go is installed, the Go engine (structured-merge-diff) is built from
 # its module and does the same operations on the same objects, and the ratio is printed. ApplyAgainUnset is ApplyAgain with
-# an unset marker in place of every fourth scalar.
+# an unset marker in place of every twentieth scalar, ApplyAgainUnsetMany of every fourth.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . bench/peer/peer.sh

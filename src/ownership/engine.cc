@@ -290,10 +290,12 @@ Result<Engine::Applied> Engine::apply(const Value& live, const Value& config, co
   if (!options.unset.empty()) {
     Value defaulted = with_values_when_absent(arena_, *version_.type, out.object, options.unset);
     if (options.defaults != nullptr && *options.defaults) defaulted = (*options.defaults)(arena_, defaulted);
-    const FieldSet came_back = compare(arena_, *version_.type, out.object, defaulted).added;
-    const FieldSet owned = filtered(arena_, version_, at_or_below(arena_, came_back, options.unset));
-    (*reconciled)[self].fields = union_of(arena_, own, owned);
-    out.object = defaulted;
+    if (!defaulted.same(out.object)) {
+      const FieldSet came_back = compare(arena_, *version_.type, out.object, defaulted).added;
+      const FieldSet owned = filtered(arena_, version_, at_or_below(arena_, came_back, options.unset));
+      (*reconciled)[self].fields = union_of(arena_, own, owned);
+      out.object = defaulted;
+    }
   }
 
   // 5. Against every other entry.

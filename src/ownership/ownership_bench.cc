@@ -102,18 +102,18 @@ void apply(Arena& arena, const SameVersions& versions, State& state, const Value
   state.managed = std::move(applied->managed);
 }
 
-// The configuration with a marker for every fourth scalar that can have one.
-Value with_markers_here_and_there(Arena& arena, const MergeType& type, const Value& v, int& scalars) {
+// The configuration with a marker for one in `apart` of the scalars that can have one.
+Value with_markers_here_and_there(Arena& arena, const MergeType& type, const Value& v, int apart, int& scalars) {
   if (v.is_map() && (type.offers & MergeType::kMap) != 0 && !type.atomic_map) {
     MapBuilder out(arena);
     for (const Member& m : v.members()) {
       bool declared = false;
       const MergeType* child = type.member(m.key, declared);
       const bool fixed = child == nullptr || m.key == "name" || m.key == "apiVersion" || m.key == "kind";
-      if (!fixed && m.value.is_scalar() && ++scalars % 4 == 0) {
+      if (!fixed && m.value.is_scalar() && ++scalars % apart == 0) {
         out.add(m.key, with_member(arena, Value::empty_map(), kUnsetKey, Value::string(kUnsetValue)));
       } else {
-        out.add(m.key, fixed ? m.value : with_markers_here_and_there(arena, *child, m.value, scalars));
+        out.add(m.key, fixed ? m.value : with_markers_here_and_there(arena, *child, m.value, apart, scalars));
       }
     }
     return out.build();
@@ -121,7 +121,7 @@ Value with_markers_here_and_there(Arena& arena, const MergeType& type, const Val
   if (v.is_list() && (type.offers & MergeType::kList) != 0 && !type.atomic_list && !type.keys.empty()) {
     ListBuilder out(arena);
     for (const Value& item : v.items()) {
-      Value marked = with_markers_here_and_there(arena, *type.item, item, scalars);
+      Value marked = with_markers_here_and_there(arena, *type.item, item, apart, scalars);
       for (const std::string_view key : type.keys) {
         if (const Value* value = item.find(key)) marked = with_member(arena, marked, key, *value);
       }
@@ -153,11 +153,12 @@ double nanoseconds(double seconds, const std::function<void()>& work) {
 
 int run(int argc, char** argv) {
   if (argc < 2) {
-    std::fprintf(stderr, "usage: ownership_bench FOLDER [seconds per case]\n");
+    std::fprintf(stderr, "usage: ownership_bench FOLDER [seconds per case [operation]]\n");
     return 2;
   }
   const std::filesystem::path folder = argv[1];
   const double seconds = argc > 2 ? std::stod(argv[2]) : 0.3;
+  const std::string_view only = argc > 3 ? argv[3] : "";  // One operation, for a profiler.
   Arena data;
   const Value schema_text = load(data, folder / "schema.yaml");
   SchemaLoader schema(data, schema_text);
@@ -172,6 +173,7 @@ int run(int argc, char** argv) {
     const std::string problem = validate(type, first, Duplicates::Tolerated);
     if (!problem.empty()) std::fprintf(stderr, "ownership_bench: %s: %s\n", name.c_str(), problem.c_str());
     auto print = [&](const char* operation, const std::function<void()>& work) {
+      if (!only.empty() && only != operation) return;
       std::printf("%s/%s %.0f\n", name.c_str(), operation, nanoseconds(seconds, work));
       std::fflush(stdout);
     };
@@ -203,22 +205,22 @@ int run(int argc, char** argv) {
       update(arena, versions, state, first, "controller", versions.v1);
       update(arena, versions, state, second, "other-controller", versions.v2);
     });
-    // One manager applies what it applied before, without markers and with them.
-    int scalars = 0;
-    const Value marked = with_markers_here_and_there(data, type, first, scalars);
-    State plain_state, marked_state;
-    apply(data, versions, plain_state, first, "controller");
-    apply(data, versions, marked_state, marked, "controller");
-    print("ApplyAgain", [&] {
-      Arena arena;
-      State state = plain_state;
-      apply(arena, versions, state, second, "controller");
-    });
-    print("ApplyAgainUnset", [&] {
-      Arena arena;
-      State state = marked_state;
-      apply(arena, versions, state, marked, "controller");
-    });
+    // One manager applies what it applied before: without markers, with a few, and with many.
+    auto again = [&](const char* operation, const Value& before, const Value& config) {
+      State applied;
+      apply(data, versions, applied, before, "controller");
+      print(operation, [&] {
+        Arena arena;
+        State state = applied;
+        apply(arena, versions, state, config, "controller");
+      });
+    };
+    again("ApplyAgain", first, second);
+    for (const auto& [operation, apart] : {std::pair("ApplyAgainUnset", 20), std::pair("ApplyAgainUnsetMany", 4)}) {
+      int scalars = 0;
+      const Value marked = with_markers_here_and_there(data, type, first, apart, scalars);
+      again(operation, marked, marked);
+    }
     // The same with owners read from the pool and put back into it, as a server does: into an empty one each time, and
     // into one that holds the sets already.
     auto through_pool = [&](Pool& pool) {

@@ -11,6 +11,25 @@ const MergeType& member_type(const MergeType& type, std::string_view key) {
   return child == nullptr ? MergeTypes::untyped_atomic() : *child;
 }
 
+}  // namespace
+
+const SetEntry* ItemEntries::find(const PathElement& element) {
+  const std::span<const SetEntry> entries = set_.entries();
+  for (int tries = 0; tries < 2 && next_ < entries.size(); ++tries, ++next_) {
+    const int c = compare(entries[next_].element, element);
+    if (c == 0) return &entries[next_++];
+    if (c > 0) {
+      if (next_ == 0 || compare(entries[next_ - 1].element, element) < 0) return nullptr;
+      break;
+    }
+  }
+  const SetEntry* found = set_.find(element);
+  if (found != nullptr) next_ = static_cast<size_t>(found - entries.data()) + 1;
+  return found;
+}
+
+namespace {
+
 class RemoveWalk {
  public:
   RemoveWalk(Arena& arena, Emptied emptied) : arena_(arena), emptied_(emptied) {}
@@ -57,11 +76,11 @@ class RemoveWalk {
 
   Value items(const MergeType& type, const Value& v, FieldSet set) {
     const std::span<const Value> from = v.items();
+    ItemEntries entries(arena_, type, set);
     Value* out = nullptr;
     size_t count = 0;
     for (size_t i = 0; i < from.size(); ++i) {
-      PathElement element = PathElement::index(0);
-      const SetEntry* entry = item_element(arena_, type, from[i], element) ? set.find(element) : nullptr;
+      const SetEntry* entry = entries.of(from[i]);
       const bool drop = entry != nullptr && entry->member;
       Value kept = from[i];
       if (!drop && entry != nullptr) kept = node(*type.item, kept, entry->children());
@@ -115,10 +134,10 @@ class ExtractWalk {
   }
 
   Value items(const MergeType& type, const Value& v, FieldSet set) {
+    ItemEntries entries(arena_, type, set);
     ListBuilder out(arena_);
     for (const Value& item : v.items()) {
-      PathElement element = PathElement::index(0);
-      const SetEntry* entry = item_element(arena_, type, item, element) ? set.find(element) : nullptr;
+      const SetEntry* entry = entries.of(item);
       if (entry == nullptr) continue;
       out.add(entry->child_count == 0 ? item : node(*type.item, item, entry->children()));
     }
@@ -193,11 +212,11 @@ Value with_values_when_absent(Arena& arena, const MergeType& type, const Value& 
     return out;
   }
   if (value.is_list() && (type.offers & MergeType::kList) != 0 && !type.atomic_list) {
+    ItemEntries entries(arena, type, set);
     Value* items = nullptr;
     for (size_t i = 0; i < value.count(); ++i) {
       const Value& item = value.items()[i];
-      PathElement element = PathElement::index(0);
-      const SetEntry* entry = item_element(arena, type, item, element) ? set.find(element) : nullptr;
+      const SetEntry* entry = entries.of(item);
       if (entry == nullptr || entry->child_count == 0) continue;
       const Value filled = with_values_when_absent(arena, *type.item, item, entry->children());
       if (filled.same(item)) continue;

@@ -96,4 +96,22 @@ inline const Value* find_near(const Value& map, std::string_view key, size_t hin
   return map.find(key);
 }
 
+// The entry of a list's items, asked for one after the other. Lists are mostly in the order of their keys, as sets are:
+// then the place beside the last answer is the right one, or shows that there is none.
+class ItemEntries {
+ public:
+  ItemEntries(Arena& arena, const MergeType& list, FieldSet set) : arena_(arena), list_(list), set_(set) {}
+  const SetEntry* of(const Value& item) {
+    PathElement element = PathElement::index(0);
+    return item_element(arena_, list_, item, element) ? find(element) : nullptr;
+  }
+
+ private:
+  const SetEntry* find(const PathElement& element);
+  Arena& arena_;
+  const MergeType& list_;
+  const FieldSet set_;
+  size_t next_ = 0;
+};
+
 }  // namespace holdfast::ownership

@@ -9,6 +9,47 @@
 namespace holdfast::ownership {
 namespace {
 
+// Where a walk is: a chain through the frames of its calls. It becomes text only when something is refused there.
+struct Place {
+  const Place* above;
+  std::string_view member;          // A member's key; or, of an item,
+  size_t index = 0;                 // its place in
+  const MergeType* list = nullptr;  // a list of this type,
+  const Value* item = nullptr;      // and, if its keys are to name it, the item itself.
+
+  static Place of_member(const Place* above, std::string_view key) { return {above, key}; }
+  static Place of_item(const Place* above, size_t index) { return {above, {}, index}; }
+
+  void append_to(std::string& out) const {
+    if (above != nullptr) above->append_to(out);
+    if (member.data() != nullptr) {
+      out += '.';
+      out += member;
+      return;
+    }
+    Arena arena;
+    PathElement element = PathElement::index(static_cast<int64_t>(index));
+    const bool keyed = item != nullptr && item_element(arena, *list, *item, element);
+    out += keyed ? to_string(element) : '[' + std::to_string(index) + ']';
+  }
+};
+
+std::string to_text(const Place* place) {
+  if (place == nullptr) return ".";
+  std::string out;
+  place->append_to(out);
+  return out;
+}
+
+Error refuse(const Place* place, std::string_view why) {
+  return bad_request("invalid unset marker at " + to_text(place) + ": " + std::string(why));
+}
+
+// Most maps are small and have no such key: a look at the lengths finds that out faster than a search does.
+bool is_marker(const Value& map) {
+  return std::ranges::any_of(map.members(), [](const Member& m) { return m.key == kUnsetKey; });
+}
+
 class MarkerWalk {
  public:
   explicit MarkerWalk(Arena& arena) : arena_(arena), paths_(arena), vacated_(arena) {}
@@ -21,210 +62,246 @@ class MarkerWalk {
     bool unset() const { return !value; }
   };
 
-  Result<Taken> node(const MergeType& type, const Value& v) {
+  // After a failure error() says why, and what is returned means nothing.
+  Taken node(const MergeType& type, const Value& v, const Place* place) {
     if (v.is_map()) {
-      if (v.has(kUnsetKey)) return marker(v);
+      if (is_marker(v)) return marker(v, place);
       if ((type.offers & MergeType::kMap) == 0) return plain(v);
-      if (type.atomic_map) return untouched(v, "a marker cannot stand inside an atomic map or struct");
-      return members(type, v);
+      if (type.atomic_map) return untouched(v, place, "a marker cannot stand inside an atomic map or struct");
+      return members(type, v, place);
     }
     if (v.is_list()) {
       if ((type.offers & MergeType::kList) == 0) return plain(v);
-      if (type.atomic_list) return untouched(v, "a marker cannot stand inside an atomic list");
-      return items(type, v);
+      if (type.atomic_list) return untouched(v, place, "a marker cannot stand inside an atomic list");
+      return items(type, v, place);
     }
     return plain(v);
   }
 
-  Error refuse(std::string_view why) const {
-    return bad_request("invalid unset marker at " + (path_.empty() ? std::string(".") : to_text()) + ": " +
-                       std::string(why));
-  }
+  std::optional<Error>& error() { return error_; }
 
  private:
-  static Taken plain(const Value& v) { return {v, {}, {}}; }
-
-  std::string to_text() const {
-    std::string out;
-    for (const std::string& step : path_) out += step;
-    return out;
+  Taken failed(Error error) {
+    error_ = std::move(error);
+    return {};
   }
 
+  static Taken plain(const Value& v) { return {v, {}, {}}; }
+
   // The place of the first marker in `v` is part of the error.
-  Result<Taken> untouched(const Value& v, std::string_view why) {
+  Taken untouched(const Value& v, const Place* place, std::string_view why) {
     if (v.is_map()) {
-      if (v.has(kUnsetKey)) return refuse(why);
+      if (is_marker(v)) return failed(refuse(place, why));
       for (const Member& m : v.members()) {
-        path_.push_back("." + std::string(m.key));
-        Result<Taken> below = untouched(m.value, why);
-        if (!below) return below;
-        path_.pop_back();
+        if (m.value.is_scalar()) continue;
+        const Place here = Place::of_member(place, m.key);
+        untouched(m.value, &here, why);
+        if (error_) return {};
       }
     } else if (v.is_list()) {
       for (size_t i = 0; i < v.count(); ++i) {
-        path_.push_back("[" + std::to_string(i) + "]");
-        Result<Taken> below = untouched(v.items()[i], why);
-        if (!below) return below;
-        path_.pop_back();
+        if (v.items()[i].is_scalar()) continue;
+        const Place here = Place::of_item(place, i);
+        untouched(v.items()[i], &here, why);
+        if (error_) return {};
       }
     }
     return plain(v);
   }
 
-  std::optional<Error> bad_value(const Value& v) const {
+  static std::optional<Error> bad_value(const Value& v, const Place* place) {
     const Value& said = *v.find(kUnsetKey);
     if (said.is_string() && said.as_string() == kUnsetValue) return std::nullopt;
     std::string shown = said.is_string() ? go_quote(said.as_string()) : "a value of another kind";
-    return refuse("the only value of " + std::string(kUnsetKey) + " is \"unset\", not " + shown);
+    return refuse(place, "the only value of " + std::string(kUnsetKey) + " is \"unset\", not " + shown);
   }
 
-  Result<Taken> marker(const Value& v) {
-    if (path_.empty()) return refuse("an object cannot be unset as a whole");
-    const std::string at = to_text();
+  // Fields of every object that only the server sets, or that name the object.
+  static std::optional<Error> bad_field(const Place& place) {
+    if (place.above != nullptr && place.above->above != nullptr) return std::nullopt;
+    const std::string at = to_text(&place);
     // As any other value is rejected there.
     if (at == ".metadata.managedFields") return bad_request("metadata.managedFields must be nil");
     for (const std::string_view fixed :
          {".apiVersion", ".kind", ".metadata", ".metadata.name", ".metadata.namespace", ".metadata.uid",
           ".metadata.resourceVersion", ".metadata.generation", ".metadata.creationTimestamp",
           ".metadata.deletionTimestamp", ".metadata.deletionGracePeriodSeconds", ".metadata.selfLink"}) {
-      if (at == fixed) return refuse("this field cannot be unset");
+      if (at == fixed) return refuse(&place, "this field cannot be unset");
     }
-    if (std::optional<Error> error = bad_value(v)) return *error;
+    return std::nullopt;
+  }
+
+  Taken marker(const Value& v, const Place* place) {
+    if (place == nullptr) return failed(refuse(place, "an object cannot be unset as a whole"));
+    if (std::optional<Error> error = bad_field(*place)) return failed(*error);
+    if (std::optional<Error> error = bad_value(v, place)) return failed(*error);
     for (const Member& m : v.members()) {
       if (m.key != kUnsetKey) {
-        return refuse("nothing may stand beside " + std::string(kUnsetKey) + ", but " + go_quote(m.key) + " does");
+        return failed(
+            refuse(place, "nothing may stand beside " + std::string(kUnsetKey) + ", but " + go_quote(m.key) + " does"));
       }
     }
     return Taken{std::nullopt, {}, {}};
   }
 
-  Result<Taken> members(const MergeType& type, const Value& v) {
+  Taken members(const MergeType& type, const Value& v, const Place* place) {
     const size_t level = paths_.open(), vacated_level = vacated_.open();
-    MapBuilder left(arena_);
-    bool taken = false;
-    for (const Member& m : v.members()) {
-      bool declared = false;
-      const MergeType* child = type.member(m.key, declared);
-      if (child == nullptr) {
-        // Not in the schema at all: validation says so.
-        left.add(m.key, m.value);
-        continue;
+    const std::span<const Member> from = v.members();
+    Member* left = nullptr;  // A copy, made when the first member changes.
+    size_t count = 0;
+    for (size_t i = 0; i < from.size(); ++i) {
+      std::optional<Value> value = from[i].value;
+      if (!value->is_scalar()) {
+        bool declared = false;
+        const MergeType* child = type.member(from[i].key, declared);
+        // One that is not in the schema at all is for validation to find.
+        if (child != nullptr) {
+          const Place here = Place::of_member(place, from[i].key);
+          const Taken below = node(*child, *value, &here);
+          if (error_) return {};
+          const PathElement element = PathElement::field(from[i].key);
+          paths_.add(element, below.unset(), below.paths);
+          if (below.value) {
+            const bool vacated = declared && !below.paths.empty() && below.value->count() == 0;
+            vacated_.add(element, vacated, below.vacated);
+          }
+          value = below.value;
+        }
       }
-      path_.push_back("." + std::string(m.key));
-      Result<Taken> below = node(*child, m.value);
-      if (!below) return below;
-      path_.pop_back();
-      paths_.add(PathElement::field(m.key), below->unset(), below->paths);
-      taken |= below->unset() || !below->paths.empty();
-      if (!below->value) continue;
-      const bool vacated = declared && !below->paths.empty() && below->value->count() == 0;
-      vacated_.add(PathElement::field(m.key), vacated, below->vacated);
-      left.add(m.key, *below->value);
+      if (left == nullptr) {
+        if (value && value->same(from[i].value)) continue;
+        left = arena_.allocate_array<Member>(from.size());
+        std::copy(from.begin(), from.begin() + static_cast<ptrdiff_t>(i), left);
+        count = i;
+      }
+      if (value) left[count++] = {from[i].key, *value};
     }
     const FieldSet paths = paths_.close(level), vacated = vacated_.close(vacated_level);
-    return taken ? Taken{left.build(), paths, vacated} : plain(v);
+    if (left == nullptr) return plain(v);
+    if (count == 0) return Taken{Value::empty_map(), paths, vacated};
+    return Taken{Value::map(arena_, std::span<const Member>(left, count)), paths, vacated};
   }
 
-  Result<Taken> items(const MergeType& type, const Value& v) {
-    if (type.keys.empty()) return elements(v);
+  Taken items(const MergeType& type, const Value& v, const Place* place) {
+    if (type.keys.empty()) return elements(v, place);
     const size_t level = paths_.open(), vacated_level = vacated_.open();
-    ListBuilder left(arena_);
+    const std::span<const Value> from = v.items();
+    Value* left = nullptr;  // A copy, made when the first item changes.
+    size_t count = 0;
     std::vector<size_t> marked;
-    bool taken = false;
-    for (size_t i = 0; i < v.count(); ++i) {
-      const Value& item = v.items()[i];
-      if (!item.is_map()) {
-        // Does not belong in the list: validation says so.
-        left.add(item);
-        continue;
+    for (size_t i = 0; i < from.size(); ++i) {
+      const Value& item = from[i];
+      std::optional<Value> value = item;
+      // One that is no map does not belong in the list: validation says so.
+      if (item.is_map()) {
+        const bool unset = is_marker(item);
+        Place here = Place::of_item(place, i);
+        if (std::optional<Error> error = bad_keys(type, item, unset, &here)) return failed(*error);
+        here.list = &type;
+        here.item = &item;
+        if (unset) {
+          if (std::optional<Error> error = bad_item_marker(type, item, &here)) return failed(*error);
+          paths_.add(element_of(type, item, i), true, {});
+          marked.push_back(i);
+          value.reset();
+        } else {
+          const Taken below = node(*type.item, item, &here);
+          if (error_) return {};
+          if (!below.paths.empty()) {
+            const PathElement element = element_of(type, item, i);
+            paths_.add(element, false, below.paths);
+            vacated_.add(element, false, below.vacated);
+          }
+          value = below.value;
+        }
       }
-      const bool is_marker = item.has(kUnsetKey);
-      path_.push_back("[" + std::to_string(i) + "]");
-      if (std::optional<Error> error = bad_keys(type, item, is_marker)) return *error;
-      PathElement element = PathElement::index(static_cast<int64_t>(i));
-      if (item_element(arena_, type, item, element)) path_.back() = to_string(element);
-      if (is_marker) {
-        if (std::optional<Error> error = bad_item_marker(type, item)) return *error;
-        paths_.add(element, true, {});
-        marked.push_back(i);
-      } else {
-        Result<Taken> below = node(*type.item, item);
-        if (!below) return below;
-        paths_.add(element, false, below->paths);
-        vacated_.add(element, false, below->vacated);
-        taken |= !below->paths.empty();
-        left.add(*below->value);
+      if (left == nullptr) {
+        if (value && value->same(item)) continue;
+        left = arena_.allocate_array<Value>(from.size());
+        std::copy(from.begin(), from.begin() + static_cast<ptrdiff_t>(i), left);
+        count = i;
       }
-      path_.pop_back();
+      if (value) left[count++] = *value;
     }
     if (!marked.empty()) {
-      if (std::optional<Error> error = named_twice(type, v, marked)) return *error;
+      if (std::optional<Error> error = named_twice(type, v, marked, place)) return failed(*error);
     }
     const FieldSet paths = paths_.close(level), vacated = vacated_.close(vacated_level);
-    return taken || !marked.empty() ? Taken{left.build(), paths, vacated} : plain(v);
+    if (left == nullptr) return plain(v);
+    if (count == 0) return Taken{Value::empty_list(), paths, vacated};
+    return Taken{Value::list(std::span<const Value>(left, count)), paths, vacated};
+  }
+
+  PathElement element_of(const MergeType& list, const Value& item, size_t index) {
+    PathElement element = PathElement::index(static_cast<int64_t>(index));
+    item_element(arena_, list, item, element);
+    return element;
   }
 
   // Of a set.
-  Result<Taken> elements(const Value& v) {
+  Taken elements(const Value& v, const Place* place) {
     for (size_t i = 0; i < v.count(); ++i) {
       const Value& item = v.items()[i];
-      if (!item.is_map() || !item.has(kUnsetKey)) continue;
-      path_.push_back("[" + std::to_string(i) + "]");
-      return refuse("an element of a set cannot be unset; leave it out, or unset the whole set");
+      if (!item.is_map() || !is_marker(item)) continue;
+      const Place here = Place::of_item(place, i);
+      return failed(refuse(&here, "an element of a set cannot be unset; leave it out, or unset the whole set"));
     }
     return plain(v);
   }
 
   // Keys name the item: they cannot be markers, and a marker item must have all of them.
-  std::optional<Error> bad_keys(const MergeType& type, const Value& item, bool is_marker) {
+  static std::optional<Error> bad_keys(const MergeType& type, const Value& item, bool is_marker, const Place* place) {
     for (size_t k = 0; k < type.keys.size(); ++k) {
       const std::string_view key = type.keys[k];
       const Value* value = item.find(key);
       if (value != nullptr && has_marker(*value)) {
-        path_.push_back("." + std::string(key));
-        return refuse("a key of a list cannot be unset");
+        const Place here = Place::of_member(place, key);
+        return refuse(&here, "a key of a list cannot be unset");
       }
       if (!is_marker) continue;
       if (value == nullptr) {
         if (type.has_declared_key_default(k)) continue;
-        return refuse("an item is unset by its keys, but " + go_quote(key) + " is missing and has no default");
+        return refuse(place, "an item is unset by its keys, but " + go_quote(key) + " is missing and has no default");
       }
-      if (value->is_null()) return refuse("the key " + go_quote(key) + " cannot be null");
+      if (value->is_null()) return refuse(place, "the key " + go_quote(key) + " cannot be null");
       const MergeField* field = type.item->find(key);
       if (field == nullptr) continue;
       if (const std::string why = validate(*field->type, *value, Duplicates::Refused); !why.empty()) {
-        return refuse("the key " + go_quote(key) + " does not fit: " + why);
+        return refuse(place, "the key " + go_quote(key) + " does not fit: " + why);
       }
     }
     return std::nullopt;
   }
 
-  std::optional<Error> bad_item_marker(const MergeType& type, const Value& item) const {
-    if (std::optional<Error> error = bad_value(item)) return error;
+  static std::optional<Error> bad_item_marker(const MergeType& type, const Value& item, const Place* place) {
+    if (std::optional<Error> error = bad_value(item, place)) return error;
     for (const Member& m : item.members()) {
       const bool is_key = std::find(type.keys.begin(), type.keys.end(), m.key) != type.keys.end();
       if (m.key != kUnsetKey && !is_key) {
-        return refuse("only the keys of the list may stand beside " + std::string(kUnsetKey) + ", but " +
-                      go_quote(m.key) + " does");
+        return refuse(place, "only the keys of the list may stand beside " + std::string(kUnsetKey) + ", but " +
+                                 go_quote(m.key) + " does");
       }
     }
     return std::nullopt;
   }
 
   // Set and unset, or unset twice. (Set twice is found by validation.)
-  std::optional<Error> named_twice(const MergeType& type, const Value& list, const std::vector<size_t>& marked) {
+  std::optional<Error> named_twice(const MergeType& type, const Value& list, const std::vector<size_t>& marked,
+                                   const Place* place) {
     const ItemIndex index(arena_, type, list.items());
     for (const size_t i : marked) {
       if (index.copies(index.find(index.element(i), i)) == 1) continue;
-      path_.push_back(to_string(index.element(i)));
-      return refuse("the configuration names this item twice");
+      Place here = Place::of_item(place, i);
+      here.list = &type;
+      here.item = &list.items()[i];
+      return refuse(&here, "the configuration names this item twice");
     }
     return std::nullopt;
   }
 
   Arena& arena_;
   SetBuilder paths_, vacated_;
-  std::vector<std::string> path_;
+  std::optional<Error> error_;
 };
 
 FieldSet vacant_members(Arena& arena, const MergeType& type, const Value* value, FieldSet set);
@@ -340,9 +417,10 @@ bool has_marker(const Value& value) {
 }
 
 Result<Unset> take_markers(Arena& arena, const MergeType& type, const Value& config) {
-  Result<MarkerWalk::Taken> taken = MarkerWalk(arena).node(type, config);
-  if (!taken) return taken.take_error();
-  return Unset{*taken->value, taken->paths, taken->vacated};
+  MarkerWalk walk(arena);
+  const MarkerWalk::Taken taken = walk.node(type, config, nullptr);
+  if (walk.error()) return *std::move(walk.error());
+  return Unset{*taken.value, taken.paths, taken.vacated};
 }
 
 }  // namespace holdfast::ownership
