@@ -55,6 +55,8 @@ TypeRef timestamp_type();
 TypeRef duration_type();
 TypeRef authorizer_type();      // kubernetes.authorization.Authorizer
 TypeRef resource_check_type();  // kubernetes.authorization.ResourceCheck
+TypeRef object_root_type();     // Object, of mutations.
+TypeRef json_patch_type();      // JSONPatch, of mutations.
 
 // "list(string)", "map(string, dyn)", "kubernetes.AdmissionRequest": as error messages print it.
 std::string type_text(TypeRef type);
@@ -73,6 +75,9 @@ class TypePool {
   TypeRef list(TypeRef element);
   TypeRef map(TypeRef key, TypeRef value);
   TypeRef optional(TypeRef value);
+  // What a field of `variables` is whose expression has this type: scalars, lists and maps of them keep theirs,
+  // anything else is dyn (convertCelTypeToDeclType upstream). The result refers to nothing of `type`.
+  TypeRef as_variable(TypeRef type);
   // A struct with declared fields: selecting another field does not compile.
   TypeRef object(std::string_view name, std::span<const std::pair<std::string, TypeRef>> fields);
 
@@ -337,7 +342,9 @@ class Environment {
 // The values of an Environment's variables, in their order. Unset ones are not there: reading one is an error.
 class Bindings {
  public:
-  explicit Bindings(const Environment& environment) : values_(environment.variables().size()) {}
+  explicit Bindings(const Environment& environment) : Bindings(environment.variables().size()) {}
+  // For several environments that declare the same variables in the same order, some of them fewer.
+  explicit Bindings(size_t variables) : values_(variables) {}
   void set(size_t variable, Val value) { values_[variable] = value; }
   const std::optional<Val>& at(size_t variable) const { return values_[variable]; }
 

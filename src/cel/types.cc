@@ -142,6 +142,34 @@ TypePool& TypePool::operator=(TypePool&&) noexcept = default;
 TypeRef TypePool::list(TypeRef element) { return TypeMaker(pool_->arena).list(element); }
 TypeRef TypePool::map(TypeRef key, TypeRef value) { return TypeMaker(pool_->arena).map(key, value); }
 TypeRef TypePool::optional(TypeRef value) { return TypeMaker(pool_->arena).optional(value); }
+TypeRef TypePool::as_variable(TypeRef type) {
+  switch (type->kind) {
+    case TypeKind::Bool:
+      return bool_type();
+    case TypeKind::Bytes:
+      return bytes_type();
+    case TypeKind::Double:
+      return double_type();
+    case TypeKind::Duration:
+      return duration_type();
+    case TypeKind::Int:
+      return int_type();
+    case TypeKind::Null:
+      return null_type();
+    case TypeKind::String:
+      return string_type();
+    case TypeKind::Timestamp:
+      return timestamp_type();
+    case TypeKind::Uint:
+      return uint_type();
+    case TypeKind::List:
+      return list(as_variable(type->parameters[0]));
+    case TypeKind::Map:
+      return map(as_variable(type->parameters[0]), as_variable(type->parameters[1]));
+    default:
+      return dyn_type();
+  }
+}
 TypeRef TypePool::object(std::string_view name, std::span<const std::pair<std::string, TypeRef>> fields) {
   std::vector<FieldType> copied;
   for (const auto& [field, type] : fields) copied.push_back({pool_->arena.copy(field), type});

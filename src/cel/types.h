@@ -61,8 +61,6 @@ TypeRef format_type();
 TypeRef path_check_type();
 TypeRef group_check_type();
 TypeRef decision_type();
-TypeRef json_patch_type();
-TypeRef object_root_type();
 TypeRef list_of_dyn_type();
 TypeRef map_of_dyn_type();
 

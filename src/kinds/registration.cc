@@ -1,13 +1,20 @@
-// admissionregistration.k8s.io. What expressions say is checked where expressions are compiled.
+// admissionregistration.k8s.io.
 
 #include <algorithm>
 
 #include "base/strings.h"
 #include "base/url.h"
+#include "expressions/expressions.h"
 #include "kinds/all.h"
 
 namespace holdfast::kinds {
 namespace {
+
+using expressions::Compiler;
+using expressions::Purpose;
+
+constexpr size_t kMaxAuditAnnotations = 20;
+constexpr size_t kMaxAnnotationExpressionBytes = 5 * 1024;
 
 // --- Defaults ---
 
@@ -122,13 +129,26 @@ void validate_rule(const Value& rule, const Path& at, FieldErrors& errors) {
   if (is_set(rule, "scope")) validate_enum(rule, "scope", {"*", "Cluster", "Namespaced"}, at, errors);
 }
 
-void validate_match_conditions(const Value& holder, const Path& at, FieldErrors& errors) {
+// `shown` is the value of the error, if that is not the expression itself.
+void validate_expression(Compiler& compiler, std::string_view text, Purpose purpose, const Path& at,
+                         FieldErrors& errors, std::string_view shown = {}) {
+  const expressions::Expression compiled = compiler.compile(text, purpose);
+  if (compiled.program == nullptr) errors.invalid(at, shown.empty() ? text : shown, compiled.problem);
+}
+
+void validate_match_conditions(const Value& holder, bool params, const Path& at, FieldErrors& errors) {
   const std::span<const Value> conditions = holder.items_at("matchConditions");
   if (conditions.size() > 64) errors.too_many(at.child("matchConditions"), static_cast<int64_t>(conditions.size()), 64);
   std::vector<std::string_view> names;
+  Compiler compiler({.variables = false, .params = params});
   for (size_t i = 0; i < conditions.size(); ++i) {
     const Path here = at.item("matchConditions", i);
-    if (trim(conditions[i].text_at("expression")).empty()) errors.required(here.child("expression"));
+    const std::string_view expression = trim(conditions[i].text_at("expression"));
+    if (expression.empty()) {
+      errors.required(here.child("expression"));
+    } else {
+      validate_expression(compiler, expression, Purpose::Condition, here.child("expression"), errors);
+    }
     const std::string_view name = conditions[i].text_at("name");
     if (name.empty()) {
       errors.required(here.child("name"));
@@ -240,7 +260,7 @@ void validate_webhooks(const Value& object, bool mutating, FieldErrors& errors) 
       validate_enum(hook, "reinvocationPolicy", {"IfNeeded", "Never"}, at, errors);
     }
     validate_client_config(sub(hook, "clientConfig"), at.child("clientConfig"), errors);
-    validate_match_conditions(hook, at, errors);
+    validate_match_conditions(hook, false, at, errors);
     validate_review_versions(hook, at, errors);
     const std::string_view name = hook.text_at("name");
     if (!name.empty() && contains(names, name)) errors.duplicate(at.child("name"), name);
@@ -303,112 +323,166 @@ void validate_param_kind(const Value& kind, const Path& at, FieldErrors& errors)
   }
 }
 
-void validate_policy_spec(const Value& spec, const Path& at, FieldErrors& errors) {
+bool is_cel_identifier(std::string_view name) {
+  constexpr std::string_view kReserved[] = {"true",     "false",   "null",      "in",       "as",  "break",  "const",
+                                            "continue", "else",    "for",       "function", "if",  "import", "let",
+                                            "loop",     "package", "namespace", "return",   "var", "void",   "while"};
+  return c_identifier_errors(name).empty() && !contains(kReserved, name);
+}
+
+// What policies of both kinds have in common, with `variables` compiled for what follows.
+void validate_policy_spec(const Value& spec, Compiler& compiler, const Path& at, FieldErrors& errors,
+                          void (*validate_rules)(const Value& match, const Path& at, FieldErrors& errors) = nullptr) {
   if (!is_set(spec, "failurePolicy")) {
     errors.required(at.child("failurePolicy"));
   } else {
     validate_enum(spec, "failurePolicy", {"Fail", "Ignore"}, at, errors);
   }
-  if (is_set(spec, "paramKind")) validate_param_kind(sub(spec, "paramKind"), at.child("paramKind"), errors);
+  const bool params = is_set(spec, "paramKind");
+  if (params) validate_param_kind(sub(spec, "paramKind"), at.child("paramKind"), errors);
   if (!is_set(spec, "matchConstraints")) {
     errors.required(at.child("matchConstraints"));
   } else {
     const Path match = at.child("matchConstraints");
     validate_match_resources(sub(spec, "matchConstraints"), match, errors);
     if (is_empty(sub(spec, "matchConstraints"), "resourceRules")) errors.required(match.child("resourceRules"));
+    if (validate_rules != nullptr) validate_rules(sub(spec, "matchConstraints"), match, errors);
   }
-  validate_match_conditions(spec, at, errors);
+  validate_match_conditions(spec, params, at, errors);
   const std::span<const Value> variables = spec.items_at("variables");
   for (size_t i = 0; i < variables.size(); ++i) {
     const Path here = at.item("variables", i);
-    const std::string_view name = variables[i].text_at("name");
-    if (name.empty()) {
+    const std::string_view name = variables[i].text_at("name"), expression = variables[i].text_at("expression");
+    if (trim(name).empty()) {
       errors.required(here.child("name"), "name is not specified");
-    } else if (!c_identifier_errors(name).empty()) {
-      errors.invalid(here.child("name"), name, "name is not a valid CEL identifier");
+    } else if (!is_cel_identifier(name)) {
+      errors.invalid(here.child("name"), name, "must be a valid CEL identifier");
     }
-    if (trim(variables[i].text_at("expression")).empty()) {
+    if (trim(expression).empty()) {
       errors.required(here.child("expression"), "expression is not specified");
+    } else if (const expressions::Expression& compiled = compiler.add_variable(name, expression);
+               compiled.program == nullptr) {
+      errors.invalid(here.child("expression"), expression, compiled.problem);
     }
   }
 }
 
-void validate_validating_policy(Context&, const Value& object, FieldErrors& errors) {
-  const Path at("spec");
-  const Value& spec = sub(object, "spec");
-  validate_policy_spec(spec, at, errors);
-  const std::span<const Value> validations = spec.items_at("validations"), notes = spec.items_at("auditAnnotations");
-  if (validations.empty() && notes.empty()) {
-    constexpr std::string_view kText = "validations or auditAnnotations must contain at least one item";
-    errors.required(at.child("validations"), kText);
-    errors.required(at.child("auditAnnotations"), kText);
+void validate_validation(const Value& validation, Compiler& compiler, const Path& at, FieldErrors& errors) {
+  const std::string_view expression = validation.text_at("expression"), message = validation.text_at("message"),
+                         message_expression = validation.text_at("messageExpression");
+  if (trim(expression).empty()) {
+    errors.required(at.child("expression"), "expression is not specified");
+  } else {
+    validate_expression(compiler, expression, Purpose::Condition, at.child("expression"), errors);
   }
-  for (size_t i = 0; i < validations.size(); ++i) {
-    const Path here = at.item("validations", i);
-    const Value& one = validations[i];
-    const std::string_view message = one.text_at("message"), expression = one.text_at("messageExpression");
-    if (trim(one.text_at("expression")).empty()) {
-      errors.required(here.child("expression"), "expression is not specified");
-    }
-    if (!expression.empty() && trim(expression).empty()) {
-      errors.invalid(here.child("messageExpression"), expression, "must be non-empty if specified");
-    }
-    if (!message.empty() && trim(message).empty()) {
-      errors.invalid(here.child("message"), message, "must be non-empty if specified");
-    } else if (trim(message).find('\n') != std::string_view::npos) {
-      errors.invalid(here.child("message"), message, "must not contain line breaks");
-    }
-    if (is_set(one, "reason")) {
-      validate_enum(one, "reason", {"Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized"}, here, errors);
-    }
+  if (!message_expression.empty() && trim(message_expression).empty()) {
+    errors.invalid(at.child("messageExpression"), message_expression, "must be non-empty if specified");
+  } else if (!message_expression.empty()) {
+    validate_expression(compiler, message_expression, Purpose::Message, at.child("messageExpression"), errors);
+  }
+  if (!message.empty() && trim(message).empty()) {
+    errors.invalid(at.child("message"), message, "must be non-empty if specified");
+  } else if (trim(message).find_first_of("\n\r") != std::string_view::npos) {
+    errors.invalid(at.child("message"), message, "must not contain line breaks");
+  }
+  if (is_set(validation, "reason")) {
+    validate_enum(validation, "reason", {"Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized"}, at, errors);
+  }
+}
+
+void validate_audit_annotations(const Value& spec, std::string_view policy, Compiler& compiler, const Path& at,
+                                FieldErrors& errors) {
+  const std::span<const Value> notes = spec.items_at("auditAnnotations");
+  if (notes.size() > kMaxAuditAnnotations) {
+    errors.invalid(at.child("auditAnnotations"), spec.find("auditAnnotations"),
+                   "must not have more than " + std::to_string(kMaxAuditAnnotations) + " auditAnnotations");
   }
   std::vector<std::string_view> keys;
   for (size_t i = 0; i < notes.size(); ++i) {
     const Path here = at.item("auditAnnotations", i);
     const std::string_view key = notes[i].text_at("key");
-    if (const std::string_view name = object.text_at("metadata", "name"); name.empty()) {
+    if (policy.empty()) {
       errors.invalid(here.child("key"), key, "requires metadata.name be non-empty");
     } else {
-      const std::string full = std::string(name) + "/" + std::string(key);
+      const std::string full = std::string(policy) + "/" + std::string(key);
       errors.invalid_each(here.child("key"), Shown(full), qualified_name_errors(full));
     }
-    if (trim(notes[i].text_at("valueExpression")).empty()) {
+    const std::string_view written = notes[i].text_at("valueExpression"), expression = trim(written);
+    if (expression.empty()) {
       errors.required(here.child("valueExpression"), "valueExpression is not specified");
+    } else if (expression.size() > kMaxAnnotationExpressionBytes) {
+      errors.required(here.child("valueExpression"),
+                      "must not exceed " + std::to_string(kMaxAnnotationExpressionBytes) + " bytes in length");
+    } else {
+      validate_expression(compiler, expression, Purpose::Annotation, here.child("valueExpression"), errors, written);
     }
     if (contains(keys, key)) errors.duplicate(here.child("key"), key);
     keys.push_back(key);
   }
 }
 
+void validate_validating_policy(Context&, const Value& object, FieldErrors& errors) {
+  const Path at("spec");
+  const Value& spec = sub(object, "spec");
+  Compiler compiler({.variables = !is_empty(spec, "variables"), .params = is_set(spec, "paramKind")});
+  validate_policy_spec(spec, compiler, at, errors);
+  const std::span<const Value> validations = spec.items_at("validations");
+  if (validations.empty() && is_empty(spec, "auditAnnotations")) {
+    constexpr std::string_view kText = "validations or auditAnnotations must contain at least one item";
+    errors.required(at.child("validations"), kText);
+    errors.required(at.child("auditAnnotations"), kText);
+  }
+  for (size_t i = 0; i < validations.size(); ++i) {
+    validate_validation(validations[i], compiler, at.item("validations", i), errors);
+  }
+  validate_audit_annotations(spec, object.text_at("metadata", "name"), compiler, at, errors);
+}
+
+// A delete has nothing to mutate.
+void validate_mutable_operations(const Value& match, const Path& at, FieldErrors& errors) {
+  for (const Value& rule : match.items_at("resourceRules")) {
+    for (const Value& operation : rule.items_at("operations")) {
+      constexpr std::string_view kMutable[] = {"*", "CONNECT", "CREATE", "UPDATE"};
+      if (!contains(kMutable, operation.as_string())) {
+        errors.not_supported(at.child("resourceRules.operations"), operation, kMutable);
+      }
+    }
+  }
+}
+
+void validate_mutation(const Value& mutation, Compiler& compiler, const Path& at, FieldErrors& errors) {
+  const std::string_view type = mutation.text_at("patchType");
+  if (type.empty()) return errors.required(at.child("patchType"));
+  if (type != "ApplyConfiguration" && type != "JSONPatch") {
+    return errors.not_supported(at.child("patchType"), type, {"ApplyConfiguration", "JSONPatch"});
+  }
+  const bool json = type == "JSONPatch";
+  const std::string_view member = json ? "jsonPatch" : "applyConfiguration",
+                         other = json ? "applyConfiguration" : "jsonPatch";
+  const Path here = at.child(member);
+  if (!is_set(mutation, member)) {
+    errors.required(here, "must be specified when patchType is " + std::string(type));
+  } else if (const std::string_view expression = trim(mutation.text_at(member, "expression")); expression.empty()) {
+    errors.required(here.child("expression"));
+  } else {
+    validate_expression(compiler, expression, json ? Purpose::JsonPatch : Purpose::ApplyConfiguration,
+                        here.child("expression"), errors);
+  }
+  if (is_set(mutation, other)) {
+    const std::string shown = "{" + std::string(other) + "}";
+    errors.invalid(at.child(other), Shown(shown), "must not be specified when patchType is " + std::string(type));
+  }
+}
+
 void validate_mutating_policy(Context&, const Value& object, FieldErrors& errors) {
   const Path at("spec");
   const Value& spec = sub(object, "spec");
-  validate_policy_spec(spec, at, errors);
-  const Path operations_at = at.child("matchConstraints.resourceRules.operations");
-  for (const Value& rule : spec.items_at("matchConstraints", "resourceRules")) {
-    for (const Value& operation : rule.items_at("operations")) {
-      constexpr std::string_view kMutable[] = {"*", "CONNECT", "CREATE", "UPDATE"};
-      if (!contains(kMutable, operation.as_string())) errors.not_supported(operations_at, operation, kMutable);
-    }
-  }
+  Compiler compiler({.variables = true, .params = is_set(spec, "paramKind")});
+  validate_policy_spec(spec, compiler, at, errors, validate_mutable_operations);
   const std::span<const Value> mutations = spec.items_at("mutations");
   if (mutations.empty()) errors.required(at.child("mutations"), "mutations must contain at least one item");
   for (size_t i = 0; i < mutations.size(); ++i) {
-    const Path here = at.item("mutations", i);
-    const std::string_view type = mutations[i].text_at("patchType");
-    if (type.empty()) {
-      errors.required(here.child("patchType"));
-    } else if (type == "ApplyConfiguration" || type == "JSONPatch") {
-      const std::string_view member = type == "JSONPatch" ? "jsonPatch" : "applyConfiguration";
-      if (!is_set(mutations[i], member)) {
-        errors.required(here.child(member), "must be specified when patchType is " + std::string(type));
-      } else if (trim(mutations[i].text_at(member, "expression")).empty()) {
-        const Path member_at = here.child(member);
-        errors.required(member_at.child("expression"));
-      }
-    } else {
-      errors.not_supported(here.child("patchType"), type, {"ApplyConfiguration", "JSONPatch"});
-    }
+    validate_mutation(mutations[i], compiler, at.item("mutations", i), errors);
   }
   if (spec.text_at("reinvocationPolicy").empty()) {
     errors.required(at.child("reinvocationPolicy"));
@@ -446,10 +520,13 @@ void validate_policy_binding(Context&, const Value& object, FieldErrors& errors)
       validate_enum(reference, "parameterNotFoundAction", {"Deny", "Allow"}, here, errors);
     }
   }
+  const bool validating = object.text_at("kind") == "ValidatingAdmissionPolicyBinding";
   if (is_set(spec, "matchResources")) {
-    validate_match_resources(sub(spec, "matchResources"), at.child("matchResources"), errors);
+    const Path match = at.child("matchResources");
+    validate_match_resources(sub(spec, "matchResources"), match, errors);
+    if (!validating) validate_mutable_operations(sub(spec, "matchResources"), match, errors);
   }
-  if (object.text_at("kind") != "ValidatingAdmissionPolicyBinding") return;
+  if (!validating) return;
   const std::span<const Value> actions = spec.items_at("validationActions");
   const Path list = at.child("validationActions");
   if (actions.empty()) errors.required(list, "at least one validation action is required");

@@ -1,0 +1,180 @@
+// Which variables an expression of admission sees, and compiling it.
+#include <array>
+#include <map>
+
+#include "expressions/expressions.h"
+#include "expressions/variables.h"
+
+namespace holdfast::expressions {
+namespace {
+
+using Fields = std::vector<std::pair<std::string, cel::TypeRef>>;
+
+// The types of `request` and `namespaceObject` (BuildRequestType and BuildNamespaceType upstream). They live as long as
+// the process: every environment refers to them.
+struct SharedTypes {
+  cel::TypePool pool;
+  cel::TypeRef request = nullptr, namespace_object = nullptr;
+
+  SharedTypes() {
+    const cel::TypeRef text = cel::string_type(), time = cel::timestamp_type(), number = cel::int_type();
+    const cel::TypeRef texts = pool.list(text), text_map = pool.map(text, text);
+    const cel::TypeRef kind =
+        pool.object("kubernetes.GroupVersionKind", Fields{{"group", text}, {"version", text}, {"kind", text}});
+    const cel::TypeRef resource =
+        pool.object("kubernetes.GroupVersionResource", Fields{{"group", text}, {"version", text}, {"resource", text}});
+    const cel::TypeRef user = pool.object(
+        "kubernetes.UserInfo",
+        Fields{{"username", text}, {"uid", text}, {"groups", texts}, {"extra", pool.map(text, pool.list(text))}});
+    request = pool.object("kubernetes.AdmissionRequest", Fields{{"kind", kind},
+                                                                {"resource", resource},
+                                                                {"subResource", text},
+                                                                {"requestKind", kind},
+                                                                {"requestResource", resource},
+                                                                {"requestSubResource", text},
+                                                                {"name", text},
+                                                                {"namespace", text},
+                                                                {"operation", text},
+                                                                {"userInfo", user},
+                                                                {"dryRun", cel::bool_type()},
+                                                                {"options", cel::dyn_type()}});
+    const cel::TypeRef condition = pool.object(
+        "kubernetes.NamespaceCondition",
+        Fields{{"status", text}, {"type", text}, {"lastTransitionTime", time}, {"message", text}, {"reason", text}});
+    const cel::TypeRef metadata =
+        pool.object("kubernetes.NamespaceMetadata", Fields{{"name", text},
+                                                           {"generateName", text},
+                                                           {"namespace", text},
+                                                           {"labels", text_map},
+                                                           {"annotations", text_map},
+                                                           {"UID", text},
+                                                           {"creationTimestamp", time},
+                                                           {"deletionGracePeriodSeconds", number},
+                                                           {"deletionTimestamp", time},
+                                                           {"generation", number},
+                                                           {"resourceVersion", text},
+                                                           {"finalizers", texts}});
+    namespace_object =
+        pool.object("kubernetes.Namespace",
+                    Fields{{"metadata", metadata},
+                           {"spec", pool.object("kubernetes.NamespaceSpec", Fields{{"finalizers", texts}})},
+                           {"status", pool.object("kubernetes.NamespaceStatus",
+                                                  Fields{{"conditions", pool.list(condition)}, {"phase", text}})}});
+  }
+};
+
+const SharedTypes& shared_types() {
+  static const SharedTypes types;
+  return types;
+}
+
+std::string wrong_type(std::span<const cel::TypeRef> wanted, cel::TypeRef got) {
+  if (wanted.size() == 1)
+    return "must evaluate to " + cel::go_type_text(wanted[0]) + " but got " + cel::go_type_text(got);
+  std::string list;
+  for (const cel::TypeRef type : wanted) list += (list.empty() ? "" : " ") + cel::go_type_text(type);
+  return "must evaluate to one of [" + list + "] but got " + cel::go_type_text(got);
+}
+
+std::span<const cel::TypeRef> wanted_types(Purpose purpose) {
+  static const cel::TypeRef kBool[] = {cel::bool_type()};
+  static const cel::TypeRef kString[] = {cel::string_type()};
+  static const cel::TypeRef kStringOrNull[] = {cel::string_type(), cel::null_type()};
+  static const cel::TypeRef kObject[] = {cel::object_root_type()};
+  static cel::TypePool pool;
+  static const cel::TypeRef kPatches[] = {pool.list(cel::json_patch_type())};
+  switch (purpose) {
+    case Purpose::Condition:
+      return kBool;
+    case Purpose::Message:
+      return kString;
+    case Purpose::Annotation:
+      return kStringOrNull;
+    case Purpose::ApplyConfiguration:
+      return kObject;
+    case Purpose::JsonPatch:
+      return kPatches;
+    case Purpose::Variable:
+      break;
+  }
+  return {};
+}
+
+// Environments without anything of a policy's own, made once. Indexed by scope, authorizer and mutation.
+std::shared_ptr<const cel::Environment> make_environment(Scope scope, std::span<const NamedExpression> variables,
+                                                         bool authorizer, bool mutation) {
+  const SharedTypes& shared = shared_types();
+  cel::Environment::Options options;
+  options.mutation = mutation;
+  options.variables = {{"object", cel::dyn_type()},
+                       {"oldObject", cel::dyn_type()},
+                       {"namespaceObject", shared.namespace_object},
+                       {"request", shared.request}};
+  if (scope.variables) {
+    // Of two variables of the same name the later one counts.
+    std::map<std::string, cel::TypeRef> fields;
+    for (const NamedExpression& variable : variables) {
+      const cel::Program* program = variable.expression.program.get();
+      fields[variable.name] = program == nullptr ? cel::dyn_type() : options.types.as_variable(program->result_type());
+    }
+    options.variables.push_back(
+        {"variables", options.types.object(kVariablesType, Fields(fields.begin(), fields.end()))});
+  }
+  if (scope.params) options.variables.push_back({"params", cel::dyn_type()});
+  if (authorizer) {
+    options.variables.push_back({"authorizer", cel::authorizer_type()});
+    options.variables.push_back({"authorizer.requestResource", cel::resource_check_type()});
+  }
+  assert(options.variables.size() <= positions_of(scope).count);
+  return cel::Environment::make(std::move(options));
+}
+
+std::shared_ptr<const cel::Environment> plain_environment(Scope scope, bool authorizer, bool mutation) {
+  static const auto kAll = [] {
+    std::array<std::shared_ptr<const cel::Environment>, 16> all;
+    for (size_t i = 0; i < all.size(); ++i) {
+      all[i] = make_environment({(i & 1) != 0, (i & 2) != 0}, {}, (i & 4) != 0, (i & 8) != 0);
+    }
+    return all;
+  }();
+  return kAll[(scope.variables ? 1 : 0) + (scope.params ? 2 : 0) + (authorizer ? 4 : 0) + (mutation ? 8 : 0)];
+}
+
+}  // namespace
+
+std::shared_ptr<const cel::Environment> Compiler::environment(bool authorizer, bool mutation) {
+  if (variables_.empty()) return plain_environment(scope_, authorizer, mutation);
+  std::shared_ptr<const cel::Environment>& found = environments_[(authorizer ? 1 : 0) + (mutation ? 2 : 0)];
+  if (found == nullptr) found = make_environment(scope_, variables_, authorizer, mutation);
+  return found;
+}
+
+const Expression& Compiler::add_variable(std::string_view name, std::string_view text) {
+  assert(scope_.variables);
+  Expression expression = compile(text, Purpose::Variable);
+  variables_.push_back({std::string(name), std::move(expression)});
+  for (std::shared_ptr<const cel::Environment>& environment : environments_) environment = nullptr;
+  return variables_.back().expression;
+}
+
+Expression Compiler::compile(std::string_view text, Purpose purpose) {
+  const bool mutation = purpose == Purpose::ApplyConfiguration || purpose == Purpose::JsonPatch;
+  cel::Environment::Compiled compiled = environment(purpose != Purpose::Message, mutation)->compile(text);
+  Expression result{std::string(text), nullptr, {}};
+  if (compiled.program == nullptr) {
+    result.problem = "compilation failed: " + compiled.error.text;
+    return result;
+  }
+  const cel::TypeRef got = compiled.program->result_type();
+  const std::span<const cel::TypeRef> wanted = wanted_types(purpose);
+  bool fits = wanted.empty();
+  for (const cel::TypeRef type : wanted) fits = fits || cel::same_type(type, got);
+  if (fits) {
+    result.program = std::move(compiled.program);
+  } else {
+    result.problem = wrong_type(wanted, got);
+  }
+  return result;
+}
+
+}  // namespace holdfast::expressions
