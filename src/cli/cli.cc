@@ -21,6 +21,7 @@ int run(std::vector<std::string> arguments) {
   if (!arguments.empty()) arguments.erase(arguments.begin());
   if (name == "etcd") return run_etcd(arguments);
   if (name == "kube-apiserver") return run_kube_apiserver(arguments);
+  if (name.starts_with("kubectl-")) arguments.insert(arguments.begin(), name.substr(8));
   CLI::App app("Holdfast: a Kubernetes API server in one small process.", "holdfast");
   app.set_version_flag("--version", "holdfast " + std::string(server::holdfast_version()) + " (Kubernetes " +
                                         std::string(server::kubernetes_version()) + ")");
@@ -30,8 +31,7 @@ int run(std::vector<std::string> arguments) {
       "namespaces");
 
   std::vector<std::pair<CLI::App*, Command>> commands;
-  for (auto add : {add_serve, add_kubeconfig, add_store, add_envtest_assets, add_applygen,
-                   add_cel}) {
+  for (auto add : {add_serve, add_kubeconfig, add_store, add_envtest_assets, add_applygen, add_cel, add_blame}) {
     Command run = add(app);
     commands.emplace_back(app.get_subcommands({}).back(), std::move(run));
   }

@@ -21,6 +21,7 @@ Command add_store(CLI::App& app);
 Command add_envtest_assets(CLI::App& app);
 Command add_applygen(CLI::App& app);
 Command add_cel(CLI::App& app);
+Command add_blame(CLI::App& app);
 
 // The program run as kube-apiserver: takes its flags and, like it, runs no controllers by default.
 int run_kube_apiserver(const std::vector<std::string>& arguments);

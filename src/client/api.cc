@@ -99,7 +99,7 @@ ApiBase::ApiBase(std::shared_ptr<Core> core, Resource resource, std::string spac
 Call<Result<Object>> ApiBase::get(std::string name, GetOptions options) const {
   Sent sent;
   sent.target = core_->path(resource_, space_, name, options.subresource);
-  sent.accept = core_->accept(resource_);
+  sent.accept = core_->accept(resource_, options.shape);
   add_query(sent.target, "resourceVersion", options.resource_version);
   if (name.empty()) return {core_->loop, refuse(bad_request("resource name may not be empty"))};
   return {core_->loop, Core::send_for_object(core_, std::move(sent), false)};
@@ -108,7 +108,7 @@ Call<Result<Object>> ApiBase::get(std::string name, GetOptions options) const {
 Call<Result<Object>> ApiBase::list(ListOptions options) const {
   Sent sent;
   sent.target = core_->path(resource_, space_);
-  sent.accept = core_->accept(resource_);
+  sent.accept = core_->accept(resource_, options.shape);
   add_list_options(sent.target, options);
   return {core_->loop, Core::send_for_object(core_, std::move(sent), true)};
 }
@@ -116,7 +116,7 @@ Call<Result<Object>> ApiBase::list(ListOptions options) const {
 Call<Result<std::vector<Object>>> ApiBase::list_all(ListOptions options) const {
   Sent sent;
   sent.target = core_->path(resource_, space_);
-  sent.accept = core_->accept(resource_);
+  sent.accept = core_->accept(resource_, options.shape);
   if (options.limit == 0) options.limit = 500;
   return {core_->loop, all_pages(core_, std::move(sent), std::move(options))};
 }

@@ -73,6 +73,7 @@ struct Retry {
 struct Options {
   // Recorded as the owner of what is written. Give your program a name of its own, and keep it: without versions, for
   // each new name adds an entry to managedFields for ever.
+  // Empty: the server takes the user agent's name for updates, and refuses applies that name none.
   std::string field_manager = "holdfast-client";
   std::string user_agent = "holdfast-client";
   // Fields that answers come without: the server is asked to leave them out, and where it does not know how, they are
@@ -88,20 +89,31 @@ struct Options {
   size_t max_answer_bytes = size_t{1} << 30;
   // Discovery is kept there between runs; empty: only in memory.
   std::string cache_folder;
+  // Told of each Warning header of an answer, on the client's loop.
+  std::function<void(std::string_view)> on_warning;
 };
 
 // The dropping of managedFields: what a program that never looks at them puts into Options::drop_fields.
 inline constexpr std::string_view kManagedFields = "metadata.managedFields";
 
+// The form that answers to reads are asked for. A server that does not have it answers with whole objects: look at
+// `kind`.
+enum class Shape : uint8_t {
+  Object,
+  Table,  // What kubectl prints: columnDefinitions and rows, each with its object's metadata.
+};
+
 struct GetOptions {
   std::string resource_version;
   std::string subresource;
+  Shape shape = Shape::Object;
 };
 struct ListOptions {
   std::string label_selector, field_selector;
   int64_t limit = 0;  // Of one page; 0: no paging.
   std::string continue_token;
   std::string resource_version, resource_version_match;
+  Shape shape = Shape::Object;
 };
 struct WatchOptions {
   std::string label_selector, field_selector;
@@ -109,6 +121,7 @@ struct WatchOptions {
   bool send_initial_events = false;
   bool bookmarks = true;
   int64_t timeout_seconds = 0;  // 0: the server's own.
+  Shape shape = Shape::Object;
 };
 struct WriteOptions {
   std::string field_manager;  // Empty: the client's.
@@ -171,6 +184,14 @@ struct Resource {
 
   std::string api_version() const { return group.empty() ? version : group + "/" + version; }
   bool operator==(const Resource&) const = default;
+};
+
+// What discovery says of one resource.
+struct ServedResource {
+  Resource resource;
+  std::string singular;
+  std::vector<std::string> short_names, categories, verbs;
+  std::vector<std::string> subresources;  // "status", "scale".
 };
 
 // A kind that Kubernetes has built in: builtin("apps/v1", "Deployment"). Asserts that there is such a kind.
@@ -271,8 +292,13 @@ class Client {
   // Everything the server serves, newest versions first in each group. From the cache where it is younger than
   // `max_age`; an unchanged answer costs the server nothing.
   Call<Result<std::vector<Resource>>> discover(std::chrono::seconds max_age = std::chrono::minutes(10)) const;
-  // By plural, singular, short name or kind, with or without group: "deploy", "deployments.apps", "Deployment".
+  // The same with everything that discovery says.
+  Call<Result<std::vector<ServedResource>>> served(std::chrono::seconds max_age = std::chrono::minutes(10)) const;
+  // By plural, singular, short name or kind, with or without version and group: "deploy", "deployments.apps",
+  // "deployments.v1.apps", "Deployment". Letter case does not count.
   Call<Result<Resource>> find(std::string name) const;
+  // As a manifest names it: "apps/v1", "Deployment".
+  Call<Result<Resource>> find_kind(std::string api_version, std::string kind) const;
 
   // GET of any path: "/version", "/openapi/v3".
   Call<Result<std::string>> get_text(std::string path, std::string accept = "*/*") const;

@@ -1,10 +1,12 @@
 // The client itself, and what the server has.
 #include "client/api.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
 #include "base/clock.h"
+#include "base/strings.h"
 #include "client/core.h"
 #include "client/files.h"
 
@@ -79,11 +81,12 @@ namespace {
 constexpr std::string_view kAggregated =
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
 
-void add_names(const Value& resource, std::vector<std::string>& names) {
-  names.emplace_back(resource.text_at("singularResource"));
-  for (const Value& name : resource.items_at("shortNames")) {
-    if (name.is_string()) names.emplace_back(name.as_string());
+std::vector<std::string> texts_at(const Value& map, std::string_view key) {
+  std::vector<std::string> texts;
+  for (const Value& text : map.items_at(key)) {
+    if (text.is_string()) texts.emplace_back(text.as_string());
   }
+  return texts;
 }
 
 // One answer of /api or /apis in the aggregated form.
@@ -91,11 +94,18 @@ void read_groups(const Value& root, Core::Discovered& into) {
   for (const Value& group : root.items_at("items")) {
     for (const Value& version : group.items_at("versions")) {
       for (const Value& resource : version.items_at("resources")) {
-        into.resources.push_back({std::string(group.text_at("metadata", "name")),
-                                  std::string(version.text_at("version")), std::string(resource.text_at("resource")),
-                                  std::string(resource.text_at("responseKind", "kind")),
-                                  resource.text_at("scope") == "Namespaced"});
-        add_names(resource, into.names.emplace_back());
+        ServedResource& served = into.resources.emplace_back();
+        served.resource = {std::string(group.text_at("metadata", "name")), std::string(version.text_at("version")),
+                           std::string(resource.text_at("resource")),
+                           std::string(resource.text_at("responseKind", "kind")),
+                           resource.text_at("scope") == "Namespaced"};
+        served.singular = resource.text_at("singularResource");
+        served.short_names = texts_at(resource, "shortNames");
+        served.categories = texts_at(resource, "categories");
+        served.verbs = texts_at(resource, "verbs");
+        for (const Value& below : resource.items_at("subresources")) {
+          served.subresources.emplace_back(below.text_at("subresource"));
+        }
       }
     }
   }
@@ -172,7 +182,7 @@ Result<Core::Discovered> parse_discovery(const Saved& saved) {
   return found;
 }
 
-Task<Result<std::vector<Resource>>> discover_all(std::shared_ptr<Core> core, std::chrono::seconds max_age) {
+Task<Result<std::vector<ServedResource>>> discover_all(std::shared_ptr<Core> core, std::chrono::seconds max_age) {
   const Core::Use use(core);
   if (!core->loop.in_thread()) co_await resume_on(core->loop);
   const auto now = std::chrono::system_clock::now();
@@ -195,29 +205,41 @@ Task<Result<std::vector<Resource>>> discover_all(std::shared_ptr<Core> core, std
   co_return core->discovered->resources;
 }
 
-std::optional<Resource> match(const Core::Discovered& known, std::string_view wanted) {
-  const size_t dot = wanted.find('.');
-  const std::string_view name = wanted.substr(0, dot);
-  const std::string_view group = dot == std::string_view::npos ? "" : wanted.substr(dot + 1);
-  for (size_t i = 0; i < known.resources.size(); ++i) {
-    const Resource& resource = known.resources[i];
-    if (dot != std::string_view::npos && resource.group != group) continue;
-    const bool named = resource.plural == name || resource.kind == name ||
-                       std::find(known.names[i].begin(), known.names[i].end(), name) != known.names[i].end();
-    if (named) return resource;
-  }
-  return std::nullopt;
+Task<Result<std::vector<Resource>>> discover_resources(std::shared_ptr<Core> core, std::chrono::seconds max_age) {
+  Result<std::vector<ServedResource>> all = co_await discover_all(std::move(core), max_age);
+  if (!all) co_return all.take_error();
+  std::vector<Resource> resources;
+  resources.reserve(all->size());
+  for (ServedResource& served : *all) resources.push_back(std::move(served.resource));
+  co_return resources;
 }
 
-Task<Result<Resource>> find_resource(std::shared_ptr<Core> core, std::string name) {
+// What a resource was asked for by: a name that people type, or a manifest's apiVersion and kind.
+using Matches = std::function<bool(const ServedResource&)>;
+
+Matches match_name(std::string_view wanted) {
+  const std::string text = to_lower(wanted);
+  const size_t dot = text.find('.');
+  return [name = text.substr(0, dot), rest = dot == std::string::npos ? "" : text.substr(dot + 1),
+          qualified = dot != std::string::npos](const ServedResource& served) {
+    const Resource& resource = served.resource;
+    if (qualified && rest != resource.group && rest != resource.version + "." + resource.group) return false;
+    return name == resource.plural || name == served.singular || name == to_lower(resource.kind) ||
+           std::find(served.short_names.begin(), served.short_names.end(), name) != served.short_names.end();
+  };
+}
+
+Task<Result<Resource>> find_resource(std::shared_ptr<Core> core, Matches matches, Error otherwise) {
   const Core::Use use(core);
   // A kind that was made a moment ago is not in what is remembered.
   for (const std::chrono::seconds max_age : {std::chrono::seconds(std::chrono::minutes(10)), std::chrono::seconds(0)}) {
-    Result<std::vector<Resource>> all = co_await discover_all(core, max_age);
+    Result<std::vector<ServedResource>> all = co_await discover_all(core, max_age);
     if (!all) co_return all.take_error();
-    if (std::optional<Resource> found = match(*core->discovered, name)) co_return std::move(*found);
+    for (ServedResource& served : *all) {
+      if (matches(served)) co_return std::move(served.resource);
+    }
   }
-  co_return Error{Reason::NotFound, "the server doesn't have a resource type \"" + name + "\"", {}, 0, {}, 404};
+  co_return otherwise;
 }
 
 Task<Result<std::string>> text_of(std::shared_ptr<Core> core, std::string path, std::string accept) {
@@ -244,10 +266,22 @@ Task<Result<bool>> ask_about_markers(std::shared_ptr<Core> core) {
 }
 
 Call<Result<std::vector<Resource>>> Client::discover(std::chrono::seconds max_age) const {
+  return {core_->loop, discover_resources(core_, max_age)};
+}
+Call<Result<std::vector<ServedResource>>> Client::served(std::chrono::seconds max_age) const {
   return {core_->loop, discover_all(core_, max_age)};
 }
 Call<Result<Resource>> Client::find(std::string name) const {
-  return {core_->loop, find_resource(core_, std::move(name))};
+  Error otherwise{Reason::NotFound, "the server doesn't have a resource type \"" + name + "\"", {}, 0, {}, 404};
+  return {core_->loop, find_resource(core_, match_name(name), std::move(otherwise))};
+}
+Call<Result<Resource>> Client::find_kind(std::string api_version, std::string kind) const {
+  Error otherwise{
+      Reason::NotFound, "no matches for kind \"" + kind + "\" in version \"" + api_version + "\"", {}, 0, {}, 404};
+  Matches matches = [api_version = std::move(api_version), kind = std::move(kind)](const ServedResource& served) {
+    return served.resource.kind == kind && served.resource.api_version() == api_version;
+  };
+  return {core_->loop, find_resource(core_, std::move(matches), std::move(otherwise))};
 }
 Call<Result<std::string>> Client::get_text(std::string path, std::string accept) const {
   return {core_->loop, text_of(core_, std::move(path), std::move(accept))};

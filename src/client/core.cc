@@ -25,6 +25,21 @@ std::string trimmed(std::string text) {
 }
 
 // Retry-After in seconds; nothing when the header is absent or a date, which no API server sends.
+// Warning: 299 - "text": RFC 9110's quoted text, as servers write it.
+void tell_warnings(const net::ClientResponse& response, const std::function<void(std::string_view)>& tell) {
+  for (const auto& [name, value] : response.headers) {
+    if (name != "warning" || !value.starts_with("299 ")) continue;
+    const size_t open = value.find('"');
+    if (open == std::string::npos) continue;
+    std::string text;
+    for (size_t i = open + 1; i < value.size() && value[i] != '"'; ++i) {
+      if (value[i] == '\\' && i + 1 < value.size()) ++i;
+      text += value[i];
+    }
+    tell(text);
+  }
+}
+
 std::optional<int64_t> retry_after(const net::ClientResponse& response) {
   const std::string_view text = response.header("retry-after");
   int64_t seconds = 0;
@@ -306,6 +321,7 @@ Task<Result<Answer>> Core::send(std::shared_ptr<Core> core, Sent sent) {
       if (last || !again || me.closing) co_return std::move(*failure);
     } else {
       const int status = answer.response.status;
+      if (me.options.on_warning) tell_warnings(answer.response, me.options.on_warning);
       if (status < 300 || status == 304) co_return answer;
       if (status == 401 && !refused && (me.config.exec || !me.config.token_file.empty())) {
         // The token may have run out: once more with a new one.
@@ -341,13 +357,19 @@ Task<Result<Object>> Core::send_for_object(std::shared_ptr<Core> core, Sent sent
   co_return decode_answer(encoding, std::move(answer->response.body), list ? core->drops.list : core->drops.object);
 }
 
-std::string Core::accept(const Resource& resource, const Drops& without, Encoding encoding) const {
+std::string Core::accept(const Resource& resource, const Drops& without, Encoding encoding, Shape shape) const {
   std::string text;
   auto add = [&](std::string_view type) {
     if (!text.empty()) text += ",";
     text += type;
     text += without.parameter;
   };
+  if (shape == Shape::Table) {
+    // Its cells are texts: JSON is as good as anything.
+    add("application/json;as=Table;v=v1;g=meta.k8s.io");
+    add("application/json");
+    return text;
+  }
   const bool built_in = types::find_kind(resource.group, resource.version, resource.kind) != nullptr;
   if (encoding == Encoding::Cbor) add("application/cbor");
   if (built_in && (encoding == Encoding::Best || encoding == Encoding::Protobuf)) {

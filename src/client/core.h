@@ -76,8 +76,11 @@ struct Core : std::enable_shared_from_this<Core> {
   static Task<Result<Answer>> send(std::shared_ptr<Core> core, Sent sent);
   // The answer decoded; fields of `drops` are gone.
   static Task<Result<Object>> send_for_object(std::shared_ptr<Core> core, Sent sent, bool list);
-  std::string accept(const Resource& resource, const Drops& without, Encoding encoding) const;
-  std::string accept(const Resource& resource) const { return accept(resource, drops, options.encoding); }
+  std::string accept(const Resource& resource, const Drops& without, Encoding encoding,
+                     Shape shape = Shape::Object) const;
+  std::string accept(const Resource& resource, Shape shape = Shape::Object) const {
+    return accept(resource, drops, options.encoding, shape);
+  }
   std::string path(const Resource& resource, std::string_view space, std::string_view name = {},
                    std::string_view subresource = {}) const;
 
@@ -103,9 +106,7 @@ struct Core : std::enable_shared_from_this<Core> {
 
   // --- Discovery, made by the first who asks.
   struct Discovered {
-    std::vector<Resource> resources;
-    std::vector<std::vector<std::string>> names;  // Of each: what it answers to beside plural and kind.
-    std::string etag;
+    std::vector<ServedResource> resources;
     std::chrono::system_clock::time_point at;
   };
   std::optional<Discovered> discovered;

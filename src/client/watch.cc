@@ -214,7 +214,7 @@ Task<Result<Watch>> open_watch(std::shared_ptr<Core> core, Resource resource, st
   add_query(sent.target, "fieldSelector", options.field_selector);
   add_query(sent.target, "resourceVersion", options.resource_version);
   if (options.timeout_seconds > 0) add_query(sent.target, "timeoutSeconds", std::to_string(options.timeout_seconds));
-  sent.accept = core->accept(resource, drops, encoding);
+  sent.accept = core->accept(resource, drops, encoding, options.shape);
   Result<Answer> answer = co_await Core::send(core, std::move(sent));
   if (!answer) co_return answer.take_error();
   const Encoding got = encoding_of(answer->response.header("content-type"));

@@ -1,0 +1,482 @@
+#include "cli/blame.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <memory>
+
+#include "base/strings.h"
+#include "cli/commands.h"
+#include "cli/manifests.h"
+#include "cli/session.h"
+#include "codec/codec.h"
+#include "table/table.h"
+
+namespace holdfast::cli {
+
+namespace {
+
+using ownership::ManagerEntry;
+using ownership::PathElement;
+
+struct Line {
+  std::string text;
+  const OwnedField* field = nullptr;  // Null: in the middle of a value, where no comment may stand.
+};
+
+bool matches(const BlameOptions& options, const FieldOwners& owners, const OwnedField& field) {
+  if (options.owner.empty() && !options.since) return true;
+  return std::any_of(field.owners.begin(), field.owners.end(), [&](uint32_t position) {
+    const ManagerEntry& entry = owners.managers()[position];
+    return (options.owner.empty() || entry.manager == options.owner) &&
+           (!options.since || (entry.time && *entry.time >= *options.since));
+  });
+}
+
+// Only what matches, and what leads there.
+bool keep_matching(const BlameOptions& options, const FieldOwners& owners, OwnedField& field) {
+  const bool whole = matches(options, owners, field);
+  field.hides_children =
+      std::erase_if(field.children, [&](OwnedField& child) { return !keep_matching(options, owners, child); }) > 0;
+  return whole || !field.children.empty();
+}
+
+// A value inside as many maps as give it its indentation: where long texts are folded depends on it. A list in a map is
+// not indented.
+std::string yaml_at(const Value& value, size_t indent) {
+  Arena arena;
+  Value outer = value;
+  const size_t maps = indent / 2 + (value.is_list() ? 1 : 0);
+  for (size_t i = 0; i < maps; ++i) {
+    MapBuilder map(arena);
+    map.add("k", outer);
+    outer = map.build();
+  }
+  std::string text;
+  if (!codec::encode_yaml(outer, text)) {
+    // Characters that YAML cannot hold raw: JSON's escapes are YAML too.
+    std::string json;
+    codec::encode_json(value, json);
+    return std::string(indent, ' ') + json + "\n";
+  }
+  for (size_t i = 0; i < maps; ++i) text.erase(0, text.find('\n') + 1);
+  return text;
+}
+
+class Renderer {
+ public:
+  explicit Renderer(std::vector<Line>& lines) : lines_(lines) {}
+
+  void members(const OwnedField& map, size_t indent, std::string first_prefix) {
+    std::vector<const OwnedField*> existing, missing;
+    for (const OwnedField& child : map.children) (child.value != nullptr ? existing : missing).push_back(&child);
+    for (const OwnedField* child : sorted(existing)) {
+      member(*child, indent, first_prefix);
+      first_prefix.clear();
+    }
+    for (const OwnedField* child : missing) absent(*child, indent, "");
+  }
+
+ private:
+  // Their order is the YAML writer's own.
+  static std::vector<const OwnedField*> sorted(const std::vector<const OwnedField*>& fields) {
+    Arena arena;
+    MapBuilder keys(arena);
+    for (const OwnedField* field : fields) keys.add(field->element.name(), Value::null());
+    std::vector<const OwnedField*> ordered;
+    for (const uint32_t position : yaml_order(keys.build())) ordered.push_back(fields[position]);
+    return ordered;
+  }
+
+  void member(const OwnedField& field, size_t indent, const std::string& prefix) {
+    Arena arena;
+    MapBuilder one(arena);
+    const bool inner = shows_children(field);
+    one.add(field.element.name(), inner ? Value::string("") : shown_value(field));
+    std::string text = yaml_at(one.build(), indent);
+    if (!inner) {
+      add(text, field, indent, prefix);
+      return;
+    }
+    text.resize(text.rfind(" \"\""));
+    add(text + "\n", field, indent, prefix);
+    if (field.value->is_list()) {
+      items(field, indent);
+    } else {
+      members(field, indent + 2, "");
+    }
+  }
+
+  void items(const OwnedField& list, size_t indent) {
+    for (const OwnedField& child : list.children) {
+      if (child.value == nullptr) {
+        absent(child, indent, "- ");
+        continue;
+      }
+      item(child, indent, "");
+    }
+  }
+
+  // `prefix`: what stands on the line already, of lists around this one.
+  void item(const OwnedField& field, size_t indent, const std::string& prefix) {
+    const std::string dash = prefix.empty() ? std::string(indent, ' ') + "- " : prefix + "- ";
+    if (!shows_children(field)) {
+      Arena arena;
+      ListBuilder one(arena);
+      one.add(shown_value(field));
+      add(yaml_at(one.build(), indent), field, indent, prefix);
+      return;
+    }
+    if (field.value->is_map()) {
+      if (!begins_with_a_member(field)) {
+        // Who owns the item itself has a line of its own.
+        lines_.push_back({dash.substr(0, dash.size() - 1), &field});
+        members(field, indent + 2, "");
+      } else {
+        members(field, indent + 2, dash);
+      }
+      return;
+    }
+    lines_.push_back({dash.substr(0, dash.size() - 1), &field});
+    items(field, indent + 2);
+  }
+
+  // Whether the dash can stand on the line of the first member: one that exists, and the item has no owners beyond
+  // those of one of its members, as its key.
+  static bool begins_with_a_member(const OwnedField& field) {
+    bool exists = false, told = field.owners.empty();
+    for (const OwnedField& child : field.children) {
+      if (child.value == nullptr) continue;
+      exists = true;
+      told = told || child.owners == field.owners;
+    }
+    return exists && told;
+  }
+
+  static bool shows_children(const OwnedField& field) {
+    return !field.children.empty() && (field.value->is_map() || field.value->is_list()) && field.value->count() > 0;
+  }
+
+  // What stands beside the name: nothing of what was asked to be left out.
+  static Value shown_value(const OwnedField& field) {
+    if (!field.hides_children) return *field.value;
+    return field.value->is_list() ? Value::empty_list() : Value::empty_map();
+  }
+
+  // Owned, but not there: a comment, whatever it is.
+  void absent(const OwnedField& field, size_t indent, const std::string& path) {
+    std::string name = field.element.is_field() ? std::string(field.element.name()) : to_string(field.element);
+    const bool nested = path != "" && path != "- " && field.element.is_field();
+    const std::string text = path + (nested ? "." : "") + name;
+    if (!field.owners.empty()) lines_.push_back({std::string(indent, ' ') + "# " + text + ": unset", &field});
+    for (const OwnedField& child : field.children) absent(child, indent, text);
+  }
+
+  // The lines of one value. A comment may follow the head of a block, or the end of anything else.
+  void add(const std::string& text, const OwnedField& field, size_t indent, const std::string& prefix) {
+    std::vector<std::string_view> parts = split(std::string_view(text).substr(0, text.size() - 1), '\n');
+    size_t noted = parts.size() - 1;
+    for (const std::string_view marker : {": |", ": >", "- |", "- >"}) {
+      const size_t at = parts[0].rfind(marker);
+      if (at != std::string_view::npos && at + marker.size() + 3 >= parts[0].size()) noted = 0;
+    }
+    for (size_t i = 0; i < parts.size(); ++i) {
+      std::string line(parts[i]);
+      if (i == 0 && !prefix.empty()) line = prefix + line.substr(std::min(indent, line.size()));
+      lines_.push_back({std::move(line), i == noted ? &field : nullptr});
+    }
+    // Below a value that is empty or no map, something may still be owned.
+    if (!shows_children(field)) {
+      for (const OwnedField& child : field.children) {
+        if (child.value == nullptr) absent(child, indent + 2, "");
+      }
+    }
+  }
+
+  std::vector<Line>& lines_;
+};
+
+bool is_default(const OwnedField& field) {
+  return field.value != nullptr && field.owners.empty() && !field.given_by_server && field.is_leaf();
+}
+
+std::string comment_of(const FieldOwners& owners, const OwnedField& field) {
+  if (is_default(field)) return "unowned";
+  std::string text;
+  for (const uint32_t position : field.owners) {
+    const ManagerEntry& entry = owners.managers()[position];
+    if (!text.empty()) text += ", ";
+    text += std::string(entry.manager) + " (" + std::string(name_of(entry.operation));
+    if (!entry.subresource.empty()) text += ", " + std::string(entry.subresource);
+    if (entry.time) text += ", " + format_rfc3339({*entry.time, 0});
+    text += ")";
+  }
+  return text;
+}
+
+// A comment ends at the end of its line, whatever a manager's name holds.
+std::string in_one_line(std::string text) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  }
+  return text;
+}
+
+std::string as_yaml(const FieldOwners& owners, const std::vector<Line>& lines) {
+  constexpr size_t kLastColumn = 60;  // Longer lines have their comment right behind them.
+  size_t column = 0;
+  for (const Line& line : lines) {
+    const size_t width = shown_width(line.text);
+    if (width <= kLastColumn) column = std::max(column, width);
+  }
+  std::string out;
+  for (const Line& line : lines) {
+    const std::string comment = line.field == nullptr ? "" : comment_of(owners, *line.field);
+    out += comment.empty() ? line.text : padded(line.text, column) + "  # " + in_one_line(comment);
+    out += '\n';
+  }
+  return out;
+}
+
+std::string label_of(const FieldOwners& owners, const OwnedField& field, const BlameOptions& options, bool wide) {
+  if (is_default(field)) return "-";
+  std::string text;
+  for (const uint32_t position : field.owners) {
+    const ManagerEntry& entry = owners.managers()[position];
+    if (!text.empty()) text += ", ";
+    text += std::string(entry.manager) + " " + std::string(name_of(entry.operation));
+    if (!entry.subresource.empty()) text += "/" + std::string(entry.subresource);
+    if (entry.time) {
+      text += " " + (wide ? format_rfc3339({*entry.time, 0}) : table::age_text(options.now.seconds - *entry.time));
+    }
+  }
+  return in_one_line(text);
+}
+
+std::string as_columns(const FieldOwners& owners, const std::vector<Line>& lines, const BlameOptions& options,
+                       const Terminal& terminal) {
+  const bool wide = terminal.columns >= 120;
+  size_t width = 0;
+  std::vector<std::string> labels;
+  for (const Line& line : lines) {
+    labels.push_back(line.field == nullptr ? "" : label_of(owners, *line.field, options, wide));
+    width = std::max(width, shown_width(labels.back()));
+  }
+  width = std::min(width, terminal.columns * 2 / 5);
+  std::string out;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const std::string label = padded(shortened(labels[i], width), width);
+    const OwnedField* field = lines[i].field;
+    const bool owned = field != nullptr && !field->owners.empty();
+    // A manager's colour is the same in all its entries.
+    size_t colour = 0;
+    if (owned) {
+      const std::string_view name = owners.managers()[field->owners[0]].manager;
+      std::vector<std::string_view> names;
+      for (const ManagerEntry& entry : owners.managers()) {
+        if (std::find(names.begin(), names.end(), entry.manager) == names.end()) names.push_back(entry.manager);
+      }
+      colour = static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+    }
+    out += owned ? coloured(terminal, label, colour) : dimmed(terminal, label);
+    out += " │ " + lines[i].text + "\n";
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<uint32_t> yaml_order(const Value& map) {
+  // The writer's order, read off what it writes for a map of the same keys whose values are their positions.
+  Arena arena;
+  MapBuilder numbered(arena);
+  for (uint32_t i = 0; i < map.count(); ++i) numbered.add(map.members()[i].key, Value::integer(i));
+  std::string text;
+  std::vector<uint32_t> order;
+  if (codec::encode_yaml(numbered.build(), text)) {
+    for (const std::string_view line : split(text, '\n')) {
+      const size_t at = line.rfind(": ");
+      uint32_t position = 0;
+      if (at == std::string_view::npos) continue;
+      const auto [end, error] = std::from_chars(line.data() + at + 2, line.data() + line.size(), position);
+      if (error == std::errc() && end == line.data() + line.size()) order.push_back(position);
+    }
+  }
+  if (order.size() != map.count()) {  // Keys that YAML cannot hold.
+    order.clear();
+    for (uint32_t i = 0; i < map.count(); ++i) order.push_back(i);
+  }
+  return order;
+}
+
+Result<int64_t> parse_since(std::string_view text, UnixTime now) {
+  if (const std::optional<UnixTime> time = parse_rfc3339(text)) return time->seconds;
+  if (text.ends_with('d')) {
+    int64_t days = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size() - 1, days);
+    if (error == std::errc() && end == text.data() + text.size() - 1) return now.seconds - days * 86400;
+  }
+  const Result<int64_t> nanos = parse_go_duration(text);
+  if (!nanos) return bad_request("a duration such as 90m or 3d, or a time such as 2026-01-02T03:04:05Z is needed");
+  return now.seconds - *nanos / 1'000'000'000;
+}
+
+Result<std::string> blame_text(const Value& object, const BlameOptions& options, const Terminal& terminal) {
+  Result<FieldOwners> owners = FieldOwners::of(object);
+  if (!owners) return owners.take_error();
+  OwnedField root = owners->root();
+  keep_matching(options, *owners, root);
+  std::vector<Line> lines;
+  Renderer(lines).members(root, 0, "");
+  return terminal.interactive ? as_columns(*owners, lines, options, terminal) : as_yaml(*owners, lines);
+}
+
+Result<std::string> blame_json(const Value& object, const BlameOptions& options) {
+  Result<FieldOwners> owners = FieldOwners::of(object);
+  if (!owners) return owners.take_error();
+  Arena arena;
+  ListBuilder managers(arena), fields(arena);
+  for (const ManagerEntry& entry : owners->managers()) {
+    MapBuilder manager(arena);
+    manager.add("manager", Value::string(entry.manager));
+    manager.add("operation", Value::string(name_of(entry.operation)));
+    manager.add("apiVersion", Value::string(entry.api_version));
+    if (!entry.subresource.empty()) manager.add("subresource", Value::string(entry.subresource));
+    if (entry.time) manager.add("time", Value::string(arena, format_rfc3339({*entry.time, 0})));
+    managers.add(manager.build());
+  }
+  owners->for_each([&](ownership::Path path, const OwnedField& field) {
+    // Maps and lists that nobody owns as such say nothing beyond what is below them.
+    if (field.owners.empty() && !field.is_leaf()) return;
+    if (field.owners.empty() && field.value == nullptr) return;
+    if (!matches(options, *owners, field)) return;
+    MapBuilder entry(arena);
+    entry.add("path", Value::string(arena, to_string(path)));
+    if (field.value != nullptr && field.is_leaf()) entry.add("value", *field.value);
+    ListBuilder positions(arena);
+    for (const uint32_t position : field.owners) positions.add(Value::integer(position));
+    entry.add("owners", positions.build());
+    entry.add("state", Value::string(field.value == nullptr     ? "unset"
+                                     : field.owners.size() > 1  ? "shared"
+                                     : field.owners.size() == 1 ? "owned"
+                                     : field.given_by_server    ? "server"
+                                                                : "unowned"));
+    fields.add(entry.build());
+  });
+  MapBuilder root(arena);
+  root.add("apiVersion", Value::string(object.text_at("apiVersion")));
+  root.add("kind", Value::string(object.text_at("kind")));
+  if (!object.text_at("metadata", "namespace").empty()) {
+    root.add("namespace", Value::string(object.text_at("metadata", "namespace")));
+  }
+  root.add("name", Value::string(object.text_at("metadata", "name")));
+  root.add("managers", managers.build());
+  root.add("fields", fields.build());
+  return codec::encode_json_pretty(root.build()) + "\n";
+}
+
+namespace {
+
+struct BlameFlags {
+  ConnectionFlags connection;
+  std::vector<std::string> arguments, files;
+  std::string owner, since, output, selector;
+  bool all_namespaces = false;
+};
+
+int print_blame(const std::vector<client::Object>& objects, const BlameFlags& flags) {
+  BlameOptions options;
+  options.owner = flags.owner;
+  options.now = system_clock().now();
+  if (!flags.since.empty()) {
+    const Result<int64_t> since = parse_since(flags.since, options.now);
+    if (!since) return fail(("--since: " + since.error().message).c_str());
+    options.since = *since;
+  }
+  const Terminal terminal = Terminal::of_output();
+  std::string json;
+  for (size_t i = 0; i < objects.size(); ++i) {
+    const Value& object = objects[i].root();
+    Result<std::string> text =
+        flags.output == "json" ? blame_json(object, options) : blame_text(object, options, terminal);
+    if (!text) return fail(("managedFields of " + objects[i].key() + ": " + text.error().message).c_str());
+    if (flags.output != "json" && i > 0) fputs("---\n", stdout);
+    if (flags.output == "json" && objects.size() > 1) {
+      text->pop_back();
+      *text = (i == 0 ? "[" : "") + *text + (i + 1 < objects.size() ? ",\n" : "]\n");
+    }
+    fwrite(text->data(), 1, text->size(), stdout);
+  }
+  return 0;
+}
+
+int blame(const BlameFlags& flags) {
+  std::vector<client::Object> objects;
+  if (!flags.files.empty()) {
+    if (!flags.arguments.empty()) return fail("give either files (-f) or KIND NAME");
+    Result<std::vector<Manifest>> manifests = read_manifests(flags.files);
+    if (!manifests) return fail(manifests.error().message.c_str());
+    for (Manifest& manifest : *manifests) objects.push_back(std::move(manifest.object));
+    return print_blame(objects, flags);
+  }
+  Result<Session> session = open_session(flags.connection);
+  if (!session) return fail(session.error().message.c_str());
+  Result<std::vector<Target>> targets = find_targets(*session, flags.arguments);
+  if (!targets) return fail_with(*session, targets.error());
+  for (const Target& target : *targets) {
+    const client::Api<> api =
+        session->client.api(target.resource, flags.all_namespaces ? "" : space_for(*session, target.resource));
+    if (!target.name.empty()) {
+      Result<client::Object> object = api.get(target.name).wait();
+      if (!object) return fail_with(*session, object.error());
+      objects.push_back(std::move(*object));
+      continue;
+    }
+    Result<std::vector<client::Object>> pages = api.list_all({.label_selector = flags.selector}).wait();
+    if (!pages) return fail_with(*session, pages.error());
+    for (const client::Object& page : *pages) {
+      for (const Value& item : page.root().items_at("items")) {
+        codec::Document document;
+        Value object = deep_copy(document.arena(), item);
+        const Value& api_version = Value::string(document.arena(), target.resource.api_version());
+        object = with_member(document.arena(), object, "apiVersion", api_version);
+        object = with_member(document.arena(), object, "kind", Value::string(document.arena(), target.resource.kind));
+        document.set_root(object);
+        objects.emplace_back(std::move(document));
+      }
+    }
+  }
+  return print_blame(objects, flags);
+}
+
+}  // namespace
+
+Command add_blame(CLI::App& app) {
+  auto flags = std::make_shared<BlameFlags>();
+  CLI::App* c = app.add_subcommand("blame", "Show who owns each field of an object.");
+  c->add_option("KIND NAME", flags->arguments, "Objects: KIND NAME..., KIND/NAME..., or KIND for all of a kind");
+  c->add_option("-f,--filename", flags->files,
+                "Files or folders with objects and their managedFields instead of a server's; - is standard input");
+  c->add_option("--owner", flags->owner, "Show only fields that this manager owns");
+  c->add_option("--since", flags->since, "Show only fields written since then: a duration (90m, 3d) or a time");
+  c->add_option("-l,--selector", flags->selector, "Label selector for objects of a kind");
+  c->add_flag("-A,--all-namespaces", flags->all_namespaces, "Objects of all namespaces");
+  c->add_option("-o,--output", flags->output, "Output format: yaml or json")
+      ->default_str("yaml")
+      ->check(CLI::IsMember({"yaml", "json"}));
+  add_connection_flags(*c, flags->connection);
+  c->footer(
+      "\nExamples:\n"
+      "  holdfast blame deployment web\n"
+      "  holdfast blame deployment web --owner kubectl\n"
+      "  holdfast blame pods -A --since 1h\n"
+      "  kubectl get deployment web -o yaml --show-managed-fields | holdfast blame -f -\n\n"
+      "On a terminal, owners stand left of each line: manager, operation, subresource and age; \"-\" marks fields "
+      "that\n"
+      "nobody owns, which defaults and the server set. In a pipe the output is YAML with the same as comments. Fields\n"
+      "that are owned but do not exist are comment lines. Installed as kubectl-blame, it runs as kubectl blame.");
+  return [flags] { return blame(*flags); };
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,34 @@
+// `holdfast blame`: an object as YAML, each line with the owners of what it says.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "cli/field_owners.h"
+#include "cli/terminal.h"
+
+namespace holdfast::cli {
+
+struct BlameOptions {
+  std::string owner;             // Only what this manager owns; empty: everything.
+  std::optional<int64_t> since;  // Only what was written since then, in seconds since 1970.
+  UnixTime now;                  // For ages on a terminal.
+};
+
+// In a pipe: YAML, valid whatever the object holds, with comments that name the owners. On a terminal: the owners left
+// of each line, a colour each.
+Result<std::string> blame_text(const Value& object, const BlameOptions& options, const Terminal& terminal);
+// {"managers": [...], "fields": [{"path", "value", "owners": [positions], "state"}]}
+Result<std::string> blame_json(const Value& object, const BlameOptions& options);
+
+// "90m", "3d", or an RFC 3339 time, as seconds since 1970.
+Result<int64_t> parse_since(std::string_view text, UnixTime now);
+
+// Keys of a map in the order in which YAML is written.
+std::vector<uint32_t> yaml_order(const Value& map);
+
+}  // namespace holdfast::cli

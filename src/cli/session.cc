@@ -1,0 +1,223 @@
+#include "cli/session.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/clock.h"
+#include "base/strings.h"
+#include "cli/commands.h"
+#include "server/server.h"
+
+namespace holdfast::cli {
+
+void add_connection_flags(CLI::App& command, ConnectionFlags& flags) {
+  const char* const group = "Connection";
+  command.add_option("--kubeconfig", flags.kubeconfig, "Kubeconfig to use; default: KUBECONFIG, then ~/.kube/config")
+      ->group(group);
+  command.add_option("--context", flags.context, "Context of the kubeconfig; default: the current one")->group(group);
+  command.add_option("-n,--namespace", flags.space, "Namespace; default: that of the context")->group(group);
+  command.add_option("-s,--server", flags.server, "Address of the server, instead of the kubeconfig's")->group(group);
+  command.add_option("--token", flags.token, "Bearer token for authentication")->group(group);
+  command.add_option("--as", flags.as, "User to impersonate")->group(group);
+  command.add_option("--as-group", flags.as_groups, "Group to impersonate; may be repeated")->group(group);
+  command.add_flag("--insecure-skip-tls-verify", flags.insecure, "Do not verify the server's certificate")
+      ->group(group);
+  command
+      .add_option("--request-timeout", flags.request_timeout,
+                  "Time to wait for one request, such as 1s, 2m, 3h; 0 means the default of one minute")
+      ->capture_default_str()
+      ->group(group);
+}
+
+namespace {
+
+constexpr std::string_view kNoServer =
+    "no server to talk to: set KUBECONFIG or use --kubeconfig FILE. To start a server: holdfast serve --data-dir DIR; "
+    "to "
+    "run one command with a server of its own: holdfast with -- COMMAND";
+
+std::string cache_folder() {
+  if (const char* folder = getenv("KUBECACHEDIR"); folder != nullptr && *folder != 0) {
+    return std::string(folder) + "/holdfast";
+  }
+  const char* home = getenv("HOME");
+  return home == nullptr || *home == 0 ? "" : std::string(home) + "/.kube/cache/holdfast";
+}
+
+bool has_kubeconfig() {
+  const char* variable = getenv("KUBECONFIG");
+  if (variable != nullptr && *variable != 0) return true;
+  const char* home = getenv("HOME");
+  std::error_code ignored;
+  if (home != nullptr && std::filesystem::exists(std::string(home) + "/.kube/config", ignored)) return true;
+  return getenv("KUBERNETES_SERVICE_HOST") != nullptr;
+}
+
+}  // namespace
+
+Result<Session> open_session(const ConnectionFlags& flags, ManagedFields managed_fields) {
+  client::Config config;
+  const bool server_alone = !flags.server.empty() && flags.kubeconfig.empty() && !has_kubeconfig();
+  if (!server_alone) {
+    if (flags.kubeconfig.empty() && !has_kubeconfig()) return bad_request(std::string(kNoServer));
+    Result<client::Config> loaded = client::Config::load({flags.kubeconfig, flags.context});
+    if (!loaded) return loaded.take_error();
+    config = std::move(*loaded);
+  }
+  if (!flags.server.empty()) config.server = flags.server;
+  if (!flags.token.empty()) {
+    config.token = flags.token;
+    config.exec.reset();
+    config.token_file.clear();
+  }
+  if (!flags.as.empty()) config.impersonate = {flags.as, "", flags.as_groups, {}};
+  if (flags.insecure) {
+    config.insecure = true;
+    config.ca_pem.clear();
+  }
+  const std::string space = flags.space.empty() ? config.default_namespace : flags.space;
+
+  client::Options options;
+  options.field_manager.clear();  // Each command names its own, or leaves it to the manifest.
+  options.user_agent = "holdfast/" + std::string(server::holdfast_version());
+  if (managed_fields == ManagedFields::Dropped) options.drop_fields = {std::string(client::kManagedFields)};
+  options.encoding = client::Encoding::Json;  // Objects are shown as the server writes them.
+  options.retry = {.max_attempts = 3, .first_delay = net::Millis(50)};
+  options.cache_folder = cache_folder();
+  options.on_warning = print_warning;
+  std::string timeout = flags.request_timeout;
+  if (!timeout.empty() && timeout.find_first_not_of("0123456789") == std::string::npos) timeout += "s";
+  const Result<int64_t> nanos = parse_go_duration(timeout);
+  if (!nanos) return bad_request("--request-timeout: " + nanos.error().message);
+  if (*nanos > 0) options.timeout = net::Millis(*nanos / 1'000'000);
+  Result<client::Client> client = client::Client::connect(config, std::move(options));
+  if (!client) return client.take_error();
+  return Session{std::move(*client), space, config.server};
+}
+
+std::string space_for(const Session& session, const client::Resource& resource) {
+  return resource.namespaced ? session.space : std::string();
+}
+
+namespace {
+
+Result<std::vector<client::Resource>> find_kinds(const Session& session, std::string_view names) {
+  std::vector<client::Resource> found;
+  for (const std::string_view name : split(names, ',')) {
+    Result<client::Resource> resource = session.client.find(std::string(name)).wait();
+    if (resource) {
+      found.push_back(std::move(*resource));
+      continue;
+    }
+    if (resource.error().reason != Reason::NotFound) return resource.take_error();
+    Result<std::vector<client::ServedResource>> all = session.client.served().wait();
+    if (!all) return all.take_error();
+    const size_t before = found.size();
+    for (const client::ServedResource& served : *all) {
+      if (std::find(served.categories.begin(), served.categories.end(), name) == served.categories.end()) continue;
+      // One version of each is enough; discovery puts the preferred one first.
+      const bool known = std::any_of(found.begin(), found.end(), [&](const client::Resource& other) {
+        return other.group == served.resource.group && other.plural == served.resource.plural;
+      });
+      if (!known) found.push_back(served.resource);
+    }
+    if (found.size() == before) return resource.take_error();
+  }
+  return found;
+}
+
+}  // namespace
+
+Result<std::vector<Target>> find_targets(const Session& session, const std::vector<std::string>& arguments) {
+  if (arguments.empty()) {
+    return bad_request(
+        "You must specify the type of resource to get, such as: pods, deployments/web; holdfast "
+        "api-resources lists them");
+  }
+  std::vector<Target> targets;
+  if (arguments[0].find('/') != std::string::npos) {
+    for (const std::string& argument : arguments) {
+      const size_t slash = argument.find('/');
+      if (slash == std::string::npos) {
+        return bad_request(
+            "there is no need to specify a resource type as a separate argument when passing arguments in "
+            "resource/name form (e.g. 'holdfast get resource/<resource_name>' instead of 'holdfast get "
+            "resource resource/<resource_name>'");
+      }
+      Result<client::Resource> resource = session.client.find(argument.substr(0, slash)).wait();
+      if (!resource) return resource.take_error();
+      targets.push_back({std::move(*resource), argument.substr(slash + 1)});
+    }
+    return targets;
+  }
+  Result<std::vector<client::Resource>> kinds = find_kinds(session, arguments[0]);
+  if (!kinds) return kinds.take_error();
+  for (const client::Resource& resource : *kinds) {
+    if (arguments.size() == 1) targets.push_back({resource, ""});
+    for (size_t i = 1; i < arguments.size(); ++i) targets.push_back({resource, arguments[i]});
+  }
+  return targets;
+}
+
+std::string display_name(const client::Resource& resource, std::string_view name) {
+  std::string text = to_lower(resource.kind);
+  if (!resource.group.empty()) text += "." + resource.group;
+  return text + "/" + std::string(name);
+}
+
+std::string error_text(const Session& session, const Error& error) {
+  if (error.code == 0 && error.reason == Reason::ServiceUnavailable) {
+    return "cannot reach the server " + session.url + ": " + error.message +
+           "\nCheck that it is running, and that KUBECONFIG, --kubeconfig and --context name the right one. To start a "
+           "server: holdfast serve --data-dir DIR";
+  }
+  if (error.code == 0) return "error: " + error.message;
+  if (error.code == 404 && !error.details) return "error: " + error.message;  // A kind that discovery does not have.
+  static constexpr std::pair<Reason, std::string_view> kNames[] = {
+      {Reason::BadRequest, "BadRequest"},
+      {Reason::Unauthorized, "Unauthorized"},
+      {Reason::Forbidden, "Forbidden"},
+      {Reason::NotFound, "NotFound"},
+      {Reason::AlreadyExists, "AlreadyExists"},
+      {Reason::Conflict, "Conflict"},
+      {Reason::Gone, "Gone"},
+      {Reason::Expired, "Expired"},
+      {Reason::Invalid, "Invalid"},
+      {Reason::ServerTimeout, "ServerTimeout"},
+      {Reason::Timeout, "Timeout"},
+      {Reason::TooManyRequests, "TooManyRequests"},
+      {Reason::InternalError, "InternalError"},
+      {Reason::ServiceUnavailable, "ServiceUnavailable"},
+  };
+  std::string text = "Error from server";
+  for (const auto& [reason, name] : kNames) {
+    if (reason == error.reason) text += " (" + std::string(name) + ")";
+  }
+  return text + ": " + error.message;
+}
+
+int fail_with(const Session& session, const Error& error) {
+  fflush(stdout);
+  fprintf(stderr, "%s\n", error_text(session, error).c_str());
+  return 1;
+}
+
+void print_warning(std::string_view text) {
+  fprintf(stderr, "Warning: %.*s\n", static_cast<int>(text.size()), text.data());
+}
+
+std::vector<std::string> split_commas(const std::vector<std::string>& values) {
+  std::vector<std::string> parts;
+  for (const std::string& value : values) {
+    for (const std::string_view part : split(value, ',')) {
+      if (!part.empty()) parts.emplace_back(part);
+    }
+  }
+  return parts;
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,70 @@
+// What the commands for running servers share: where the server is, which objects are meant, and how errors are shown.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "client/client.h"
+
+namespace CLI {
+class App;
+}
+
+namespace holdfast::cli {
+
+// kubectl's flags for the connection.
+struct ConnectionFlags {
+  std::string kubeconfig, context, server, token, as;
+  std::vector<std::string> as_groups;
+  std::string space;  // Empty: that of the kubeconfig.
+  bool insecure = false;
+  std::string request_timeout = "0";
+};
+void add_connection_flags(CLI::App& command, ConnectionFlags& flags);
+
+enum class ManagedFields : uint8_t {
+  Dropped,  // The server is asked to leave them out; where it does not, they are removed here.
+  Kept,
+};
+
+// A server that a command talks to.
+struct Session {
+  client::Client client;
+  std::string space;  // The namespace that commands work in.
+  std::string url;
+};
+// Errors say what to do: which flag, variable or file is missing.
+Result<Session> open_session(const ConnectionFlags& flags, ManagedFields managed_fields = ManagedFields::Kept);
+
+// --- Which objects
+
+struct Target {
+  client::Resource resource;
+  std::string name;  // Empty: all there are.
+};
+// KIND, KIND NAME..., KIND/NAME..., KIND,KIND, or a category such as "all", as kubectl takes them.
+Result<std::vector<Target>> find_targets(const Session& session, const std::vector<std::string>& arguments);
+
+// The namespace to ask in for a resource: none for cluster-wide kinds.
+std::string space_for(const Session& session, const client::Resource& resource);
+
+// --- How things are named and errors shown
+
+// "deployments.apps/web" for messages and -o name: "deployment.apps/web".
+std::string display_name(const client::Resource& resource, std::string_view name);
+
+// As kubectl words it: Error from server (NotFound): pods "web" not found. A server that cannot be reached: with what
+// to do about it.
+std::string error_text(const Session& session, const Error& error);
+// Prints it and returns the exit status.
+int fail_with(const Session& session, const Error& error);
+
+// Prints server warnings as kubectl does.
+void print_warning(std::string_view text);
+
+// Splits "a,b" and repeated flags alike.
+std::vector<std::string> split_commas(const std::vector<std::string>& values);
+
+}  // namespace holdfast::cli
