@@ -21,6 +21,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/arena.h"
@@ -119,6 +120,17 @@ struct MapRep;
 struct ObjectRep;
 struct Opaque;
 
+// A value in an Object{...} for which an apply configuration has no form, as Go sees and prints it.
+struct ForeignValue {
+  using Step = std::variant<std::string_view, size_t>;  // A field or key; the position in a list.
+  std::vector<Step> path;
+  std::string type, syntax, text;  // %T, %#v and %v.
+};
+struct Configuration {
+  Value value;  // With null in place of foreign values.
+  std::vector<ForeignValue> foreign;
+};
+
 // A value of the language, or the error that evaluation ended in: 24 bytes, trivially copyable.
 class Val {
  public:
@@ -198,9 +210,15 @@ class Val {
 
   // As `holdfast cel --json-lines` prints it: {"int": 1}, {"list": [...]}.
   std::string shown() const;
-  // As plain data (what a JSONPatch's value or an Object becomes). Nothing: it has no such form (types, optionals,
-  // maps whose keys are no strings), with the reason in `error`.
+  // As plain data. Nothing: it has no such form (types, optionals, maps whose keys are not strings), with the reason in
+  // `error`.
   std::optional<Value> to_value(Arena& arena, std::string* error = nullptr) const;
+  // What the value of a JSONPatch becomes: numbers that JSON cannot hold are strings. Nothing: it has no JSON form, in
+  // Kubernetes' words in `problem`.
+  std::optional<Value> to_json(Arena& arena, std::string& problem) const;
+  // Of an Object{...}: the apply configuration that it stands for. A map with the key `marker_key` is taken wherever it
+  // stands; other maps and lists that the expression made must be fields of an Object, as in Kubernetes.
+  Configuration to_configuration(Arena& arena, std::string_view marker_key = {}) const;
   // "int", "list", "google.protobuf.Timestamp", "kubernetes.Quantity".
   std::string_view type_name() const;
 

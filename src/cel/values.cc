@@ -1284,46 +1284,6 @@ std::string Val::object_type_errors() const {
   return out;
 }
 
-namespace {
-
-// What an Object{...} cannot hold: structpb knows no null made by an expression, and no times.
-std::string object_problem(const Val& v) {
-  Arena arena;
-  switch (v.kind()) {
-    case Kind::Null:
-      return "proto: invalid type: structpb.NullValue";
-    case Kind::Timestamp:
-      return "proto: invalid type: time.Time";
-    case Kind::Duration:
-      return "proto: invalid type: time.Duration";
-    case Kind::Object:
-      for (const auto& [name, field] : Rep::object(v).fields) {
-        if (std::string problem = object_problem(field); !problem.empty()) return problem;
-      }
-      return {};
-    case Kind::List: {
-      if (Rep::is_data(v)) return {};
-      const uint64_t count = list_size(v);
-      for (uint64_t i = 0; i < count; ++i) {
-        if (std::string problem = object_problem(list_at(arena, v, i)); !problem.empty()) return problem;
-      }
-      return {};
-    }
-    case Kind::Map: {
-      std::string problem;
-      if (!Rep::is_data(v))
-        v.for_each_entry(arena, [&](const Val&, const Val& value) {
-          if (problem.empty()) problem = object_problem(value);
-        });
-      return problem;
-    }
-    default:
-      return {};
-  }
-}
-
-}  // namespace
-
 std::optional<Value> Val::to_value(Arena& arena, std::string* problem) const {
   const auto fail = [&](std::string message) -> std::optional<Value> {
     if (problem != nullptr) *problem = std::move(message);
@@ -1377,14 +1337,9 @@ std::optional<Value> Val::to_value(Arena& arena, std::string* problem) const {
       return members.build();
     }
     case Kind::Object: {
-      if (std::string bad = object_problem(*this); !bad.empty()) return fail(std::move(bad));
-      MapBuilder members(arena);
-      for (const auto& [name, field] : object_->fields) {
-        const std::optional<Value> value = field.to_value(arena, problem);
-        if (!value) return std::nullopt;
-        members.add(name, *value);
-      }
-      return members.build();
+      std::string why;
+      std::optional<Value> value = to_json(arena, why);
+      return value ? value : fail(std::move(why));
     }
     case Kind::Opaque:
       switch (opaque_->kind) {

@@ -477,6 +477,27 @@ Result<ApplyResult> FieldManager::State::apply(Arena& arena, const ApplyRequest&
   return out;
 }
 
+namespace {
+
+// Paths of everything atomic that the configuration holds; of maps only declared fields are looked at, as upstream
+// (k8s.io/apiserver/pkg/admission/plugin/policy/mutating/patch/smd.go).
+void find_atomics(const MergeType& type, const Value& value, const std::string& path, std::vector<std::string>& out) {
+  if (value.is_map() && (type.offers & MergeType::kMap) != 0) {
+    if (type.atomic_map) out.push_back(path);
+    for (const Member& member : value.members()) {
+      const MergeField* field = type.find(member.key);
+      if (field != nullptr) find_atomics(*field->type, member.value, path + "." + std::string(member.key), out);
+    }
+  } else if (value.is_list() && (type.offers & MergeType::kList) != 0) {
+    if (type.atomic_list) out.push_back(path);
+    for (size_t i = 0; i < value.count(); ++i) {
+      find_atomics(*type.item, value.items()[i], path + "[" + std::to_string(i) + "]", out);
+    }
+  }
+}
+
+}  // namespace
+
 Result<Value> FieldManager::State::apply_unowned(Arena& arena, const Value& object, const Value& config) const {
   const MergeType& type = *own->type;
   FieldSet unset;
@@ -487,9 +508,20 @@ Result<Value> FieldManager::State::apply_unowned(Arena& arena, const Value& obje
     wanted = taken->config;
     unset = taken->paths;
   }
-  if (std::string why = validate(type, wanted, Duplicates::Refused); !why.empty()) return bad_request(std::move(why));
+  if (std::string why = validate(type, wanted, Duplicates::Refused); !why.empty()) {
+    return bad_request("failed to convert patch object to typed object: " + why);
+  }
+  std::vector<std::string> atomics;
+  find_atomics(type, wanted, "", atomics);
+  if (!atomics.empty()) {
+    std::string paths;
+    for (const std::string& path : atomics) paths += (paths.empty() ? "" : ", ") + path;
+    return bad_request("invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: " + paths);
+  }
   const Value base = unfold_raw(arena, type, object);
-  if (std::string why = validate(type, base, Duplicates::Tolerated); !why.empty()) return bad_request(std::move(why));
+  if (std::string why = validate(type, base, Duplicates::Tolerated); !why.empty()) {
+    return bad_request("failed to convert original object to typed object: " + why);
+  }
   const Value merged = merge(arena, type, base, wanted);
   return remove(arena, type, merged, unset, Emptied::Stays);
 }

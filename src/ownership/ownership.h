@@ -117,7 +117,8 @@ class FieldManager {
   Result<ApplyResult> apply(Arena& arena, const ApplyRequest& request) const;
 
   // The same, without ownership: what a MutatingAdmissionPolicy's ApplyConfiguration does to an object. Markers are
-  // always understood here. BadRequest where the configuration does not fit.
+  // always understood here. BadRequest, in the words that follow "error applying patch: " in Kubernetes, where the
+  // configuration or the object does not fit, or where the configuration sets something atomic.
   Result<Value> apply_unowned(Arena& arena, const Value& object, const Value& config) const;
 
   // What `manager` last applied through `subresource` (empty: main), read back from an object: its leaves, keys

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/limits.h"
+#include "base/text.h"
 #include "codec/codec.h"
 #include "patch/patch.h"
 #include "request/query.h"
@@ -23,20 +24,33 @@ class Editor {
  public:
   Editor(Arena& arena, const Value& root) : arena_(arena), root_(make(root)), depth_(depth_of(root)) {}
 
-  // False: the operation does not fit, or the document would be nested too deeply.
-  bool apply(const Value& operation) { return change(operation) && is_shallow(); }
+  // False: the operation does not fit (problem() says why), or the document would be nested too deeply.
+  bool apply(const Value& operation) {
+    return change(operation) && (is_shallow() || fail("the document is nested too deeply"));
+  }
+
+  const std::string& problem() const { return problem_; }
+  bool test_failed() const { return test_failed_; }
 
   Value result() const { return build(root_); }
 
  private:
   bool change(const Value& operation) {
-    const std::string_view op = text(operation, "op");
+    const std::string_view op = has_text(operation, "op") ? text(operation, "op") : "unknown";
     if (op == "add") return add(operation);
     if (op == "remove") return remove(operation);
     if (op == "replace") return replace(operation);
     if (op == "move") return move(operation);
     if (op == "test") return test(operation);
     if (op == "copy") return copy(operation);
+    return fail("Unexpected kind: " + std::string(op));
+  }
+
+  // In the words of the Go library. Concatenated here, so that an operation that fits pays for none of it.
+  template <class... Parts>
+  bool fail(const Parts&... parts) {
+    problem_.clear();
+    (problem_.append(parts), ...);
     return false;
   }
 
@@ -171,29 +185,36 @@ class Editor {
   }
 
   // A position in the list, counted from the end when negative; nothing when it is outside [0, count).
-  static std::optional<size_t> position(std::string_view key, size_t count) {
+  static std::optional<size_t> position(std::string_view key, size_t count, std::string& why) {
     Result<int64_t> index = request::go_parse_int(key);
-    if (!index) return std::nullopt;
+    if (!index) {
+      why = "strconv.Atoi: parsing " + go_quote(key) +
+            (index.error().message.ends_with("out of range") ? ": value out of range" : ": invalid syntax");
+      return std::nullopt;
+    }
     int64_t at = *index;
     if (at < 0) at += static_cast<int64_t>(count);
-    if (at < 0 || at >= static_cast<int64_t>(count)) return std::nullopt;
+    if (at < 0 || at >= static_cast<int64_t>(count)) {
+      why = "Unable to access invalid index: " + std::to_string(*index) + ": invalid index referenced";
+      return std::nullopt;
+    }
     return static_cast<size_t>(at);
   }
 
   // A missing member of a map is null, without an error.
-  static bool get(Node* container, std::string_view key, Node*& out) {
+  bool get(Node* container, std::string_view key, Node*& out) {
     if (container->opened == Node::Opened::Map) {
       const auto found = container->members.find(key);
       out = found == container->members.end() ? nullptr : found->second;
       return true;
     }
-    const std::optional<size_t> at = position(key, container->items.size());
+    const std::optional<size_t> at = position(key, container->items.size(), problem_);
     if (!at) return false;
     out = container->items[*at];
     return true;
   }
 
-  static bool insert(Place place, Node* node) {
+  bool insert(Place place, Node* node) {
     if (place.container->opened == Node::Opened::Map) {
       place.container->members[place.key] = node;
       return true;
@@ -203,48 +224,74 @@ class Editor {
       items.push_back(node);
       return true;
     }
-    const std::optional<size_t> at = position(place.key, items.size() + 1);
-    if (!at) return false;
+    const std::optional<size_t> at = position(place.key, items.size() + 1, problem_);
+    if (!at) {
+      if (problem_.starts_with("strconv")) {
+        problem_ = "value was not a proper array index: '" + std::string(place.key) + "': " + problem_;
+      }
+      return false;
+    }
     items.insert(items.begin() + static_cast<ptrdiff_t>(*at), node);
     return true;
   }
 
-  static bool erase(Place place) {
-    if (place.container->opened == Node::Opened::Map) return place.container->members.erase(place.key) == 1;
+  bool erase(Place place) {
+    if (place.container->opened == Node::Opened::Map) {
+      return place.container->members.erase(place.key) == 1 ||
+             fail("Unable to remove nonexistent key: ", place.key, ": missing value");
+    }
     std::vector<Node*>& items = place.container->items;
-    const std::optional<size_t> at = position(place.key, items.size());
+    const std::optional<size_t> at = position(place.key, items.size(), problem_);
     if (!at) return false;
     items.erase(items.begin() + static_cast<ptrdiff_t>(*at));
     return true;
   }
 
+  // What failed, with what it was for in front.
+  bool fail_at(std::string_view what, std::string_view path) {
+    problem_ = std::string(what) + ": '" + std::string(path) + "': " + problem_;
+    return false;
+  }
+
   bool add(const Value& operation) {
-    if (!has_text(operation, "path")) return false;
-    const Place place = find(text(operation, "path"));
-    return place.container != nullptr && put(place, operation);
+    if (!has_text(operation, "path")) return fail("add operation failed to decode path: missing value");
+    const std::string_view path = text(operation, "path");
+    const Place place = find(path);
+    if (place.container == nullptr) {
+      return fail("add operation does not apply: doc is missing path: \"", path, "\": missing value");
+    }
+    return put(place, operation) || fail_at("error in add for path", path);
   }
 
   bool remove(const Value& operation) {
-    if (!has_text(operation, "path")) return false;
-    const Place place = find(text(operation, "path"));
-    return place.container != nullptr && erase(place);
+    if (!has_text(operation, "path")) return fail("remove operation failed to decode path: missing value");
+    const std::string_view path = text(operation, "path");
+    const Place place = find(path);
+    if (place.container == nullptr) {
+      return fail("remove operation does not apply: doc is missing path: \"", path, "\": missing value");
+    }
+    return erase(place) || fail_at("error in remove for path", path);
   }
 
   bool replace(const Value& operation) {
-    if (!has_text(operation, "path")) return false;
+    if (!has_text(operation, "path")) return fail("replace operation failed to decode path: ", kNoPath);
     const std::string_view path = text(operation, "path");
     if (path.empty()) {
       Node* whole = operand(operation);
-      if (whole == nullptr || !open(whole)) return false;
+      if (whole == nullptr || !open(whole)) {
+        return fail("replace operation value must be object or array: %!w(<nil>)");
+      }
       root_ = whole;
       depth_ = depth_of(whole);
       return true;
     }
     const Place place = find(path);
-    if (place.container == nullptr) return false;
+    if (place.container == nullptr) {
+      return fail("replace operation does not apply: doc is missing path: ", path, ": missing value");
+    }
     if (place.container->opened == Node::Opened::Map) return put(place, operation);
-    const std::optional<size_t> at = position(place.key, place.container->items.size());
-    if (!at) return false;
+    const std::optional<size_t> at = position(place.key, place.container->items.size(), problem_);
+    if (!at) return fail("replace operation does not apply: doc is missing key: ", path, ": missing value");
     Node* const node = operand(operation);
     grew(place, depth_of(node));
     place.container->items[*at] = node;
@@ -252,27 +299,41 @@ class Editor {
   }
 
   bool move(const Value& operation) {
-    if (!has_text(operation, "from")) return false;
-    const Place from = find(text(operation, "from"));
+    if (!has_text(operation, "from")) return fail("move operation failed to decode from: ", kNoFrom);
+    const std::string_view source = text(operation, "from");
+    const Place from = find(source);
     Node* node = nullptr;
-    if (from.container == nullptr || !get(from.container, from.key, node) || !erase(from)) return false;
-    if (!has_text(operation, "path")) return false;
-    const Place to = find(text(operation, "path"));
-    if (to.container == nullptr) return false;
+    if (from.container == nullptr) {
+      return fail("move operation does not apply: doc is missing from path: ", source, ": missing value");
+    }
+    if (!get(from.container, from.key, node) || !erase(from)) return fail_at("error in move for path", from.key);
+    if (!has_text(operation, "path")) return fail("move operation failed to decode path: ", kNoPath);
+    const std::string_view path = text(operation, "path");
+    const Place to = find(path);
+    if (to.container == nullptr) {
+      return fail("move operation does not apply: doc is missing destination path: ", path, ": missing value");
+    }
     grew(to, depth_ > from.depth ? depth_ - from.depth : 0);  // It cannot be deeper than what it was in.
-    return insert(to, node);
+    return insert(to, node) || fail_at("error in move for path", path);
   }
 
   bool test(const Value& operation) {
-    if (!has_text(operation, "path")) return false;
+    if (!has_text(operation, "path")) return fail("test operation failed to decode path: ", kNoPath);
     const std::string_view path = text(operation, "path");
     const Value* wanted = operation.find("value");
     const Value expected = wanted == nullptr ? Value::null() : *wanted;
-    if (path.empty()) return same(root_, expected);
-    const Place place = find(path);
-    Node* node = nullptr;
-    if (place.container == nullptr || !get(place.container, place.key, node)) return false;
-    return same(node, expected);
+    const Node* node = root_;
+    if (!path.empty()) {
+      const Place place = find(path);
+      if (place.container == nullptr) {
+        return fail("test operation does not apply: is missing path: ", path, ": missing value");
+      }
+      Node* found = nullptr;
+      if (!get(place.container, place.key, found)) return fail_at("error in test for path", path);
+      node = found;
+    }
+    test_failed_ = !same(node, expected);
+    return !test_failed_ || fail("testing value ", path, " failed: test failed");
   }
 
   // Looks at no more of the document than the operation's value has.
@@ -298,18 +359,31 @@ class Editor {
   }
 
   bool copy(const Value& operation) {
-    if (!has_text(operation, "from")) return false;
-    const Place from = find(text(operation, "from"));
+    if (!has_text(operation, "from")) return fail("copy operation failed to decode from: ", kNoFrom);
+    const std::string_view source = text(operation, "from");
+    const Place from = find(source);
     Node* node = nullptr;
-    if (from.container == nullptr || !get(from.container, from.key, node)) return false;
-    if (!has_text(operation, "path")) return false;
-    const Place to = find(text(operation, "path"));
-    if (to.container == nullptr) return false;
+    if (from.container == nullptr) {
+      return fail("copy operation does not apply: doc is missing from path: ", source, ": missing value");
+    }
+    if (!get(from.container, from.key, node)) return fail_at("error in copy for from", source);
+    if (!has_text(operation, "path")) return fail("copy operation failed to decode path: missing value");
+    const std::string_view path = text(operation, "path");
+    const Place to = find(path);
+    if (to.container == nullptr) {
+      return fail("copy operation does not apply: doc is missing destination path: ", path, ": missing value");
+    }
     const Value value = build(node);
     copied_bytes_ += value.is_null() ? 0 : codec::encode_json(value).size();
-    if (copied_bytes_ > limits::kJsonPatchCopiedBytes) return false;
+    if (copied_bytes_ > limits::kJsonPatchCopiedBytes) {
+      return fail("Unable to complete the copy, the accumulated size increase of copy is ",
+                  std::to_string(copied_bytes_), ", exceeding the limit ",
+                  std::to_string(limits::kJsonPatchCopiedBytes));
+    }
     grew(to, depth_of(value));
-    return insert(to, make(value));
+    if (insert(to, make(value))) return true;
+    problem_ = "error while adding value during copy: " + problem_;
+    return false;
   }
 
   // The operation's value.
@@ -319,9 +393,14 @@ class Editor {
     return insert(place, node);
   }
 
+  static constexpr std::string_view kNoPath = "operation missing path field: missing value";
+  static constexpr std::string_view kNoFrom = "operation, missing from field: missing value";
+
   Arena& arena_;
   std::deque<Node> nodes_;
   Node* root_;
+  std::string problem_;
+  bool test_failed_ = false;
   size_t copied_bytes_ = 0;
   uint32_t depth_;  // At most this deep.
   int counts_ = 0;
@@ -336,14 +415,20 @@ Result<Value> apply_json_patch(Arena& arena, const Value& object, const Value& p
                  "Request entity too large: The allowed maximum operations in a JSON patch is " +
                      std::to_string(limits::kJsonPatchOperations) + ", got " + std::to_string(patch.count())};
   }
+  JsonPatched patched = run_json_patch(arena, object, patch);
+  if (patched.value) return *patched.value;
+  Error error{Reason::Invalid, "the server rejected our request due to an error in our request"};
+  error.details.emplace();
+  return error;
+}
+
+JsonPatched run_json_patch(Arena& arena, const Value& object, const Value& patch) {
+  assert(patch.is_list());
   Editor editor(arena, object);
   for (const Value& operation : patch.items()) {
-    if (editor.apply(operation)) continue;
-    Error error{Reason::Invalid, "the server rejected our request due to an error in our request"};
-    error.details.emplace();
-    return error;
+    if (!editor.apply(operation)) return {std::nullopt, editor.problem(), editor.test_failed()};
   }
-  return editor.result();
+  return {editor.result(), {}, false};
 }
 
 }  // namespace holdfast::patch

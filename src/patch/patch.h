@@ -6,6 +6,7 @@
 // (lazily decoded) patches print them in errors.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,14 @@ namespace holdfast::patch {
 // copying a missing one adds null. `patch` is the decoded list of operations.
 // 413 above 10000 operations; 422 in Kubernetes' generic words when an operation does not fit.
 Result<Value> apply_json_patch(Arena& arena, const Value& object, const Value& patch);
+
+// The same for callers that say themselves why an operation does not fit.
+struct JsonPatched {
+  std::optional<Value> value;  // Nothing: an operation does not fit.
+  std::string problem;         // Why, in the words of evanphx/json-patch.
+  bool test_failed = false;    // It is a `test` whose value differs.
+};
+JsonPatched run_json_patch(Arena& arena, const Value& object, const Value& patch);
 
 // RFC 7386; nulls in what is added are pruned, in objects inside lists too. `patch` must be a map.
 Result<Value> apply_merge_patch(Arena& arena, const Value& object, const Value& patch);
