@@ -49,6 +49,47 @@ TEST(JsonPatchTest, Cases) {
   for (const Case& c : kJsonCases) EXPECT_EQ(patched(apply_json_patch, c.object, c.patch), c.want) << c.name;
 }
 
+// Texts of evanphx/json-patch, as a running kube-apiserver showed them.
+TEST(JsonPatch, SaysWhyAnOperationDoesNotFit) {
+  const std::pair<std::string_view, std::string_view> cases[] = {
+      {R"({"op":"replace","path":"/s/nope/x","value":1})",
+       "replace operation does not apply: doc is missing path: /s/nope/x: missing value"},
+      {R"({"op":"replace","path":"/l/7","value":1})",
+       "replace operation does not apply: doc is missing key: /l/7: missing value"},
+      {R"({"op":"replace","path":"","value":2})", "replace operation value must be object or array: %!w(<nil>)"},
+      {R"({"op":"add","path":"/l/x","value":1})",
+       R"(error in add for path: '/l/x': value was not a proper array index: 'x': strconv.Atoi: parsing "x": invalid syntax)"},
+      {R"({"op":"add","value":1})", "add operation failed to decode path: missing value"},
+      {R"({"op":"remove","path":"/l/x"})",
+       R"(error in remove for path: '/l/x': strconv.Atoi: parsing "x": invalid syntax)"},
+      {R"({"op":"remove","path":"/s/nope"})",
+       "error in remove for path: '/s/nope': Unable to remove nonexistent key: nope: missing value"},
+      {R"({"op":"remove","path":"/s/nope/x"})",
+       R"(remove operation does not apply: doc is missing path: "/s/nope/x": missing value)"},
+      {R"({"op":"move","path":"/s/x","from":"/s/nope/x"})",
+       "move operation does not apply: doc is missing from path: /s/nope/x: missing value"},
+      {R"({"op":"move","path":"/s/nope/x","from":"/s/r"})",
+       "move operation does not apply: doc is missing destination path: /s/nope/x: missing value"},
+      {R"({"op":"move","path":"/s/r"})",
+       "move operation failed to decode from: operation, missing from field: missing value"},
+      {R"({"op":"copy","path":"/s/m","from":"/s/nope/x"})",
+       "copy operation does not apply: doc is missing from path: /s/nope/x: missing value"},
+      {R"({"op":"test","path":"/s/nope/x","value":1})",
+       "test operation does not apply: is missing path: /s/nope/x: missing value"},
+      {R"({"op":"test","path":"/s/r","value":1})", "testing value /s/r failed: test failed"},
+      {R"({"path":"/s/r"})", "Unexpected kind: unknown"},
+  };
+  Arena arena;
+  const Value object = *codec::decode_json(arena, R"({"s":{"r":2},"l":[1]})");
+  for (const auto& [operation, want] : cases) {
+    const Value patch = *codec::decode_json(arena, arena.copy("[" + std::string(operation) + "]"));
+    const JsonPatched patched = run_json_patch(arena, object, patch);
+    EXPECT_FALSE(patched.value) << operation;
+    EXPECT_EQ(patched.problem, want);
+    EXPECT_EQ(patched.test_failed, want.ends_with(": test failed")) << operation;
+  }
+}
+
 TEST(JsonPatchTest, CopiesMayNotGrowWithoutBound) {
   std::string patch = "[";
   for (int i = 0; i < 40; ++i) patch += R"({"op":"copy","from":"/a","path":"/a/)" + std::to_string(i) + "\"},";
