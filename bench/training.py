@@ -119,6 +119,10 @@ def train(server):
     ):
         for requests in applies(collection, object, changed):
             server.curl(requests)
+        unset = {"k8s_io__value": "unset"}
+        marked = changed | {"metadata": changed["metadata"] | {"annotations": {"example.com/team": unset, "example.com/changed": unset}}}
+        for _ in range(2):
+            server.curl([("PATCH", f"{collection}/training-{i}?fieldManager=cleaner&force=true", FORMATS["json"], "application/apply-patch+yaml", with_name(marked, i)) for i in range(OBJECTS)])
         for accept in FORMATS.values():
             server.curl([("GET", f"{collection}/training-{i % OBJECTS}", accept, None, None) for i in range(OBJECTS)])
             list_accept = accept.replace("PartialObjectMetadata", "PartialObjectMetadataList")
