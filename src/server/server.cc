@@ -250,24 +250,36 @@ struct Server::State {
   std::unique_ptr<net::Server> net, cleartext;
   bool stopped = false;
 
+  // The steps of a start are in order here.
+  Result<Unit> start();
+  Result<Unit> check_options();
+  Result<Unit> choose_folders();
+  Result<Unit> choose_addresses();
   Result<Unit> open_store();
+  Result<Unit> choose_proxy_identity();
+  Result<Unit> make_authorizer();
+  void add_metrics();
+  void make_health();
+  Result<Unit> make_auditor();
+  void make_pipeline();
+  Result<Unit> make_token_issuer();
+  Result<Unit> bind();
+  void add_loop_metrics();
+  void make_api();
+  Result<Unit> start_listening();
+  bool start_api(const std::string& client_ca_pem);
+  Result<Unit> write_kubeconfig() const;
+  void shut_down();
+
   Result<CredentialsRef> load_credentials() const;
   Result<net::Identity> serving_identity(const auth::Pki& pki) const;
   Result<std::string> client_ca(const auth::Pki& pki) const;
   Result<std::shared_ptr<const auth::Authenticator>> make_authenticator(
       const std::string& client_ca_pem, std::shared_ptr<const tokens::Verifier> verifier) const;
   Result<tokens::Verifier> token_verifier(const auth::Pki& pki) const;
-  Result<Unit> make_token_issuer();
-  Result<Unit> make_auditor();
   std::string url() const;
   std::vector<std::string> issuers() const;    // Of service account tokens; the first signs.
   std::vector<std::string> audiences() const;  // Of tokens that speak to this server.
-  void add_metrics();
-  void add_loop_metrics();
-  Result<Unit> write_kubeconfig() const;
-  void make_api();
-  bool start_api(const std::string& client_ca_pem);
-  void shut_down();
 };
 
 std::string Server::State::url() const {
@@ -576,195 +588,238 @@ void Server::State::shut_down() {
   loops.reset();
 }
 
-Result<std::unique_ptr<Server>> Server::start(Options options) {
-  auto state = std::make_unique<State>();
-  State& s = *state;
-  s.options = std::move(options);
-  Options& o = s.options;
-  if (o.data_dir.empty() && (o.etcd_servers.empty() || o.cert_dir.empty())) {
+// Options that contradict each other, or that nobody could start with.
+Result<Unit> Server::State::check_options() {
+  if (options.data_dir.empty() && (options.etcd_servers.empty() || options.cert_dir.empty())) {
     return bad_request("--data-dir is needed (or --etcd-servers together with --cert-dir)");
   }
-  if (Result<Unit> known = controllers::check({.controllers = o.controllers, .root_ca_pem = {}}); !known) {
+  if (Result<Unit> known = controllers::check({.controllers = options.controllers, .root_ca_pem = {}}); !known) {
     return known.take_error();
   }
-  if (Result<Unit> known = admission::check_plugin_choice({o.enable_admission_plugins, o.disable_admission_plugins});
+  if (Result<Unit> known =
+          admission::check_plugin_choice({options.enable_admission_plugins, options.disable_admission_plugins});
       !known) {
     return known.take_error();
   }
-  Result<std::pair<uint16_t, uint16_t>> node_ports = parse_port_range(o.service_node_port_range);
-  if (!node_ports) return bad_request("--service-node-port-range: " + node_ports.error().message);
-  s.node_ports = *node_ports;
-  if (Result<Unit> checked = check_hsts(o.strict_transport_security_directives); !checked) return checked.take_error();
-  o.etcd_prefix = with_leading_slash(o.etcd_prefix);
-  if (o.tls_cert_file.empty() != o.tls_private_key_file.empty()) {
+  Result<std::pair<uint16_t, uint16_t>> range = parse_port_range(options.service_node_port_range);
+  if (!range) return bad_request("--service-node-port-range: " + range.error().message);
+  node_ports = *range;
+  if (Result<Unit> checked = check_hsts(options.strict_transport_security_directives); !checked) return checked;
+  options.etcd_prefix = with_leading_slash(options.etcd_prefix);
+  if (options.tls_cert_file.empty() != options.tls_private_key_file.empty()) {
     return bad_request("--tls-cert-file and --tls-private-key-file must be given together");
   }
-  for (const std::string* folder : {&o.data_dir, &o.cert_dir}) {
+  return Unit{};
+}
+
+Result<Unit> Server::State::choose_folders() {
+  for (const std::string* folder : {&options.data_dir, &options.cert_dir}) {
     if (folder->empty()) continue;
     if (Result<Unit> ours = make_private_directory(*folder); !ours) return ours.take_error();
   }
-  raise_descriptor_limit();
-  s.pki_dir = o.cert_dir.empty() ? o.data_dir + "/pki" : o.cert_dir;
-  s.kubeconfig_path = (o.data_dir.empty() ? o.cert_dir : o.data_dir) + "/kubeconfig";
-  s.first_start = !std::filesystem::exists(s.pki_dir + "/ca.crt");
+  pki_dir = options.cert_dir.empty() ? options.data_dir + "/pki" : options.cert_dir;
+  kubeconfig_path = (options.data_dir.empty() ? options.cert_dir : options.data_dir) + "/kubeconfig";
+  first_start = !std::filesystem::exists(pki_dir + "/ca.crt");
+  return Unit{};
+}
 
-  s.pki_options.directory = s.pki_dir;
-  if (!o.advertise_address.empty() && !is_ip_address(o.advertise_address)) {
-    return bad_request("--advertise-address \"" + o.advertise_address + "\" is not an IP address");
+// The address that clients are told, and those of the serving certificate.
+Result<Unit> Server::State::choose_addresses() {
+  pki_options.directory = pki_dir;
+  if (!options.advertise_address.empty() && !is_ip_address(options.advertise_address)) {
+    return bad_request("--advertise-address \"" + options.advertise_address + "\" is not an IP address");
   }
-  const std::string service_address = first_service_address(o.service_cluster_ip_range);
+  const std::string service_address = first_service_address(options.service_cluster_ip_range);
   if (service_address.empty()) {
-    return bad_request("--service-cluster-ip-range \"" + o.service_cluster_ip_range +
+    return bad_request("--service-cluster-ip-range \"" + options.service_cluster_ip_range +
                        "\" is not a range such as 10.0.0.0/24");
   }
-  s.advertised = o.advertise_address.empty() ? host_of(o.listen) : o.advertise_address;
-  if (is_any(s.advertised) || s.advertised == "localhost" || s.advertised.starts_with("127.") ||
-      s.advertised == "::1") {
-    s.advertised = host_address();
+  advertised = options.advertise_address.empty() ? host_of(options.listen) : options.advertise_address;
+  if (is_any(advertised) || advertised == "localhost" || advertised.starts_with("127.") || advertised == "::1") {
+    advertised = host_address();
   }
   // The serving certificate's addresses. A wrong listen address is reported by whoever listens.
-  for (const std::string& address : {host_of(o.listen), s.advertised, service_address}) {
+  for (const std::string& address : {host_of(options.listen), advertised, service_address}) {
     if (is_ip_address(address) && !is_any(address) && address != "127.0.0.1" && address != "::1") {
-      s.pki_options.addresses.push_back(address);
+      pki_options.addresses.push_back(address);
     }
   }
-  // The store waits for the disk while certificates keep the processor busy.
-  std::future<Result<Unit>> opening = std::async(std::launch::async, [&s] { return s.open_store(); });
-  Result<CredentialsRef> loaded = s.load_credentials();
-  if (!loaded) return loaded.take_error();
-  const CredentialsRef credentials = std::move(*loaded);
-  s.credentials.store(credentials);
-  s.proxy_identity = credentials->pki.proxy_client;
-  s.proxy_ca_pem = credentials->pki.proxy_authority.certificate_pem;
-  s.proxy_names = {"front-proxy-client"};
-  if (!o.requestheader_client_ca_file.empty()) {
-    Result<std::string> given = auth::read_file(o.requestheader_client_ca_file);
+  return Unit{};
+}
+
+// What aggregated servers know this one by.
+Result<Unit> Server::State::choose_proxy_identity() {
+  const CredentialsRef now = credentials.load();
+  proxy_identity = now->pki.proxy_client;
+  proxy_ca_pem = now->pki.proxy_authority.certificate_pem;
+  proxy_names = {"front-proxy-client"};
+  if (!options.requestheader_client_ca_file.empty()) {
+    Result<std::string> given = auth::read_file(options.requestheader_client_ca_file);
     if (!given) return given.take_error();
-    s.proxy_ca_pem = std::move(*given);
-    s.proxy_names = o.requestheader_allowed_names;
+    proxy_ca_pem = std::move(*given);
+    proxy_names = options.requestheader_allowed_names;
   }
-  if (o.proxy_client_cert_file.empty() != o.proxy_client_key_file.empty()) {
+  if (options.proxy_client_cert_file.empty() != options.proxy_client_key_file.empty()) {
     return bad_request("--proxy-client-cert-file and --proxy-client-key-file must be given together");
   }
-  if (!o.proxy_client_cert_file.empty()) {
-    Result<std::string> certificate = auth::read_file(o.proxy_client_cert_file);
+  if (!options.proxy_client_cert_file.empty()) {
+    Result<std::string> certificate = auth::read_file(options.proxy_client_cert_file);
     if (!certificate) return certificate.take_error();
-    Result<std::string> key = auth::read_file(o.proxy_client_key_file);
+    Result<std::string> key = auth::read_file(options.proxy_client_key_file);
     if (!key) return key.take_error();
-    s.proxy_identity = {std::move(*certificate), std::move(*key)};
+    proxy_identity = {std::move(*certificate), std::move(*key)};
   }
+  return Unit{};
+}
 
-  for (const std::string& mode : o.authorization_modes) {
+Result<Unit> Server::State::make_authorizer() {
+  for (const std::string& mode : options.authorization_modes) {
     if (mode == "AlwaysAllow") {
-      s.authorizer = auth::always_allow();
+      authorizer = auth::always_allow();
     } else if (mode != "RBAC") {
       return bad_request("--authorization-mode " + mode + " is not known; known are RBAC, AlwaysAllow");
     }
   }
-  if (!s.authorizer) {
-    auto rbac = std::make_unique<access::RbacAuthorizer>();
-    s.rbac = rbac.get();
-    s.authorizer = std::move(rbac);
+  if (!authorizer) {
+    auto by_roles = std::make_unique<access::RbacAuthorizer>();
+    rbac = by_roles.get();
+    authorizer = std::move(by_roles);
   }
+  return Unit{};
+}
 
-  s.add_metrics();
-  s.health = std::make_unique<Health>(Health::Probes{.store = [&s] { return s.store_probe->wrong(); },
-                                                     .started = [&s]() -> std::optional<std::string> {
-                                                       if (s.started) return std::nullopt;
-                                                       return "not finished";
-                                                     },
-                                                     .shutdown = [&s]() -> std::optional<std::string> {
-                                                       if (!s.stopping) return std::nullopt;
-                                                       return "process is shutting down";
-                                                     }});
-  if (Result<Unit> made = s.make_auditor(); !made) return made.take_error();
-  s.flow = std::make_unique<access::FlowControl>(
-      flow::DispatcherOptions{.seats = int64_t{o.max_requests_inflight} + int64_t{o.max_mutating_requests_inflight}},
-      s.metrics);
-  s.pipeline = std::make_unique<Pipeline>(
-      Pipeline::Parts{.metrics = &s.metrics,
-                      .health = s.health.get(),
-                      .refresh_health = [&s](net::EventLoop& loop) { return s.store_probe->refresh(loop); },
-                      .authorizer = s.authorizer.get(),
+void Server::State::make_health() {
+  health = std::make_unique<Health>(Health::Probes{.store = [this] { return store_probe->wrong(); },
+                                                   .started = [this]() -> std::optional<std::string> {
+                                                     if (started) return std::nullopt;
+                                                     return "not finished";
+                                                   },
+                                                   .shutdown = [this]() -> std::optional<std::string> {
+                                                     if (!stopping) return std::nullopt;
+                                                     return "process is shutting down";
+                                                   }});
+}
+
+void Server::State::make_pipeline() {
+  flow = std::make_unique<access::FlowControl>(
+      flow::DispatcherOptions{.seats = int64_t{options.max_requests_inflight} +
+                                       int64_t{options.max_mutating_requests_inflight}},
+      metrics);
+  pipeline = std::make_unique<Pipeline>(
+      Pipeline::Parts{.metrics = &metrics,
+                      .health = health.get(),
+                      .refresh_health = [this](net::EventLoop& loop) { return store_probe->refresh(loop); },
+                      .authorizer = authorizer.get(),
                       .api =
-                          [&s](const request::RequestInfo& info, net::Request& request, net::Response& response,
-                               auth::UserRef user, call::Recording* recording) {
-                            return s.api->handle(info, request, response, std::move(user), recording);
+                          [this](const request::RequestInfo& info, net::Request& request, net::Response& response,
+                                 auth::UserRef user, call::Recording* recording) {
+                            return api->handle(info, request, response, std::move(user), recording);
                           },
-                      .flow = s.flow.get(),
-                      .auditor = s.auditor.get(),
-                      .api_paths = [&s] { return s.api->group_paths(); },
-                      .serves = [&s](const request::Target& target) { return s.api->serves(target); },
-                      .refresh_metrics = [&s] { s.api->refresh_metrics(); },
-                      .ownership_page = [&s](const request::Query& query) { return s.api->ownership_page(query); },
-                      .openid = [&s]() -> Result<Pipeline::OpenId> {
-                        const CredentialsRef now = s.credentials.load();
-                        const std::string& given = s.options.service_account_jwks_uri;
-                        const std::string uri = given.empty() ? s.url() + "/openid/v1/jwks" : given;
+                      .flow = flow.get(),
+                      .auditor = auditor.get(),
+                      .api_paths = [this] { return api->group_paths(); },
+                      .serves = [this](const request::Target& target) { return api->serves(target); },
+                      .refresh_metrics = [this] { api->refresh_metrics(); },
+                      .ownership_page = [this](const request::Query& query) { return api->ownership_page(query); },
+                      .openid = [this]() -> Result<Pipeline::OpenId> {
+                        const CredentialsRef now = credentials.load();
+                        const std::string& given = options.service_account_jwks_uri;
+                        const std::string uri = given.empty() ? url() + "/openid/v1/jwks" : given;
                         return Pipeline::OpenId{now->verifier->configuration_json(uri), now->verifier->key_set_json()};
                       },
                       .started = system_clock().now(),
-                      .request_timeout = o.request_timeout,
-                      .strict_transport_security = join(o.strict_transport_security_directives, "; "),
-                      .flags = o.flags});
+                      .request_timeout = options.request_timeout,
+                      .strict_transport_security = join(options.strict_transport_security_directives, "; "),
+                      .flags = options.flags});
+  pipeline->set_authenticator(credentials.load()->authenticator);
+}
 
-  s.pipeline->set_authenticator(credentials->authenticator);
-  if (Result<Unit> made = s.make_token_issuer(); !made) return made.take_error();
-
+// Takes the ports; nobody is served before start_listening().
+Result<Unit> Server::State::bind() {
   net::ServerOptions net_options;
-  net_options.listen = o.listen;
-  net_options.identity = credentials->serving;
-  net_options.client_ca_pem = credentials->client_ca_pem;
-  if (o.http2_max_streams_per_connection > 0) {
-    net_options.max_concurrent_streams = o.http2_max_streams_per_connection;
+  const CredentialsRef now = credentials.load();
+  net_options.listen = options.listen;
+  net_options.identity = now->serving;
+  net_options.client_ca_pem = now->client_ca_pem;
+  if (options.http2_max_streams_per_connection > 0) {
+    net_options.max_concurrent_streams = options.http2_max_streams_per_connection;
   }
   net_options.on_exception = [](const net::Request& request, std::string_view what) {
     log::error("a handler threw", {{"method", request.method}, {"uri", request.target}, {"what", what}});
   };
   net_options.on_deadline = Pipeline::answer_late;
-  net_options.tls = o.tls;
-  Result<std::vector<net::NamedIdentity>> named = read_named_identities(o.tls_sni_cert_keys);
+  net_options.tls = options.tls;
+  Result<std::vector<net::NamedIdentity>> named = read_named_identities(options.tls_sni_cert_keys);
   if (!named) return named.take_error();
   net_options.named_identities = std::move(*named);
-  net_options.max_connections = std::min(o.max_connections, connections_for_descriptors());
-  net_options.max_strangers = o.max_unauthenticated_connections;
-  net_options.max_strangers_per_address = o.max_unauthenticated_connections_per_address;
-  s.loops = std::make_unique<net::Loops>(o.threads);
-  s.add_loop_metrics();
-  const net::Handler handler = [pipeline = s.pipeline.get()](net::Request& request, net::Response& response) {
+  net_options.max_connections = std::min(options.max_connections, connections_for_descriptors());
+  net_options.max_strangers = options.max_unauthenticated_connections;
+  net_options.max_strangers_per_address = options.max_unauthenticated_connections_per_address;
+  loops = std::make_unique<net::Loops>(options.threads);
+  add_loop_metrics();
+  const net::Handler handler = [pipeline = pipeline.get()](net::Request& request, net::Response& response) {
     return pipeline->serve(request, response);
   };
-  if (!o.listen_cleartext.empty()) {
-    if (!is_local_address(o.listen_cleartext)) {
-      return bad_request("--listen-cleartext " + o.listen_cleartext +
+  if (!options.listen_cleartext.empty()) {
+    if (!is_local_address(options.listen_cleartext)) {
+      return bad_request("--listen-cleartext " + options.listen_cleartext +
                          ": only a loopback address (127.0.0.1:8080, [::1]:8080) or unix:PATH is served without TLS");
     }
     net::ServerOptions without_tls = net_options;
-    without_tls.listen = o.listen_cleartext;
+    without_tls.listen = options.listen_cleartext;
     without_tls.identity.reset();
-    s.cleartext = std::make_unique<net::Server>(*s.loops, std::move(without_tls), handler);
-    if (Result<Unit> bound = s.cleartext->bind(); !bound) return bound.take_error();
+    cleartext = std::make_unique<net::Server>(*loops, std::move(without_tls), handler);
+    if (Result<Unit> bound = cleartext->bind(); !bound) return bound.take_error();
   }
-  s.net = std::make_unique<net::Server>(*s.loops, std::move(net_options), handler);
-  if (Result<Unit> bound = s.net->bind(); !bound) return bound.take_error();
-  if (Result<Unit> opened = opening.get(); !opened) return opened.take_error();
+  net = std::make_unique<net::Server>(*loops, std::move(net_options), handler);
+  if (Result<Unit> bound = net->bind(); !bound) return bound.take_error();
+  return Unit{};
+}
+
+Result<Unit> Server::State::start_listening() {
+  if (Result<Unit> listening = net->start(); !listening) return listening;
+  return cleartext ? cleartext->start() : Result<Unit>(Unit{});
+}
+
+Result<Unit> Server::State::start() {
+  if (Result<Unit> checked = check_options(); !checked) return checked;
+  if (Result<Unit> chosen = choose_folders(); !chosen) return chosen;
+  if (Result<Unit> chosen = choose_addresses(); !chosen) return chosen;
+  raise_descriptor_limit();
+  // The store waits for the disk while certificates keep the processor busy.
+  std::future<Result<Unit>> opening = std::async(std::launch::async, [this] { return open_store(); });
+  Result<CredentialsRef> loaded = load_credentials();
+  if (!loaded) return loaded.take_error();
+  credentials.store(*loaded);
+  if (Result<Unit> chosen = choose_proxy_identity(); !chosen) return chosen;
+  if (Result<Unit> made = make_authorizer(); !made) return made;
+  add_metrics();
+  make_health();
+  if (Result<Unit> made = make_auditor(); !made) return made;
+  make_pipeline();
+  if (Result<Unit> made = make_token_issuer(); !made) return made;
+  if (Result<Unit> bound = bind(); !bound) return bound;
+  if (Result<Unit> opened = opening.get(); !opened) return opened;
   // Its presence says "ready": one of an earlier run must not. (Only now is it certain that the folder is ours.)
   std::error_code ignored;
-  std::filesystem::remove(s.kubeconfig_path, ignored);
-  s.store_probe = std::make_unique<StoreProbe>(*s.store, o.etcd_prefix + "/health");
-  s.make_api();
-  if (Result<Unit> listening = s.net->start(); !listening) return listening.take_error();
-  if (s.cleartext) {
-    if (Result<Unit> listening = s.cleartext->start(); !listening) return listening.take_error();
-  }
-  if (!s.start_api(credentials->client_ca_pem)) {
+  std::filesystem::remove(kubeconfig_path, ignored);
+  store_probe = std::make_unique<StoreProbe>(*store, options.etcd_prefix + "/health");
+  make_api();
+  if (Result<Unit> listening = start_listening(); !listening) return listening;
+  if (!start_api((*loaded)->client_ca_pem)) {
     return Error{Reason::ServiceUnavailable, "stopped before everything in the store could be read"};
   }
-  s.started = true;
-
-  if (Result<Unit> written = s.write_kubeconfig(); !written) return written.take_error();
+  started = true;
+  if (Result<Unit> written = write_kubeconfig(); !written) return written;
   // Starting took more memory than being idle does, and where a server is started for each test there are many.
-  s.background->post(give_back_after_start);
+  background->post(give_back_after_start);
+  return Unit{};
+}
+
+Result<std::unique_ptr<Server>> Server::start(Options options) {
+  auto state = std::make_unique<State>();
+  state->options = std::move(options);
+  if (Result<Unit> started = state->start(); !started) return started.take_error();
   return std::unique_ptr<Server>(new Server(std::move(state)));
 }
 
