@@ -314,6 +314,9 @@ class Program;
 // What went wrong, as cel-go prints all issues of one expression ("ERROR: <input>:1:3: ...", one block each).
 struct CompileError {
   std::string text;
+  // Not empty: the expression is well typed and evaluates to this type (as go_type_text prints it), but cannot be
+  // evaluated for the reason in `text`.
+  std::string type = {};
 };
 
 class Environment {
@@ -409,6 +412,9 @@ inline constexpr uint64_t kSchemaEstimateLimit = 100'000'000;  // All rules of o
 // The x-kubernetes-validations of an openAPIV3Schema, compiled. Immutable.
 class SchemaRules {
  public:
+  // The problem of rules about what has no type.
+  static constexpr std::string_view kInvisible = "failed to convert to declType for CEL validation rules";
+
   // Null: there are none. `resource_root` as for SchemaTypes.
   static std::shared_ptr<const SchemaRules> compile(const Value& schema, bool resource_root = true);
   ~SchemaRules();

@@ -48,6 +48,7 @@ enum class CostRule : uint8_t {
   Selector,
   Traversal,
   TenthOfFirst,
+  TenthOfFirstInside,  // Of what an optional holds.
   FifthOfFirst,
   FifthOfResult,
   Regex,
@@ -99,6 +100,8 @@ bool fits(Arena& arena, const Type* type, const Val& v);
 
 CostRule cost_rule(std::string_view function, std::string_view overload);
 uint64_t run_time_cost(Arena& arena, CostRule rule, std::span<const Val> args, const Val& result);
+// What Go says of an argument that the cost cannot be computed from; empty: there is none.
+std::string cost_failure(CostRule rule, std::span<const Val> args);
 
 // Go's words for a pattern that does not compile; empty: it does.
 std::string regex_error(std::string_view pattern);

@@ -75,6 +75,8 @@ Val quantity_add_int(Context& c, Args a) {
   return quantity_val(c, quantity_of(a[0]) + exponent_quantity(a[1].as_int()), true);
 }
 Val quantity_sub_int(Context& c, Args a) {
+  // Upstream adds the negated number, which of the smallest one is that number itself.
+  if (a[1].as_int() == INT64_MIN) return quantity_add_int(c, a);
   return quantity_val(c, quantity_of(a[0]) - exponent_quantity(a[1].as_int()), true);
 }
 

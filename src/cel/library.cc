@@ -304,12 +304,12 @@ CostRule cost_rule(std::string_view function, std::string_view overload) {
     if (rule.name == function) return rule.rule;
   }
   // The language's own go by overload again: where several are possible, a call costs one.
-  static constexpr Rule kStandard[] = {{"starts_with_string", CostRule::TenthOfFirst},
-                                       {"ends_with_string", CostRule::TenthOfFirst},
-                                       {"string_to_bytes", CostRule::TenthOfFirst},
-                                       {"bytes_to_string", CostRule::TenthOfFirst},
-                                       {"strings_quote", CostRule::TenthOfFirst},
-                                       {"string_format", CostRule::TenthOfFirst},
+  static constexpr Rule kStandard[] = {{"starts_with_string", CostRule::TenthOfFirstInside},
+                                       {"ends_with_string", CostRule::TenthOfFirstInside},
+                                       {"string_to_bytes", CostRule::TenthOfFirstInside},
+                                       {"bytes_to_string", CostRule::TenthOfFirstInside},
+                                       {"strings_quote", CostRule::TenthOfFirstInside},
+                                       {"string_format", CostRule::TenthOfFirstInside},
                                        {"in_list", CostRule::SecondSize},
                                        {"less_string", CostRule::TenthOfSmaller},
                                        {"greater_string", CostRule::TenthOfSmaller},
@@ -342,6 +342,22 @@ uint64_t tracked_size(const Val& v) {
   return cost_size(v);
 }
 
+std::string cost_failure(CostRule rule, std::span<const Val> args) {
+  const Val* list = rule == CostRule::SelfCompareFirst    ? &args[0]
+                    : rule == CostRule::SelfCompareSecond ? &args[1]
+                                                          : nullptr;
+  if (list != nullptr && list->kind() != Kind::List) {
+    // Of the methods of a list, the first in the alphabet that the type lacks.
+    const bool adds = has_trait(*list, Trait::Add);
+    return "interface conversion: " + std::string(go_type_name(*list)) + " is not traits.Lister: missing method " +
+           (adds ? "Contains" : "Add");
+  }
+  if (rule == CostRule::ListFlatten && args.size() == 2 && args[1].kind() != Kind::Int) {
+    return "interface conversion: ref.Val is " + std::string(go_type_name(args[1])) + ", not types.Int";
+  }
+  return {};
+}
+
 uint64_t run_time_cost(Arena& arena, CostRule rule, std::span<const Val> a, const Val& result) {
   switch (rule) {
     case CostRule::One:
@@ -356,6 +372,8 @@ uint64_t run_time_cost(Arena& arena, CostRule rule, std::span<const Val> a, cons
     case CostRule::Traversal:
       return traversal(arena, a[0]);
     case CostRule::TenthOfFirst:
+      return tenth(cost_size(a[0]));
+    case CostRule::TenthOfFirstInside:
       return tenth(tracked_size(a[0]));
     case CostRule::FifthOfFirst:
       return fifth(cost_size(a[0]));

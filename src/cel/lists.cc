@@ -107,7 +107,8 @@ void flatten_into(Context& c, const Val& list, int64_t depth, std::vector<Val>& 
 Val flatten(Context& c, Args a) {
   const int64_t depth = a.size() == 2 && a[1].kind() == Kind::Int ? a[1].as_int() : 1;
   if (a[0].kind() != Kind::List || (a.size() == 2 && a[1].kind() != Kind::Int)) {
-    return error(c.arena, "no such overload: " + std::string(a[0].type_name()) + ".flatten(" +
+    const std::string receiver(a[0].kind() == Kind::Map ? "map(dyn, dyn)" : a[0].type_name());
+    return error(c.arena, "no such overload: " + receiver + ".flatten(" +
                               (a.size() == 2 ? std::string(a[1].type_name()) : "") + ")");
   }
   if (depth < 0) return Val::error("level must be non-negative");

@@ -88,6 +88,44 @@ std::string go_values(const Val& v) {
   return "map[" + out + "]";
 }
 
+// Of the Go value inside.
+std::string_view native_type(const Val& v) {
+  if (v.kind() == Kind::Opaque) {
+    switch (Rep::opaque(v).kind) {
+      case OpaqueKind::Quantity:
+        return "*resource.Quantity";
+      case OpaqueKind::Ip:
+        return "netip.Addr";
+      case OpaqueKind::Cidr:
+        return "netip.Prefix";
+      case OpaqueKind::Url:
+        return "*url.URL";
+      case OpaqueKind::Semver:
+        return "semver.Version";
+      default:
+        break;
+    }
+  }
+  return go_type_name(v);
+}
+
+const Val* non_string_key(const Val& v) {
+  if (v.kind() != Kind::Map || Rep::is_data(v)) return nullptr;
+  const MapRep& map = *Rep::map(v);
+  for (uint64_t i = 0; i < map.count; ++i) {
+    if (!map.entries[i].key.is_string()) return &map.entries[i].key;
+  }
+  return nullptr;
+}
+
+// Why an Object has no native form: a map among its fields has a key that is not a string. Empty: it has one.
+std::string no_native_form(const ObjectRep& object) {
+  for (const auto& [name, field] : object.fields) {
+    if (const Val* key = non_string_key(field)) return "fail to convert field " + go_quote(name) + ": " + bad_key(*key);
+  }
+  return {};
+}
+
 // Where the native form goes: into a configuration, or on to JSON, which has a form for some more.
 enum class Use : uint8_t { Configuration, Json };
 
@@ -98,13 +136,8 @@ class Converter {
 
   Value object(const ObjectRep& object) {
     // A key that is no string spoils the whole object around it.
-    for (const auto& [name, field] : object.fields) {
-      const Val* bad = field.kind() == Kind::Map ? non_string_key(field) : nullptr;
-      if (bad == nullptr) continue;
-      return refuse({.path = {},
-                     .type = "*types.Err",
-                     .syntax = "(*types.Err)",
-                     .text = "fail to convert field " + go_quote(name) + ": " + bad_key(*bad)});
+    if (std::string why = no_native_form(object); !why.empty()) {
+      return refuse({.path = {}, .type = "*types.Err", .syntax = "(*types.Err)", .text = std::move(why)});
     }
     MapBuilder members(arena_);
     for (const auto& [name, field] : object.fields) {
@@ -140,15 +173,6 @@ class Converter {
       path_.pop_back();
     });
     return members.build();
-  }
-
-  const Val* non_string_key(const Val& v) {
-    if (Rep::is_data(v)) return nullptr;
-    const MapRep& map = *Rep::map(v);
-    for (uint64_t i = 0; i < map.count; ++i) {
-      if (!map.entries[i].key.is_string()) return &map.entries[i].key;
-    }
-    return nullptr;
   }
 
   bool is_marker(const Val& v) {
@@ -202,7 +226,7 @@ class Converter {
         return refuse({.path = {}, .type = "[]uint8", .syntax = "[]uint8{" + bytes + "}", .text = go_text(v)});
       }
       default: {
-        const std::string type(go_type_name(v));
+        const std::string type(native_type(v));
         return refuse({.path = {}, .type = type, .syntax = "(" + type + ")", .text = go_text(v)});
       }
     }
@@ -359,7 +383,7 @@ class JsonForm {
     native.value = Converter(arena_, Use::Json, {}, native).object(Rep::object(v));
     if (native.foreign.empty()) return native.value;
     const ForeignValue& first = native.foreign.front();
-    return fail(first.type == "*types.Err" ? first.text : "proto: invalid type: " + first.type);
+    return fail(first.path.empty() ? first.text : "proto: invalid type: " + first.type);
   }
 
   Arena& arena_;
@@ -367,6 +391,57 @@ class JsonForm {
 };
 
 }  // namespace
+
+namespace {
+
+// A value that was a field of an Object: it went through its native form.
+Val from_native(Arena& arena, const Val& v) {
+  switch (v.kind()) {
+    case Kind::Object: {
+      const ObjectRep& object = Rep::object(v);
+      if (const std::string why = no_native_form(object); !why.empty()) return error(arena, why);
+      std::vector<MapEntry> entries;
+      for (const auto& [name, field] : object.fields) entries.push_back({Val::string(name), from_native(arena, field)});
+      return map_of(arena, entries);
+    }
+    case Kind::List: {
+      if (Rep::is_data(v)) return v;
+      std::vector<Val> items;
+      for (uint64_t i = 0; i < list_size(v); ++i) items.push_back(from_native(arena, list_at(arena, v, i)));
+      return list_of(arena, items);
+    }
+    case Kind::Map: {
+      if (Rep::is_data(v)) return v;
+      std::vector<MapEntry> entries;
+      v.for_each_entry(arena,
+                       [&](const Val& key, const Val& value) { entries.push_back({key, from_native(arena, value)}); });
+      return map_of(arena, entries);
+    }
+    case Kind::Optional:
+      return v.has_value() ? from_native(arena, Rep::inner(v)) : Val::null();
+    case Kind::Type:
+      return Val::string(v.text());
+    case Kind::Opaque: {
+      const std::string_view type = native_type(v);
+      if (type == go_type_name(v)) return v;
+      return error(arena, "unsupported conversion to ref.Val: (" + std::string(type) + ")" + go_text(v));
+    }
+    default:
+      return v;
+  }
+}
+
+}  // namespace
+
+bool object_field(Arena& arena, const ObjectRep& object, std::string_view name, Val& found) {
+  for (const auto& [held, field] : object.fields) {
+    if (held != name) continue;
+    found =
+        no_native_form(object).empty() ? from_native(arena, field) : error(arena, "cannot get field " + go_quote(name));
+    return true;
+  }
+  return false;
+}
 
 Configuration Val::to_configuration(Arena& arena, std::string_view marker_key) const {
   assert(kind_ == Kind::Object);

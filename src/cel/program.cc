@@ -131,6 +131,15 @@ class Planner {
   static bool is_const(const Node* n) { return n->kind == NodeKind::Const; }
 
   const Node* reference(const Expr* e) {
+    // Upstream takes every name whose type is `type` for the name of a type, that of a variable too.
+    if (e->type != nullptr && e->type->kind == TypeKind::Type) {
+      TypeMaker make(program_.arena);
+      const bool mutation = environment_.options.mutation;
+      const bool dynamic = mutation && (e->reference == "JSONPatch" || e->reference.starts_with("Object"));
+      if (dynamic || named_type(make, e->reference, mutation) == nullptr)
+        throw PlanError{"reference to undefined type: " + std::string(e->reference)};
+      return constant(Rep::type(program_.arena.copy(e->reference)));
+    }
     for (size_t i = scope_.size(); i > 0; --i) {
       if (scope_[i - 1].first == e->reference) {
         Node* n = make(NodeKind::Attribute);
@@ -147,8 +156,6 @@ class Planner {
       program_.used.insert(n->name);
       return n;
     }
-    if (environment_.options.mutation && (e->reference == "JSONPatch" || e->reference.starts_with("Object")))
-      throw PlanError{"reference to undefined type: " + std::string(e->reference)};
     return constant(Rep::type(program_.arena.copy(e->reference)));
   }
 
@@ -200,8 +207,6 @@ class Planner {
           throw PlanError{"invalid qualifier type: " + std::string(go_type_name(at->constant))};
       }
       qualifier.constant = at->constant;
-      qualifier.object_field = at->constant.is_string() && e->args[0]->type != nullptr && e->args[0]->type->any_field &&
-                               e->name == op::kOptSelect;
     } else {
       qualifier.index = at;
     }
@@ -364,6 +369,11 @@ class Planner {
 };
 
 // --- Evaluating -----------------------------------------------------------------------------------------------------
+
+// Upstream's cost tracker panics, which ends the evaluation whatever the expression makes of errors.
+struct Abandoned {
+  std::string message;
+};
 
 struct Local {
   Val value;
@@ -557,6 +567,7 @@ class Evaluator {
 
   // Charges for a call and makes it, unless an argument failed.
   Val finish(const Node& n, std::span<const Val> args, const Val* failed) {
+    if (std::string why = cost_failure(n.cost, args); !why.empty()) throw Abandoned{std::move(why)};
     const bool by_result = n.cost == CostRule::FifthOfResult || n.cost == CostRule::ListOutput;
     // What costs more than is left is not begun.
     if (!by_result) charge(run_time_cost(arena_, n.cost, args, args[0]));
@@ -757,11 +768,9 @@ class Evaluator {
           if (!presence) missing_key();
           return false;
         }
-        for (const auto& [name, field] : Rep::object(v).fields) {
-          if (name == key.text()) {
-            found = field;
-            return true;
-          }
+        if (object_field(arena_, Rep::object(v), key.text(), found)) {
+          if (found.is_error()) failed = found;
+          return true;
         }
         found = Val::null();
         return !presence;
@@ -1012,7 +1021,7 @@ Environment::Compiled Environment::compile(std::string_view expression) const {
   try {
     program->root = Planner(*program, *state_).plan(root);
   } catch (const PlanError& problem) {
-    result.error.text = problem.message;
+    result.error = {problem.message, go_type_text(root->type)};
     return result;
   }
   program->estimate = estimate_cost(*state_, scratch, root);
@@ -1051,6 +1060,8 @@ Outcome Program::evaluate(const Bindings& bindings, Arena& arena, uint64_t cost_
     outcome.value = evaluator.evaluate(*state_->root);
   } catch (const LimitExceeded&) {
     outcome.value = Val::error(kCostLimitExceeded);
+  } catch (const Abandoned& why) {
+    outcome.value = error(arena, "internal error: " + why.message);
   }
   outcome.cost = context.cost;
   return outcome;

@@ -179,7 +179,7 @@ class RuleCompiler {
       const Value* old_flag = written[i].find("optionalOldSelf");
       rule.optional_old_self = old_flag != nullptr && old_flag->is_bool() && old_flag->as_bool();
       if (n.untyped) {
-        rule.problem = "failed to convert to declType for CEL validation rules";
+        rule.problem = SchemaRules::kInvisible;
       } else if (!trimmed(rule.text("rule")).empty()) {
         std::shared_ptr<const Environment>& env = rule.optional_old_self ? optional : plain;
         if (env == nullptr) env = environment(decl, rule.optional_old_self);
@@ -193,14 +193,19 @@ class RuleCompiler {
     }
   }
 
-  // Compiled, or what the problem is. cel-go's issues and what planning says are told apart by their first word.
+  // Compiled, or what the problem is.
   static std::shared_ptr<const Program> compiled(const Environment& environment, std::string_view text, TypeRef wanted,
                                                  std::string_view failed, std::string_view not_planned,
                                                  std::string_view wrong_type, std::string& problem) {
     Environment::Compiled result = environment.compile(text);
     if (result.program == nullptr) {
-      const bool issues = result.error.text.starts_with("ERROR: ");
-      problem = std::string(issues ? failed : not_planned) + result.error.text;
+      if (result.error.type.empty()) {
+        problem = std::string(failed) + result.error.text;
+      } else if (result.error.type != go_type_text(wanted)) {
+        problem = wrong_type;
+      } else {
+        problem = std::string(not_planned) + result.error.text;
+      }
       return nullptr;
     }
     if (!same_type(result.program->result_type(), wanted)) {
@@ -394,10 +399,8 @@ class Runner {
   void expressions(const SchemaRules::Node& node, const Value& value, const Value* old, const Path& at,
                    const Correlation& correlation) {
     if (node.rules.empty()) return;
-    if (node.untyped) {
-      add(node, at, "rule compiler initialization error: " + node.rules[0].problem);
-      return;
-    }
+    // What expressions cannot see is not validated.
+    if (node.untyped) return;
     if (budget_ <= 0) {
       out_of_budget(node, at);
       return;
@@ -533,7 +536,9 @@ std::string SchemaRules::Failure::text() const {
   if (shows && type) {
     out += ": " + go_quote(*type);
   } else if (shows && value != nullptr) {
-    out += ": " + (value->is_string() ? go_quote(value->as_string()) : codec::encode_json_sorted(*value));
+    out += ": " + (value->is_string()   ? go_quote(value->as_string())
+                   : value->is_double() ? double_text(value->as_double())
+                                        : codec::encode_json_sorted(*value));
   }
   return kind == Kind::Duplicate || detail.empty() ? out : out + ": " + detail;
 }

@@ -232,9 +232,30 @@ bool same_letters(std::string_view a, std::string_view lower) {
   return true;
 }
 
-// strconv.ParseFloat: decimal and hexadecimal notation, underscores nowhere (base prefix 0 is not asked for).
-std::optional<double> parse_double(std::string_view text) {
-  std::string_view digits = text;
+// Without the underscores that strconv.ParseFloat allows between digits. Nothing: one stands elsewhere.
+std::optional<std::string> without_underscores(std::string_view text) {
+  const bool hex = text.find_first_of("xX") != std::string_view::npos;
+  const auto is_digit = [&](char c) {
+    return (c >= '0' && c <= '9') || (hex && isxdigit(static_cast<unsigned char>(c)) != 0);
+  };
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '_') {
+      out += text[i];
+      continue;
+    }
+    // After the base prefix it may stand, too.
+    const bool after = i > 0 && (is_digit(text[i - 1]) || text[i - 1] == 'x' || text[i - 1] == 'X');
+    if (!after || i + 1 == text.size() || !is_digit(text[i + 1])) return std::nullopt;
+  }
+  return out;
+}
+
+// strconv.ParseFloat: decimal and hexadecimal notation.
+std::optional<double> parse_double(std::string_view given) {
+  const std::optional<std::string> text = without_underscores(given);
+  if (!text) return std::nullopt;
+  std::string_view digits = *text;
   bool negative = false;
   if (digits.starts_with('+') || digits.starts_with('-')) {
     negative = digits[0] == '-';
@@ -242,7 +263,7 @@ std::optional<double> parse_double(std::string_view text) {
   }
   if (same_letters(digits, "inf") || same_letters(digits, "infinity"))
     return negative ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
-  if (same_letters(text, "nan")) return std::numeric_limits<double>::quiet_NaN();
+  if (same_letters(*text, "nan")) return std::numeric_limits<double>::quiet_NaN();
   if (digits.size() > 2 && digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X')) {
     const std::string_view hex = digits.substr(2);
     if (hex.find_first_of("pP") == std::string_view::npos) return std::nullopt;  // The exponent is required.
@@ -251,6 +272,9 @@ std::optional<double> parse_double(std::string_view text) {
     if (problem != std::errc() || end != hex.data() + hex.size()) return std::nullopt;
     return negative ? -value : value;
   }
+  if (digits.find_first_of("0123456789") == std::string_view::npos ||
+      digits.find_first_of("0123456789") > digits.find_first_of("eE"))
+    return std::nullopt;
   const std::optional<double> value =
       codec::parse_float(digits.starts_with('.') ? "0" + std::string(digits) : std::string(digits));
   if (!value || std::isinf(*value) || digits.starts_with('+') || digits.starts_with('-')) return std::nullopt;

@@ -407,12 +407,14 @@ std::string grouped(std::string digits) {
 
 // As golang.org/x/text prints numbers in American English.
 std::string fixed_text(double d, int precision) {
+  if (d == 0) d = 0;  // Without a sign.
   if (std::isnan(d)) return "NaN";
   if (std::isinf(d)) return d < 0 ? "-∞" : "∞";
   return grouped(printed("%.*f", precision, d));
 }
 // Upstream takes the precision for a width.
 std::string scientific_text(double d, int width) {
+  if (d == 0) d = 0;
   std::string out;
   if (std::isnan(d)) {
     out = "NaN";

@@ -1080,7 +1080,7 @@ std::string go_text(const Val& v) {
     case Kind::Type:
       return std::string(v.text());
     case Kind::Null:
-      return "NULL_VALUE";
+      return "0";
     case Kind::Bool:
       return v.as_bool() ? "true" : "false";
     case Kind::Int:

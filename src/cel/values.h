@@ -212,6 +212,10 @@ uint64_t cost_size(const Val& v);
 bool has_size(const Val& v);
 uint64_t code_points(std::string_view text);
 
+// A field of an Object{...}, by way of the native form that Kubernetes keeps: nested Objects come out as maps. False:
+// there is none.
+bool object_field(Arena& arena, const ObjectRep& object, std::string_view name, Val& found);
+
 bool is_zero_value(const Val& v);
 // How Go prints the value with %v.
 std::string go_text(const Val& v);

@@ -46,8 +46,14 @@ std::string answer_rules(Arena& arena, const Value& query) {
   std::string listed;
   if (rules != nullptr) {
     for (const cel::SchemaRules::Rule& rule : rules->rules()) {
+      const bool invisible = rule.problem == cel::SchemaRules::kInvisible;
+      if (invisible && rule.index > 0) continue;
       listed += listed.empty() ? "{" : ",{";
       if (!rule.problem.empty()) listed += "\"compile\":" + json_text(rule.problem) + ",";
+      if (invisible) {
+        listed += "\"path\":" + json_text(rule.data_path) + "}";
+        continue;
+      }
       listed += "\"estimate\":" + std::to_string(rule.estimate);
       if (rule.has_message) {
         listed += ",\"message\":{";

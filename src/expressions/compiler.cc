@@ -68,12 +68,11 @@ const SharedTypes& shared_types() {
   return types;
 }
 
-std::string wrong_type(std::span<const cel::TypeRef> wanted, cel::TypeRef got) {
-  if (wanted.size() == 1)
-    return "must evaluate to " + cel::go_type_text(wanted[0]) + " but got " + cel::go_type_text(got);
+std::string wrong_type(std::span<const cel::TypeRef> wanted, const std::string& got) {
+  if (wanted.size() == 1) return "must evaluate to " + cel::go_type_text(wanted[0]) + " but got " + got;
   std::string list;
   for (const cel::TypeRef type : wanted) list += (list.empty() ? "" : " ") + cel::go_type_text(type);
-  return "must evaluate to one of [" + list + "] but got " + cel::go_type_text(got);
+  return "must evaluate to one of [" + list + "] but got " + got;
 }
 
 std::span<const cel::TypeRef> wanted_types(Purpose purpose) {
@@ -161,18 +160,20 @@ Expression Compiler::compile(std::string_view text, Purpose purpose) {
   const bool mutation = purpose == Purpose::ApplyConfiguration || purpose == Purpose::JsonPatch;
   cel::Environment::Compiled compiled = environment(purpose != Purpose::Message, mutation)->compile(text);
   Expression result{std::string(text), nullptr, {}};
-  if (compiled.program == nullptr) {
-    result.problem = "compilation failed: " + compiled.error.text;
-    return result;
-  }
-  const cel::TypeRef got = compiled.program->result_type();
+  // Type errors are told before what only planning finds.
+  const std::string type =
+      compiled.program == nullptr ? compiled.error.type : cel::go_type_text(compiled.program->result_type());
   const std::span<const cel::TypeRef> wanted = wanted_types(purpose);
   bool fits = wanted.empty();
-  for (const cel::TypeRef type : wanted) fits = fits || cel::same_type(type, got);
-  if (fits) {
-    result.program = std::move(compiled.program);
+  for (const cel::TypeRef one : wanted) fits = fits || cel::go_type_text(one) == type;
+  if (type.empty()) {
+    result.problem = "compilation failed: " + compiled.error.text;
+  } else if (!fits) {
+    result.problem = wrong_type(wanted, type);
+  } else if (compiled.program == nullptr) {
+    result.problem = "program instantiation failed: " + compiled.error.text;
   } else {
-    result.problem = wrong_type(wanted, got);
+    result.program = std::move(compiled.program);
   }
   return result;
 }
