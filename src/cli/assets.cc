@@ -27,27 +27,29 @@ fs::path on_path(std::string_view name) {
   return {};
 }
 
-int make_assets(const std::string& folder) {
+Result<Unit> link_to(const fs::path& target, const fs::path& at) {
   std::error_code failed;
-  const fs::path self = fs::read_symlink("/proc/self/exe", failed);
-  if (failed) return fail(("cannot find this program: " + failed.message()).c_str());
-  fs::create_directories(folder, failed);
-  if (failed) return fail((folder + ": " + failed.message()).c_str());
-  auto link = [&](const char* name, const fs::path& target) {
-    const fs::path at = fs::path(folder) / name;
-    fs::remove(at, failed);
-    fs::create_symlink(target, at, failed);
-    if (failed) fail((at.string() + ": " + failed.message()).c_str());
-    return !failed;
-  };
-  if (!link("kube-apiserver", self) || !link("etcd", self)) return 1;
-  const fs::path kubectl = on_path("kubectl");
-  if (!kubectl.empty() && !link("kubectl", kubectl)) return 1;
-  printf("export KUBEBUILDER_ASSETS=%s\n", fs::absolute(folder, failed).c_str());
-  return 0;
+  fs::remove(at, failed);
+  fs::create_symlink(target, at, failed);
+  if (failed) return internal_error(at.string() + ": " + failed.message());
+  return Unit{};
 }
 
 }  // namespace
+
+Result<Unit> make_assets(const std::string& folder) {
+  std::error_code failed;
+  const fs::path self = fs::read_symlink("/proc/self/exe", failed);
+  if (failed) return internal_error("cannot find this program: " + failed.message());
+  fs::create_directories(folder, failed);
+  if (failed) return internal_error(folder + ": " + failed.message());
+  for (const char* name : {"kube-apiserver", "etcd"}) {
+    Result<Unit> linked = link_to(self, fs::path(folder) / name);
+    if (!linked) return linked;
+  }
+  const fs::path kubectl = on_path("kubectl");
+  return kubectl.empty() ? Unit{} : link_to(kubectl, fs::path(folder) / "kubectl");
+}
 
 Command add_envtest_assets(CLI::App& app) {
   auto folder = std::make_shared<std::string>();
@@ -58,7 +60,13 @@ Command add_envtest_assets(CLI::App& app) {
   c->footer(
       "\nLike the real one, this kube-apiserver runs no controllers; a suite enables them with\n"
       "  testEnv.ControlPlane.GetAPIServer().Configure().Append(\"controllers\", \"*\")");
-  return [folder] { return make_assets(*folder); };
+  return [folder] {
+    Result<Unit> made = make_assets(*folder);
+    if (!made) return fail(made.error().message.c_str());
+    std::error_code ignored;
+    printf("export KUBEBUILDER_ASSETS=%s\n", fs::absolute(*folder, ignored).c_str());
+    return 0;
+  };
 }
 
 }  // namespace holdfast::cli

@@ -332,6 +332,19 @@ Result<std::string> blame_text(const Value& object, const BlameOptions& options,
   return terminal.interactive ? as_columns(*owners, lines, options, terminal) : as_yaml(*owners, lines);
 }
 
+Result<std::vector<BlamedLine>> blamed_lines(const Value& object) {
+  Result<FieldOwners> owners = FieldOwners::of(object);
+  if (!owners) return owners.take_error();
+  std::vector<Line> lines;
+  Renderer(lines).members(owners->root(), 0, "");
+  std::vector<BlamedLine> blamed;
+  for (Line& line : lines) {
+    std::string who = line.field == nullptr || line.field->owners.empty() ? "" : comment_of(*owners, *line.field);
+    blamed.push_back({std::move(line.text), in_one_line(std::move(who))});
+  }
+  return blamed;
+}
+
 Result<std::string> blame_json(const Value& object, const BlameOptions& options) {
   Result<FieldOwners> owners = FieldOwners::of(object);
   if (!owners) return owners.take_error();

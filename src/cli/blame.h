@@ -25,6 +25,12 @@ Result<std::string> blame_text(const Value& object, const BlameOptions& options,
 // {"managers": [...], "fields": [{"path", "value", "owners": [positions], "state"}]}
 Result<std::string> blame_json(const Value& object, const BlameOptions& options);
 
+// The lines of the YAML, and who owns what each says: "alice (Apply, 2026-01-02T03:04:05Z)".
+struct BlamedLine {
+  std::string text, owners;
+};
+Result<std::vector<BlamedLine>> blamed_lines(const Value& object);
+
 // "90m", "3d", or an RFC 3339 time, as seconds since 1970.
 Result<int64_t> parse_since(std::string_view text, UnixTime now);
 

@@ -15,6 +15,19 @@ int fail(const char* message) {
   return 1;
 }
 
+namespace {
+
+// Spellings that kubectl takes and the parser does not: -o=yaml, and an empty value of a flag that needs none.
+void accept_kubectl_spellings(std::vector<std::string>& arguments) {
+  for (std::string& argument : arguments) {
+    if (argument == "--") return;  // What follows is somebody else's.
+    if (argument.size() > 2 && argument[0] == '-' && argument[1] != '-' && argument[2] == '=') argument.erase(2, 1);
+    if (argument == "--show-managed-fields=") argument.pop_back();
+  }
+}
+
+}  // namespace
+
 int run(std::vector<std::string> arguments) {
   // Run through a link made by `holdfast envtest-assets`, it acts as the program it is named after.
   const std::string name = arguments.empty() ? "" : std::filesystem::path(arguments[0]).filename();
@@ -31,15 +44,22 @@ int run(std::vector<std::string> arguments) {
       "namespaces");
 
   std::vector<std::pair<CLI::App*, Command>> commands;
-  for (auto add : {add_serve, add_kubeconfig, add_store, add_envtest_assets, add_applygen, add_cel, add_blame}) {
+  for (auto add :
+       {add_serve, add_with, add_get, add_watch, add_apply, add_diff, add_create, add_delete, add_wait,
+        add_api_resources, add_blame, add_kubeconfig, add_store, add_envtest_assets, add_applygen, add_cel}) {
     Command run = add(app);
     commands.emplace_back(app.get_subcommands({}).back(), std::move(run));
   }
   try {
-    Result<std::vector<std::string>> expanded = expand_config(std::move(arguments));
-    if (!expanded) return fail(expanded.error().message.c_str());
+    // Other commands may have a --config of their own, or pass one on.
+    if (!arguments.empty() && arguments[0] == "serve") {
+      Result<std::vector<std::string>> expanded = expand_config(std::move(arguments));
+      if (!expanded) return fail(expanded.error().message.c_str());
+      arguments = std::move(*expanded);
+    }
+    accept_kubectl_spellings(arguments);
     // CLI11 takes them in reverse order.
-    app.parse(std::vector<std::string>(expanded->rbegin(), expanded->rend()));
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::CallForHelp& e) {
     return app.exit(e);
   } catch (const CLI::CallForAllHelp& e) {

@@ -21,7 +21,19 @@ Command add_store(CLI::App& app);
 Command add_envtest_assets(CLI::App& app);
 Command add_applygen(CLI::App& app);
 Command add_cel(CLI::App& app);
+Command add_get(CLI::App& app);
+Command add_watch(CLI::App& app);
+Command add_wait(CLI::App& app);
+Command add_apply(CLI::App& app);
+Command add_diff(CLI::App& app);
+Command add_create(CLI::App& app);
+Command add_delete(CLI::App& app);
+Command add_api_resources(CLI::App& app);
 Command add_blame(CLI::App& app);
+Command add_with(CLI::App& app);
+
+// Makes the folder for KUBEBUILDER_ASSETS: links to this program, and to a kubectl on the PATH. Errors name the path.
+Result<Unit> make_assets(const std::string& folder);
 
 // The program run as kube-apiserver: takes its flags and, like it, runs no controllers by default.
 int run_kube_apiserver(const std::vector<std::string>& arguments);

@@ -1,7 +1,10 @@
 #include "cli/field_owners.h"
 
 #include <algorithm>
+#include <optional>
 
+#include "base/base64.h"
+#include "codec/codec.h"
 #include "types/types.h"
 
 namespace holdfast::cli {
@@ -253,10 +256,86 @@ std::vector<uint32_t> FieldOwners::owners_of(std::string_view wanted) const {
   return owners;
 }
 
-std::string manager_label(const ownership::ManagerEntry& entry) {
-  std::string text(entry.manager);
-  if (!entry.subresource.empty()) text += " (" + std::string(entry.subresource) + ")";
-  return text;
+namespace {
+
+// What is kept of a field; nothing where neither it nor anything below it is owned.
+std::optional<Value> owned_value(Arena& arena, const FieldOwners& owners, const OwnedField& field,
+                                 std::string_view manager) {
+  if (field.value == nullptr) return std::nullopt;
+  const bool own = std::any_of(field.owners.begin(), field.owners.end(),
+                               [&](uint32_t i) { return owners.managers()[i].manager == manager; });
+  if (field.is_leaf()) return own ? std::optional<Value>(*field.value) : std::nullopt;
+  if (field.value->is_list()) {
+    ListBuilder items(arena);
+    for (const OwnedField& child : field.children) {
+      if (const std::optional<Value> kept = owned_value(arena, owners, child, manager)) items.add(*kept);
+    }
+    return own || items.count() > 0 ? std::optional<Value>(items.build()) : std::nullopt;
+  }
+  MapBuilder members(arena);
+  for (const OwnedField& child : field.children) {
+    if (!child.element.is_field()) continue;
+    if (const std::optional<Value> kept = owned_value(arena, owners, child, manager)) {
+      members.add(child.element.name(), *kept);
+    }
+  }
+  return own || members.count() > 0 ? std::optional<Value>(members.build()) : std::nullopt;
+}
+
+}  // namespace
+
+Result<Value> owned_part(Arena& arena, const Value& object, std::string_view manager) {
+  Result<FieldOwners> owners = FieldOwners::of(object);
+  if (!owners) return owners.take_error();
+  Value part = owned_value(arena, *owners, owners->root(), manager).value_or(Value::empty_map());
+  for (const std::string_view key : {"apiVersion", "kind"}) {
+    if (const Value* value = object.find(key)) part = with_member(arena, part, key, *value);
+  }
+  for (const std::string_view key : {"name", "namespace"}) {
+    const std::string_view path[] = {"metadata", key};
+    if (const Value* value = object.get("metadata", key)) part = with_path(arena, part, path, *value);
+  }
+  return deep_copy(arena, part);
+}
+
+bool has_manager(const Value& object, std::string_view manager) {
+  const std::span<const Value> entries = object.items_at("metadata", "managedFields");
+  return std::any_of(entries.begin(), entries.end(),
+                     [&](const Value& entry) { return entry.text_at("manager") == manager; });
+}
+
+Result<Value> with_fields_as(Arena& arena, const Value& object, FieldsForm form) {
+  const Value* list = object.get("metadata", "managedFields");
+  if (list == nullptr || !list->is_list()) return object;
+  ListBuilder entries(arena);
+  for (const Value& entry : list->items()) {
+    FieldSet fields;
+    if (entry.text_at("fieldsType") == "FieldsV2") {
+      const std::optional<std::string> bytes = base64_decode(entry.text_at("fieldsV2"));
+      if (!bytes) return bad_request("fieldsV2 of " + std::string(entry.text_at("manager")) + " is not base64");
+      Result<FieldSet> set = ownership::parse_fields_v2(arena, arena.copy(*bytes));
+      if (!set) return set.take_error();
+      fields = *set;
+    } else if (const Value* text = entry.find("fieldsV1")) {
+      Result<FieldSet> set = ownership::parse_fields_v1(arena, *text);
+      if (!set) return set.take_error();
+      fields = *set;
+    }
+    Value converted = without_member(arena, without_member(arena, entry, "fieldsV1"), "fieldsV2");
+    const bool v2 = form == FieldsForm::V2;
+    converted = with_member(arena, converted, "fieldsType", Value::string(v2 ? "FieldsV2" : "FieldsV1"));
+    if (v2) {
+      converted = with_member(arena, converted, "fieldsV2",
+                              Value::string(arena, base64_encode(ownership::to_fields_v2(fields))));
+    } else {
+      Result<Value> tree = codec::decode_json(arena, arena.copy(ownership::to_fields_v1(fields)));
+      if (!tree) return tree.take_error();
+      converted = with_member(arena, converted, "fieldsV1", *tree);
+    }
+    entries.add(converted);
+  }
+  constexpr std::string_view kPath[] = {"metadata", "managedFields"};
+  return with_path(arena, object, kPath, entries.build());
 }
 
 }  // namespace holdfast::cli

@@ -56,7 +56,14 @@ class FieldOwners {
   OwnedField root_{ownership::PathElement::field(""), nullptr, {}, false, {}, false};
 };
 
-// "alice", "kubelet (status)": who an entry is of.
-std::string manager_label(const ownership::ManagerEntry& entry);
+// The object with what one manager owns of it, whatever the operation: those fields, what leads to them, and what tells
+// which object it is. Made in `arena`.
+Result<Value> owned_part(Arena& arena, const Value& object, std::string_view manager);
+// Whether it has an entry of that manager.
+bool has_manager(const Value& object, std::string_view manager);
+
+// The object with all entries of its managedFields in one form.
+enum class FieldsForm : uint8_t { V1, V2 };
+Result<Value> with_fields_as(Arena& arena, const Value& object, FieldsForm form);
 
 }  // namespace holdfast::cli

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -65,7 +66,11 @@ Result<Session> open_session(const ConnectionFlags& flags, ManagedFields managed
   if (!server_alone) {
     if (flags.kubeconfig.empty() && !has_kubeconfig()) return bad_request(std::string(kNoServer));
     Result<client::Config> loaded = client::Config::load({flags.kubeconfig, flags.context});
-    if (!loaded) return loaded.take_error();
+    if (!loaded) {
+      Error error = loaded.take_error();
+      if (error.message.starts_with("no kubeconfig")) error.message += ". There is " + std::string(kNoServer);
+      return error;
+    }
     config = std::move(*loaded);
   }
   if (!flags.server.empty()) config.server = flags.server;
@@ -161,6 +166,42 @@ Result<std::vector<Target>> find_targets(const Session& session, const std::vect
     for (size_t i = 1; i < arguments.size(); ++i) targets.push_back({resource, arguments[i]});
   }
   return targets;
+}
+
+Result<client::Api<>> api_of(const Session& session, const Manifest& manifest) {
+  Result<client::Resource> resource =
+      session.client.find_kind(std::string(manifest.api_version()), std::string(manifest.kind())).wait();
+  if (!resource) {
+    Error error = resource.take_error();
+    if (error.reason == Reason::NotFound) error.message += "; install its CustomResourceDefinition first";
+    error.message = manifest.where() + ": " + error.message;
+    return error;
+  }
+  const std::string_view own = manifest.object.space();
+  return session.client.api(*resource, !resource->namespaced ? "" : own.empty() ? session.space : std::string(own));
+}
+
+void add_write_flags(CLI::App& command, std::string& dry_run, std::string& validate) {
+  command.add_option("--dry-run", dry_run, "server: submit without storing; client: only read the manifests")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"none", "server", "client"}));
+  command.add_option("--validate", validate, "Unknown and duplicate fields: strict, warn or ignore")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"strict", "warn", "ignore", "true", "false"}));
+}
+
+std::string field_validation(const std::string& validate) {
+  return validate == "strict" || validate == "true" ? "Strict" : validate == "warn" ? "Warn" : "Ignore";
+}
+
+std::string manager_for(const Manifest& manifest, const std::string& flag, std::string_view otherwise) {
+  if (!flag.empty()) return flag;
+  return manifest.object.root().text_at("metadata", "options", "fieldManager").empty() ? std::string(otherwise) : "";
+}
+
+Error at(const Manifest& manifest, Error error) {
+  error.message = manifest.where() + ": " + error.message;
+  return error;
 }
 
 std::string display_name(const client::Resource& resource, std::string_view name) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "cli/manifests.h"
 #include "client/client.h"
 
 namespace CLI {
@@ -49,6 +50,22 @@ Result<std::vector<Target>> find_targets(const Session& session, const std::vect
 
 // The namespace to ask in for a resource: none for cluster-wide kinds.
 std::string space_for(const Session& session, const client::Resource& resource);
+
+// Where a manifest's object lives: its kind, and its own namespace or the session's. The error begins with where the
+// manifest is.
+Result<client::Api<>> api_of(const Session& session, const Manifest& manifest);
+
+// --- Writing manifests
+
+// Flags that all writes have.
+void add_write_flags(CLI::App& command, std::string& dry_run, std::string& validate);
+// fieldValidation for --validate: true and strict, warn, false and ignore.
+std::string field_validation(const std::string& validate);
+// The owner to name in a request: the flag's; nothing where the manifest declares one (metadata.options.fieldManager),
+// for the server reads it there; else `otherwise`.
+std::string manager_for(const Manifest& manifest, const std::string& flag, std::string_view otherwise);
+// The error with where the manifest is in front.
+Error at(const Manifest& manifest, Error error);
 
 // --- How things are named and errors shown
 

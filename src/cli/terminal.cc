@@ -73,8 +73,6 @@ bool can_ask() { return isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1;
 
 char ask_key(std::string_view question, std::string_view keys) {
   if (!can_ask()) return 0;
-  fprintf(stderr, "%.*s", static_cast<int>(question.size()), question.data());
-  fflush(stderr);
   termios before{};
   if (tcgetattr(STDIN_FILENO, &before) != 0) return 0;
   termios raw = before;
@@ -82,6 +80,8 @@ char ask_key(std::string_view question, std::string_view keys) {
   raw.c_cc[VMIN] = 1;
   raw.c_cc[VTIME] = 0;
   tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
+  fprintf(stderr, "%.*s", static_cast<int>(question.size()), question.data());
+  fflush(stderr);
   char key = 0;
   while (read(STDIN_FILENO, &key, 1) == 1) {
     if (keys.find(key) != std::string_view::npos) break;

@@ -631,6 +631,13 @@ Result<std::vector<std::string_view>> split_documents(std::string_view source) {
       documents.push_back(rest.substr(0, length));
       rest.remove_prefix(length);
       while (!rest.empty() && is_space(rest[0])) rest.remove_prefix(1);
+      if (rest.starts_with("---")) {
+        // JSON in a YAML stream: what follows is one again.
+        Result<std::vector<std::string_view>> others = split_documents(rest);
+        if (!others) return others.take_error();
+        documents.insert(documents.end(), others->begin(), others->end());
+        break;
+      }
     }
     return documents;
   }

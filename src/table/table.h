@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "table/json_path.h"  // IWYU pragma: export
 #include "types/types.h"
 #include "value/value.h"
 

@@ -1,0 +1,259 @@
+// `holdfast apply`: Server-Side Apply, with conflicts that can be read and resolved one by one.
+//
+//   apply without force --ok--> done
+//     | 409
+//     +--> each field: take, share, yield     (a flag says, or somebody at a terminal)
+//            |
+//            +--> apply again, forced where fields are taken, if the object is still the one that was looked at
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+
+#include "base/clock.h"
+#include "base/strings.h"
+#include "cli/commands.h"
+#include "cli/conflicts.h"
+#include "cli/field_owners.h"
+#include "cli/field_path.h"
+#include "cli/manifests.h"
+#include "cli/print.h"
+#include "cli/session.h"
+#include "cli/terminal.h"
+
+namespace holdfast::cli {
+namespace {
+
+constexpr std::string_view kDefaultManager = "holdfast";
+
+struct ApplyFlags {
+  ConnectionFlags connection;
+  std::vector<std::string> files, force_fields;
+  bool recursive = false, force_conflicts = false, show_foreign = false, server_side = true;
+  std::string field_manager, dry_run = "none", validate = "strict", output;
+};
+
+class Applier {
+ public:
+  Applier(const ApplyFlags& flags, Session session)
+      : flags_(flags), session_(std::move(session)), force_fields_(split_commas(flags.force_fields)) {}
+
+  int run(const std::vector<Manifest>& manifests) {
+    int status = 0;
+    Progress progress("Applying");
+    for (size_t i = 0; i < manifests.size(); ++i) {
+      progress.show(i + 1, manifests.size(), manifests[i].where());
+      Result<Unit> applied = apply(manifests[i], progress);
+      if (applied) continue;
+      progress.clear();
+      status = fail_with(session_, applied.error());
+    }
+    return status;
+  }
+
+ private:
+  Result<Unit> apply(const Manifest& manifest, Progress& progress) {
+    Result<client::Api<>> api = api_of(session_, manifest);
+    if (!api) return api.take_error();
+    const std::string_view declared = manifest.object.root().text_at("metadata", "options", "fieldManager");
+    const std::string manager = !flags_.field_manager.empty() ? flags_.field_manager
+                                : !declared.empty()           ? std::string(declared)
+                                                              : std::string(kDefaultManager);
+    client::ApplyOptions options;
+    options.field_manager = manager_for(manifest, flags_.field_manager, kDefaultManager);
+    options.dry_run = flags_.dry_run == "server";
+    options.field_validation = field_validation(flags_.validate);
+    if (flags_.dry_run == "client") {
+      progress.clear();
+      printf("%s serverside-applied (dry run)\n", display_name(api->resource(), manifest.object.name()).c_str());
+      return Unit{};
+    }
+    Result<client::Object> applied = api->apply(manifest.object.root(), options).wait();
+    std::vector<FieldConflict> overridden;
+    // Somebody may write in between; then the conflicts are other ones.
+    for (int tries = 0; !applied && is_conflict_of_fields(applied.error()) && tries < 5; ++tries) {
+      Result<client::Object> live = api->get(std::string(manifest.object.name())).wait();
+      if (!live) return at(manifest, live.take_error());
+      std::vector<FieldConflict> conflicts =
+          read_conflicts(applied.error(), manifest.object.root(), live->root(), manager);
+      progress.clear();
+      Result<Unit> decided = decide(manifest, *api, conflicts);
+      if (!decided) return decided.take_error();
+      Arena arena;
+      Value config = resolved(arena, manifest.object.root(), live->root(), conflicts);
+      const bool force = std::any_of(conflicts.begin(), conflicts.end(),
+                                     [](const FieldConflict& c) { return c.resolution == Resolution::Take; });
+      options.force = force;
+      if (force) {
+        // Only what was looked at is overridden: if the object has changed since, this is refused.
+        constexpr std::string_view kVersion[] = {"metadata", "resourceVersion"};
+        config = with_path(arena, config, kVersion, Value::string(arena, live->resource_version()));
+      }
+      applied = api->apply(config, options).wait();
+      if (!applied && force && applied.error().reason == Reason::Conflict) {
+        options.force = false;
+        applied = api->apply(manifest.object.root(), options).wait();
+        continue;
+      }
+      overridden = std::move(conflicts);
+    }
+    if (!applied) return at(manifest, applied.take_error());
+    progress.clear();
+    report(*api, *applied, manager, overridden);
+    return Unit{};
+  }
+
+  static bool is_conflict_of_fields(const Error& error) {
+    return error.reason == Reason::Conflict &&
+           std::any_of(error.causes.begin(), error.causes.end(),
+                       [](const Cause& cause) { return cause.type == "FieldManagerConflict"; });
+  }
+
+  // By the flags, else by asking.
+  Result<Unit> decide(const Manifest& manifest, const client::Api<>& api, std::vector<FieldConflict>& conflicts) {
+    size_t open = 0;
+    for (FieldConflict& conflict : conflicts) {
+      const bool forced = flags_.force_conflicts ||
+                          std::any_of(force_fields_.begin(), force_fields_.end(),
+                                      [&](const std::string& path) { return is_within(conflict.path, path); });
+      if (forced) conflict.resolution = Resolution::Take;
+      open += forced ? 0 : 1;
+    }
+    if (open == 0) return Unit{};
+    const std::string name = display_name(api.resource(), manifest.object.name());
+    Terminal terminal = Terminal::of_output();
+    std::vector<FieldConflict> shown;
+    std::copy_if(conflicts.begin(), conflicts.end(), std::back_inserter(shown),
+                 [](const FieldConflict& conflict) { return conflict.resolution == Resolution::Open; });
+    const std::string heading = name + ": " + std::to_string(open) + (open == 1 ? " field is" : " fields are") +
+                                " owned by others\n" + conflict_table(shown, terminal, system_clock().now());
+    if (!can_ask()) {
+      Error error{Reason::Conflict, heading};
+      error.message +=
+          "Nothing was changed. To take these fields, use --force-conflicts, or --force-fields PATH,... for some of "
+          "them; to give them up, remove them from " +
+          manifest.where();
+      return error;
+    }
+    fprintf(stderr, "%s", heading.c_str());
+    for (FieldConflict& conflict : conflicts) {
+      if (conflict.resolution != Resolution::Open) continue;
+      const std::string question = conflict.path + ": [t]ake yours, [s]hare the live value, [y]ield, [q]uit? ";
+      switch (ask_key(question, "tsyq")) {
+        case 't':
+          conflict.resolution = Resolution::Take;
+          break;
+        case 's':
+          conflict.resolution = Resolution::Share;
+          break;
+        case 'y':
+          conflict.resolution = Resolution::Yield;
+          break;
+        default:
+          return Error{Reason::Conflict, name + ": not applied"};
+      }
+    }
+    return Unit{};
+  }
+
+  void report(const client::Api<>& api, const client::Object& applied, const std::string& manager,
+              const std::vector<FieldConflict>& conflicts) const {
+    const std::string name = display_name(api.resource(), applied.name());
+    constexpr std::string_view kManaged[] = {"metadata", "managedFields"};
+    Arena arena;
+    if (flags_.output == "name") {
+      printf("%s\n", name.c_str());
+    } else if (flags_.output == "yaml") {
+      printf("%s", yaml_text(without_path(arena, applied.root(), kManaged)).c_str());
+    } else if (flags_.output == "json") {
+      printf("%s\n", json_text(without_path(arena, applied.root(), kManaged)).c_str());
+    } else {
+      printf("%s serverside-applied%s\n", name.c_str(), flags_.dry_run == "server" ? " (server dry run)" : "");
+    }
+    fflush(stdout);
+    for (const FieldConflict& conflict : conflicts) {
+      if (conflict.resolution != Resolution::Take) continue;
+      std::vector<std::string> owners;
+      for (const FieldConflict::Owner& owner : conflict.owners) {
+        owners.push_back(owner.manager + (owner.operation.empty() ? "" : " (" + owner.operation + ")"));
+      }
+      fprintf(stderr, "  overrode %s of %s: %s -> %s\n", conflict.path.c_str(), join(owners, ", ").c_str(),
+              conflict.live.c_str(), conflict.ours.c_str());
+    }
+    if (flags_.show_foreign) report_foreign(applied, manager);
+  }
+
+  // Fields that others own and we do not: they stay as they are, whatever we apply.
+  static void report_foreign(const client::Object& applied, std::string_view manager) {
+    Result<FieldOwners> owners = FieldOwners::of(applied.root());
+    if (!owners) return;
+    owners->for_each([&](ownership::Path path, const OwnedField& field) {
+      if (field.owners.empty() || !field.is_leaf()) return;
+      std::vector<std::string> others;
+      for (const uint32_t position : field.owners) {
+        const ownership::ManagerEntry& entry = owners->managers()[position];
+        if (entry.manager == manager && entry.operation == ownership::Operation::Apply) return;
+        others.push_back(std::string(entry.manager) + " (" + std::string(name_of(entry.operation)) + ")");
+      }
+      fprintf(stderr, "  foreign %s of %s\n", to_string(path).c_str(), join(others, ", ").c_str());
+    });
+  }
+
+  const ApplyFlags& flags_;
+  Session session_;
+  const std::vector<std::string> force_fields_;
+};
+
+int apply(const ApplyFlags& flags) {
+  Result<std::vector<Manifest>> manifests = read_manifests(flags.files, flags.recursive);
+  if (!manifests) return fail(manifests.error().message.c_str());
+  if (manifests->empty()) {
+    fprintf(stderr, "error: no objects passed to apply\n");
+    return 1;
+  }
+  for (const Manifest& manifest : *manifests) {
+    if (!manifest.object.name().empty()) continue;
+    return fail(
+        (manifest.where() + ": metadata.name is not set; an apply needs it (generateName is for create)").c_str());
+  }
+  Result<Session> session = open_session(flags.connection);
+  if (!session) return fail(session.error().message.c_str());
+  return Applier(flags, std::move(*session)).run(*manifests);
+}
+
+}  // namespace
+
+Command add_apply(CLI::App& app) {
+  auto flags = std::make_shared<ApplyFlags>();
+  CLI::App* c = app.add_subcommand("apply", "Apply manifests: create objects, or change the fields that you own.");
+  c->add_option("-f,--filename", flags->files, "Files or folders of manifests; - is standard input")
+      ->required()
+      ->allow_extra_args(false);
+  c->add_flag("-R,--recursive", flags->recursive, "Process the folders of -f recursively");
+  c->add_option(
+      "--field-manager", flags->field_manager,
+      "Owner of the fields; default: what the manifest declares (metadata.options.fieldManager), else holdfast");
+  c->add_flag("--force-conflicts", flags->force_conflicts, "Take fields that others own; reports each of them");
+  c->add_option("--force-fields", flags->force_fields,
+                "Take only these fields and what is below them, comma separated, such as .spec.replicas")
+      ->allow_extra_args(false);
+  c->add_flag("--show-foreign", flags->show_foreign, "Name the fields of each object that others own");
+  c->add_flag("--server-side", flags->server_side, "Accepted for kubectl's sake: applies are always server-side");
+  add_write_flags(*c, flags->dry_run, flags->validate);
+  c->add_option("-o,--output", flags->output, "Output format: name, yaml or json")
+      ->check(CLI::IsMember({"", "name", "yaml", "json"}));
+  add_connection_flags(*c, flags->connection);
+  c->footer(
+      "\nA conflict is a field that you apply with another value than its owner. On a terminal each can be resolved: "
+      "take\n"
+      "it, share it by applying the live value, or yield by leaving it out. In scripts use --force-conflicts or\n"
+      "--force-fields. A manifest that declares its own manager is applied as that manager.\n\n"
+      "Examples:\n"
+      "  holdfast apply -f web.yaml\n"
+      "  holdfast apply -R -f manifests/ --dry-run=server\n"
+      "  holdfast apply -f web.yaml --force-fields .spec.replicas\n"
+      "  kustomize build . | holdfast apply -f -");
+  return [flags] { return apply(*flags); };
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,88 @@
+#include "cli/conflicts.h"
+
+#include <algorithm>
+
+#include "cli/field_owners.h"
+#include "cli/field_path.h"
+#include "cli/print.h"
+#include "codec/codec.h"
+#include "table/table.h"
+
+namespace holdfast::cli {
+
+namespace {
+
+std::string shown_value(const Value* value) {
+  if (value == nullptr) return "(none)";
+  return value->is_string() ? std::string(value->as_string()) : codec::encode_json(*value);
+}
+
+// conflict with "alice" using apps/v1: the part in quotes. A cause may come without one.
+std::string manager_in(std::string_view message) {
+  const size_t open = message.find('"');
+  const size_t close = open == std::string_view::npos ? open : message.find('"', open + 1);
+  return close == std::string_view::npos ? "" : std::string(message.substr(open + 1, close - open - 1));
+}
+
+}  // namespace
+
+std::vector<FieldConflict> read_conflicts(const Error& error, const Value& config, const Value& live,
+                                          std::string_view manager) {
+  std::vector<FieldConflict> conflicts;
+  const Result<FieldOwners> owners = FieldOwners::of(live);
+  for (const Cause& cause : error.causes) {
+    if (cause.type != "FieldManagerConflict") continue;
+    const bool known = std::any_of(conflicts.begin(), conflicts.end(),
+                                   [&](const FieldConflict& other) { return other.path == cause.field; });
+    if (known) continue;  // Several owners: one cause each.
+    FieldConflict conflict;
+    conflict.path = cause.field;
+    conflict.ours = shown_value(value_at(config, cause.field));
+    conflict.live = shown_value(value_at(live, cause.field));
+    if (owners) {
+      for (const uint32_t position : owners->owners_of(cause.field)) {
+        const ownership::ManagerEntry& entry = owners->managers()[position];
+        if (entry.manager == manager && entry.operation == ownership::Operation::Apply) continue;
+        conflict.owners.push_back({std::string(entry.manager), std::string(name_of(entry.operation)),
+                                   std::string(entry.subresource), entry.time});
+      }
+    }
+    if (conflict.owners.empty()) conflict.owners.push_back({manager_in(cause.message), "", "", std::nullopt});
+    conflicts.push_back(std::move(conflict));
+  }
+  return conflicts;
+}
+
+std::string conflict_table(const std::vector<FieldConflict>& conflicts, const Terminal& terminal, UnixTime now) {
+  // Values give way first: a field must be readable.
+  const size_t room = std::max<size_t>(8, (terminal.columns - std::min<size_t>(terminal.columns, 40)) / 5);
+  TableWriter table;
+  table.add({"FIELD", "YOURS", "LIVE", "OWNER", "OPERATION", "SINCE"});
+  for (const FieldConflict& conflict : conflicts) {
+    bool first = true;
+    for (const FieldConflict::Owner& owner : conflict.owners) {
+      std::string operation = owner.operation;
+      if (!owner.subresource.empty()) operation += "/" + owner.subresource;
+      table.add({first ? conflict.path : "", first ? shortened(conflict.ours, room) : "",
+                 first ? shortened(conflict.live, room) : "", owner.manager, operation,
+                 owner.since ? table::age_text(now.seconds - *owner.since) : "<unknown>"});
+      first = false;
+    }
+  }
+  return table.take();
+}
+
+Value resolved(Arena& arena, const Value& config, const Value& live, const std::vector<FieldConflict>& conflicts) {
+  Value result = config;
+  for (const FieldConflict& conflict : conflicts) {
+    const Value* shared = value_at(live, conflict.path);
+    if (conflict.resolution == Resolution::Yield || (conflict.resolution == Resolution::Share && shared == nullptr)) {
+      result = with_value_at(arena, result, conflict.path, nullptr);
+    } else if (conflict.resolution == Resolution::Share) {
+      result = with_value_at(arena, result, conflict.path, shared);
+    }
+  }
+  return result;
+}
+
+}  // namespace holdfast::cli

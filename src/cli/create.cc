@@ -1,0 +1,80 @@
+// `holdfast create -f`
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/manifests.h"
+#include "cli/print.h"
+#include "cli/session.h"
+
+namespace holdfast::cli {
+namespace {
+
+struct CreateFlags {
+  ConnectionFlags connection;
+  std::vector<std::string> files;
+  bool recursive = false;
+  std::string field_manager, dry_run = "none", validate = "strict", output;
+};
+
+int create(const CreateFlags& flags) {
+  Result<Session> session = open_session(flags.connection, ManagedFields::Dropped);
+  if (!session) return fail(session.error().message.c_str());
+  Result<std::vector<Manifest>> manifests = read_manifests(flags.files, flags.recursive);
+  if (!manifests) return fail(manifests.error().message.c_str());
+  if (manifests->empty()) return fail("no objects passed to create");
+  int status = 0;
+  for (const Manifest& manifest : *manifests) {
+    Result<client::Api<>> api = api_of(*session, manifest);
+    if (!api) {
+      status = fail_with(*session, api.error());
+      continue;
+    }
+    if (flags.dry_run == "client") {
+      printf("%s created (dry run)\n", display_name(api->resource(), manifest.object.name()).c_str());
+      continue;
+    }
+    client::WriteOptions options;
+    options.field_manager = manager_for(manifest, flags.field_manager, "holdfast-create");
+    options.dry_run = flags.dry_run == "server";
+    options.field_validation = field_validation(flags.validate);
+    Result<client::Object> made = api->create(manifest.object.root(), options).wait();
+    if (!made) {
+      status = fail_with(*session, at(manifest, made.take_error()));
+      continue;
+    }
+    const std::string name = display_name(api->resource(), made->name());
+    if (flags.output == "name") {
+      printf("%s\n", name.c_str());
+    } else if (flags.output == "yaml") {
+      printf("%s%s", &manifest == &manifests->front() ? "" : "---\n", yaml_text(made->root()).c_str());
+    } else if (flags.output == "json") {
+      printf("%s\n", json_text(made->root()).c_str());
+    } else {
+      printf("%s created%s\n", name.c_str(), options.dry_run ? " (server dry run)" : "");
+    }
+  }
+  return status;
+}
+
+}  // namespace
+
+Command add_create(CLI::App& app) {
+  auto flags = std::make_shared<CreateFlags>();
+  CLI::App* c = app.add_subcommand("create", "Create objects from manifests.");
+  c->add_option("-f,--filename", flags->files, "Files or folders of manifests; - is standard input")
+      ->required()
+      ->allow_extra_args(false);
+  c->add_flag("-R,--recursive", flags->recursive, "Process the folders of -f recursively");
+  c->add_option("--field-manager", flags->field_manager,
+                "Owner of the fields; default: what the manifest declares, else holdfast-create");
+  add_write_flags(*c, flags->dry_run, flags->validate);
+  c->add_option("-o,--output", flags->output, "Output format: name, yaml or json")
+      ->check(CLI::IsMember({"", "name", "yaml", "json"}));
+  add_connection_flags(*c, flags->connection);
+  c->footer("\nExamples:\n  holdfast create -f pod.yaml\n  holdfast create -f - < pod.yaml");
+  return [flags] { return create(*flags); };
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,152 @@
+#include "cli/field_path.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+
+#include "codec/codec.h"
+
+namespace holdfast::cli {
+
+namespace {
+
+// The end of "[...]", behind the bracket; quotes may hold brackets.
+size_t bracket_end(std::string_view text) {
+  bool quoted = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (quoted && text[i] == '\\') {
+      ++i;
+    } else if (text[i] == '"') {
+      quoted = !quoted;
+    } else if (!quoted && text[i] == ']') {
+      return i + 1;
+    }
+  }
+  return std::string_view::npos;
+}
+
+bool is_json(const Value& value, std::string_view text) {
+  Arena arena;
+  Result<Value> wanted = codec::decode_json(arena, text);
+  return wanted && equal(value, *wanted, Numbers::ByValue);
+}
+
+// [port=80,protocol="TCP"]. Keys that the item does not have may be left to their defaults, if another one fits.
+enum class Absent : uint8_t { Differs, Default };
+bool has_keys(const Value& item, std::string_view keys, Absent absent) {
+  bool some = false;
+  while (!keys.empty()) {
+    const size_t equals = keys.find('=');
+    if (equals == std::string_view::npos) return false;
+    size_t end = equals + 1;
+    bool quoted = false;
+    for (; end < keys.size() && (quoted || keys[end] != ','); ++end) {
+      if (quoted && keys[end] == '\\') {
+        ++end;
+      } else if (keys[end] == '"') {
+        quoted = !quoted;
+      }
+    }
+    if (const Value* value = item.find(keys.substr(0, equals))) {
+      if (!is_json(*value, keys.substr(equals + 1, end - equals - 1))) return false;
+      some = true;
+    } else if (absent == Absent::Differs) {
+      return false;
+    }
+    keys = keys.substr(std::min(end + 1, keys.size()));
+  }
+  return some;
+}
+
+bool find_from(const Value& value, std::string_view rest, std::vector<PathStep>& steps) {
+  if (rest.empty()) return true;
+  if (rest[0] == '.' && value.is_map()) {
+    rest.remove_prefix(1);
+    // The longest key that leads on: "app.kubernetes.io/name" before "app".
+    std::vector<const Member*> fitting;
+    for (const Member& member : value.members()) {
+      if (!rest.starts_with(member.key)) continue;
+      const char next = rest.size() > member.key.size() ? rest[member.key.size()] : '.';
+      if (next == '.' || next == '[') fitting.push_back(&member);
+    }
+    std::sort(fitting.begin(), fitting.end(),
+              [](const Member* a, const Member* b) { return a->key.size() > b->key.size(); });
+    for (const Member* member : fitting) {
+      steps.push_back({.key = member->key});
+      if (find_from(member->value, rest.substr(member->key.size()), steps)) return true;
+      steps.pop_back();
+    }
+    return false;
+  }
+  if (rest[0] != '[' || !value.is_list()) return false;
+  const size_t end = bracket_end(rest);
+  if (end == std::string_view::npos) return false;
+  const std::string_view inside = rest.substr(1, end - 2);
+  size_t index = 0;
+  const auto [stop, error] = std::from_chars(inside.data(), inside.data() + inside.size(), index);
+  const bool position = error == std::errc() && stop == inside.data() + inside.size();
+  // An item that has all the keys comes before one that leaves some out.
+  for (const Absent absent : {Absent::Differs, Absent::Default}) {
+    for (size_t i = 0; i < value.items().size(); ++i) {
+      const Value& item = value.items()[i];
+      const bool fits = position                  ? i == index
+                        : inside.starts_with('=') ? is_json(item, inside.substr(1))
+                                                  : has_keys(item, inside, absent);
+      if (!fits) continue;
+      steps.push_back({.index = i, .in_list = true});
+      if (find_from(item, rest.substr(end), steps)) return true;
+      steps.pop_back();
+    }
+  }
+  return false;
+}
+
+Value changed(Arena& arena, const Value& value, std::span<const PathStep> steps, const Value* to) {
+  const PathStep& step = steps[0];
+  const bool last = steps.size() == 1;
+  if (!step.in_list) {
+    if (last && to == nullptr) return without_member(arena, value, step.key);
+    return with_member(arena, value, step.key,
+                       last ? *to : changed(arena, *value.find(step.key), steps.subspan(1), to));
+  }
+  ListBuilder items(arena);
+  for (size_t i = 0; i < value.items().size(); ++i) {
+    if (i != step.index) {
+      items.add(value.items()[i]);
+    } else if (!last) {
+      items.add(changed(arena, value.items()[i], steps.subspan(1), to));
+    } else if (to != nullptr) {
+      items.add(*to);
+    }
+  }
+  return items.build();
+}
+
+}  // namespace
+
+std::optional<std::vector<PathStep>> find_path(const Value& root, std::string_view path) {
+  std::vector<PathStep> steps;
+  if (path.empty() || !find_from(root, path, steps)) return std::nullopt;
+  return steps;
+}
+
+const Value* value_at(const Value& root, std::string_view path) {
+  const std::optional<std::vector<PathStep>> steps = find_path(root, path);
+  if (!steps) return nullptr;
+  const Value* value = &root;
+  for (const PathStep& step : *steps) value = step.in_list ? &value->items()[step.index] : value->find(step.key);
+  return value;
+}
+
+Value with_value_at(Arena& arena, const Value& root, std::string_view path, const Value* value) {
+  const std::optional<std::vector<PathStep>> steps = find_path(root, path);
+  return steps ? changed(arena, root, *steps, value) : root;
+}
+
+bool is_within(std::string_view path, std::string_view outer) {
+  const std::string absolute = outer.starts_with('.') ? std::string(outer) : "." + std::string(outer);
+  if (!path.starts_with(absolute)) return false;
+  return path.size() == absolute.size() || path[absolute.size()] == '.' || path[absolute.size()] == '[';
+}
+
+}  // namespace holdfast::cli

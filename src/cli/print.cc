@@ -1,0 +1,331 @@
+#include "cli/print.h"
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "base/strings.h"
+#include "cli/terminal.h"
+#include "codec/codec.h"
+#include "table/table.h"
+
+namespace holdfast::cli {
+
+std::string TableWriter::take() {
+  constexpr size_t kMinWidth = 6, kPadding = 3;  // As kubectl configures its tabwriter.
+  for (const std::vector<std::string>& row : rows_) {
+    if (widths_.size() < row.size()) widths_.resize(row.size(), kMinWidth);
+    for (size_t i = 0; i < row.size(); ++i) widths_[i] = std::max(widths_[i], shown_width(row[i]) + kPadding);
+  }
+  std::string out;
+  for (const std::vector<std::string>& row : rows_) {
+    for (size_t i = 0; i < row.size(); ++i) out += i + 1 < row.size() ? padded(row[i], widths_[i]) : row[i];
+    out += '\n';
+  }
+  rows_.clear();
+  return out;
+}
+
+std::string cell_text(const Value& cell) {
+  if (cell.is_null()) return "";
+  if (!cell.is_string()) return codec::encode_json(cell);
+  const std::string_view text = cell.as_string();
+  const size_t end = text.find_first_of("\f\n\r");
+  std::string out;
+  for (const char c : text.substr(0, end)) {
+    if (c == 0x1b) {
+      out += "^[";  // No cell moves the cursor.
+    } else {
+      out += c;
+    }
+  }
+  return end == std::string_view::npos ? out : out + "...";
+}
+
+namespace {
+
+void append_json(const Value& value, size_t indent, std::string& out) {
+  if (value.is_map() && value.count() > 0) {
+    std::vector<const Member*> members;
+    for (const Member& member : value.members()) members.push_back(&member);
+    std::sort(members.begin(), members.end(), [](const Member* a, const Member* b) { return a->key < b->key; });
+    out += "{\n";
+    for (size_t i = 0; i < members.size(); ++i) {
+      out.append(indent + 4, ' ');
+      codec::encode_json_string(members[i]->key, out);
+      out += ": ";
+      append_json(members[i]->value, indent + 4, out);
+      out += i + 1 < members.size() ? ",\n" : "\n";
+    }
+    out.append(indent, ' ');
+    out += '}';
+  } else if (value.is_list() && value.count() > 0) {
+    out += "[\n";
+    for (size_t i = 0; i < value.count(); ++i) {
+      out.append(indent + 4, ' ');
+      append_json(value.items()[i], indent + 4, out);
+      out += i + 1 < value.count() ? ",\n" : "\n";
+    }
+    out.append(indent, ' ');
+    out += ']';
+  } else {
+    codec::encode_json(value, out);
+  }
+}
+
+// A number, bool or text as Go prints it; lists and maps as JSON.
+std::string plain_text(const Value& value) {
+  return value.is_string() ? std::string(value.as_string()) : codec::encode_json(value);
+}
+
+// As Go's fmt prints values that came from JSON: [a b], map[k:v].
+std::string go_text(const Value& value) {
+  if (value.is_null()) return "<nil>";
+  std::string text;
+  if (value.is_list()) {
+    for (const Value& item : value.items()) text += (text.empty() ? "" : " ") + go_text(item);
+    return "[" + text + "]";
+  }
+  if (value.is_map()) {
+    std::vector<const Member*> members;
+    for (const Member& member : value.members()) members.push_back(&member);
+    std::sort(members.begin(), members.end(), [](const Member* a, const Member* b) { return a->key < b->key; });
+    for (const Member* member : members) {
+      text += (text.empty() ? "" : " ") + std::string(member->key) + ":" + go_text(member->value);
+    }
+    return "map[" + text + "]";
+  }
+  return plain_text(value);
+}
+
+class TemplateParser {
+ public:
+  explicit TemplateParser(std::string_view text) : text_(text) {}
+
+  // Up to the end, or to the {end} of a range.
+  Result<std::vector<JsonPathTemplate::Node>> parse(bool in_range) {
+    using Node = JsonPathTemplate::Node;
+    std::vector<Node> nodes;
+    while (at_ < text_.size()) {
+      const size_t open = text_.find('{', at_);
+      if (open != at_) nodes.push_back({Node::Kind::Text, std::string(text_.substr(at_, open - at_)), {}});
+      if (open == std::string_view::npos) {
+        at_ = text_.size();
+        break;
+      }
+      Result<std::string_view> inside = block(open);
+      if (!inside) return inside.take_error();
+      const std::string_view action = trim(*inside);
+      if (action == "end") {
+        if (!in_range) return bad_request("not in range, nothing to end");
+        return nodes;
+      }
+      if (action.starts_with("range ")) {
+        Node range{Node::Kind::Range, std::string(trim(action.substr(6))), {}};
+        Result<std::vector<Node>> body = parse(true);
+        if (!body) return body.take_error();
+        range.body = std::move(*body);
+        if (Result<Unit> valid = table::check_json_path(range.text); !valid) return valid.take_error();
+        nodes.push_back(std::move(range));
+      } else if (action.starts_with('"') || action.starts_with('\'')) {
+        nodes.push_back({Node::Kind::Text, unquoted(action), {}});
+      } else {
+        const std::string path(action.starts_with("@") ? action.substr(1) : action);
+        if (Result<Unit> valid = table::check_json_path(path); !valid) return valid.take_error();
+        nodes.push_back({Node::Kind::Path, path, {}});
+      }
+    }
+    if (in_range) return bad_request("unterminated range: {end} is missing");
+    return nodes;
+  }
+
+ private:
+  // What stands between the braces; quotes and nested brackets may hold braces of their own.
+  Result<std::string_view> block(size_t open) {
+    char quote = 0;
+    for (size_t i = open + 1; i < text_.size(); ++i) {
+      const char c = text_[i];
+      if (quote != 0) {
+        if (c == '\\') ++i;
+        if (c == quote) quote = 0;
+      } else if (c == '"' || c == '\'') {
+        quote = c;
+      } else if (c == '}') {
+        at_ = i + 1;
+        return text_.substr(open + 1, i - open - 1);
+      }
+    }
+    return bad_request("unclosed action");
+  }
+
+  static std::string unquoted(std::string_view text) {
+    std::string out;
+    for (size_t i = 1; i + 1 < text.size(); ++i) {
+      char c = text[i];
+      if (c == '\\' && i + 2 < text.size()) {
+        c = text[++i];
+        c = c == 'n' ? '\n' : c == 't' ? '\t' : c == 'r' ? '\r' : c;
+      }
+      out += c;
+    }
+    return out;
+  }
+
+  std::string_view text_;
+  size_t at_ = 0;
+};
+
+Result<Unit> print_nodes(const std::vector<JsonPathTemplate::Node>& nodes, const Value& root, const Value& current,
+                         std::string& out) {
+  using Kind = JsonPathTemplate::Node::Kind;
+  for (const JsonPathTemplate::Node& node : nodes) {
+    if (node.kind == Kind::Text) {
+      out += node.text;
+      continue;
+    }
+    std::vector<Value> found;
+    const Value& from = node.text.starts_with('$') ? root : current;
+    if (!table::evaluate_json_path(node.text, from, found)) {
+      return bad_request("error executing jsonpath \"" + node.text + "\": array index out of bounds");
+    }
+    if (node.kind == Kind::Path) {
+      // Several results stand side by side; a null is nothing.
+      std::string text;
+      for (size_t i = 0; i < found.size(); ++i) {
+        if (i > 0) text += ' ';
+        if (!found[i].is_null()) text += plain_text(found[i]);
+      }
+      out += text;
+      continue;
+    }
+    for (const Value& item : found) {
+      Result<Unit> printed = print_nodes(node.body, root, item, out);
+      if (!printed) return printed;
+    }
+  }
+  return Unit{};
+}
+
+Result<std::string> file_text(std::string_view path) {
+  std::ifstream file{std::string(path)};
+  if (!file) return bad_request("error reading template " + std::string(path));
+  std::ostringstream text;
+  text << file.rdbuf();
+  return std::move(text).str();
+}
+
+}  // namespace
+
+std::string json_text(const Value& value, size_t indent) {
+  std::string out;
+  append_json(value, indent, out);
+  return out;
+}
+
+std::string yaml_text(const Value& value) {
+  std::string out;
+  if (!codec::encode_yaml(value, out)) out = json_text(value) + "\n";
+  return out;
+}
+
+Result<JsonPathTemplate> JsonPathTemplate::parse(std::string_view text) {
+  JsonPathTemplate parsed;
+  // kubectl's relaxed form: a bare path.
+  const std::string whole =
+      text.find('{') == std::string_view::npos ? "{" + std::string(text) + "}" : std::string(text);
+  Result<std::vector<Node>> nodes = TemplateParser(whole).parse(false);
+  if (!nodes) return bad_request("error parsing jsonpath " + std::string(text) + ", " + nodes.error().message);
+  parsed.nodes_ = std::move(*nodes);
+  return parsed;
+}
+
+Result<std::string> JsonPathTemplate::print(const Value& root) const {
+  std::string out;
+  Result<Unit> printed = print_nodes(nodes_, root, root, out);
+  if (!printed) return printed.take_error();
+  return out;
+}
+
+Result<CustomColumns> CustomColumns::parse(std::string_view text) {
+  CustomColumns columns;
+  if (text.empty()) return bad_request("custom-columns format specified but no custom columns given");
+  for (const std::string_view part : split(text, ',')) {
+    const size_t colon = part.find(':');
+    if (colon == std::string_view::npos || colon + 1 == part.size()) {
+      return bad_request("unexpected custom-columns spec: " + std::string(part) +
+                         ", expected <header>:<json-path-expr>");
+    }
+    const std::string path(part.substr(colon + 1));
+    if (Result<Unit> valid = table::check_json_path(path); !valid) return valid.take_error();
+    columns.headers_.emplace_back(part.substr(0, colon));
+    columns.paths_.push_back(path);
+  }
+  return columns;
+}
+
+Result<std::vector<std::string>> CustomColumns::row(const Value& object) const {
+  std::vector<std::string> cells;
+  for (const std::string& path : paths_) {
+    std::vector<Value> found;
+    if (!table::evaluate_json_path(path, object, found))
+      return bad_request("error executing jsonpath \"" + path + "\"");
+    std::string text;
+    for (const Value& value : found) {
+      if (!text.empty()) text += ',';
+      text += value.is_null() ? "<none>" : go_text(value);
+    }
+    cells.push_back(found.empty() ? "<none>" : text);
+  }
+  return cells;
+}
+
+Result<Output> Output::parse(const std::string& text) {
+  Output output;
+  const size_t equals = text.find('=');
+  const std::string form = text.substr(0, equals);
+  std::string rest = equals == std::string::npos ? "" : text.substr(equals + 1);
+  if (form.ends_with("-file")) {
+    Result<std::string> content = file_text(rest);
+    if (!content) return content.take_error();
+    rest = std::move(*content);
+  }
+  if (text.empty()) return output;
+  if (text == "wide") {
+    output.form = Form::Wide;
+  } else if (text == "yaml") {
+    output.form = Form::Yaml;
+  } else if (text == "json") {
+    output.form = Form::Json;
+  } else if (text == "name") {
+    output.form = Form::Name;
+  } else if (form == "jsonpath" || form == "jsonpath-file") {
+    if (rest.empty()) return bad_request("template format specified but no template given");
+    Result<JsonPathTemplate> parsed = JsonPathTemplate::parse(rest);
+    if (!parsed) return parsed.take_error();
+    output.form = Form::JsonPath;
+    output.json_path = std::make_shared<JsonPathTemplate>(std::move(*parsed));
+  } else if (form == "custom-columns" || form == "custom-columns-file") {
+    if (form == "custom-columns-file") {
+      // Two lines: headers and paths, separated by blanks.
+      std::istringstream lines(rest);
+      std::string headers, paths, header, path;
+      std::getline(lines, headers);
+      std::getline(lines, paths);
+      std::istringstream names(headers), expressions(paths);
+      rest.clear();
+      while (names >> header && expressions >> path) rest += (rest.empty() ? "" : ",") + header + ":" + path;
+    }
+    Result<CustomColumns> parsed = CustomColumns::parse(rest);
+    if (!parsed) return parsed.take_error();
+    output.form = Form::CustomColumns;
+    output.columns = std::make_shared<CustomColumns>(std::move(*parsed));
+  } else {
+    return bad_request("unable to match a printer suitable for the output format \"" + text +
+                       "\", allowed formats are: "
+                       "custom-columns,custom-columns-file,json,jsonpath,jsonpath-file,name,wide,yaml");
+  }
+  output.reads_managed_fields = rest.find("managedFields") != std::string::npos || rest.find("..") != std::string::npos;
+  return output;
+}
+
+}  // namespace holdfast::cli

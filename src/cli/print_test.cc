@@ -1,0 +1,89 @@
+#include "cli/print.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "codec/codec.h"
+
+namespace holdfast::cli {
+namespace {
+
+using testing::ElementsAre;
+
+codec::Document parse(std::string_view yaml) { return std::move(*codec::parse_yaml(std::string(yaml))); }
+
+TEST(TableWriter, ColumnsAreThreeBlanksApartAndNeverBecomeNarrower) {
+  TableWriter table;
+  table.add({"NAME", "AGE"});
+  table.add({"a-long-name", "1s"});
+  EXPECT_EQ(table.take(), "NAME          AGE\na-long-name   1s\n");
+  table.add({"b", "2s"});
+  EXPECT_EQ(table.take(), "b             2s\n");
+  TableWriter narrow;
+  narrow.add({"a", "é", "c"});
+  EXPECT_EQ(narrow.take(), "a     é     c\n");
+}
+
+TEST(Cells, AreOneLineWithoutControlCharacters) {
+  EXPECT_EQ(cell_text(Value::string("one\ntwo")), "one...");
+  EXPECT_EQ(cell_text(Value::string("\x1b[2J")), "^[[2J");
+  EXPECT_EQ(cell_text(Value::integer(3)), "3");
+  EXPECT_EQ(cell_text(Value::null()), "");
+}
+
+TEST(Json, IsSortedAndIndentedByFour) {
+  const codec::Document document = parse("{b: [1], a: {}, c: []}");
+  EXPECT_EQ(json_text(document.root()), "{\n    \"a\": {},\n    \"b\": [\n        1\n    ],\n    \"c\": []\n}");
+}
+
+struct TemplateCase {
+  const char* name;
+  const char* text;
+  const char* want;
+};
+constexpr TemplateCase kTemplates[] = {
+    {"a path", "{.kind}", "List"},
+    {"a bare path", ".kind", "List"},
+    {"text around it", "kind={.kind};", "kind=List;"},
+    {"several results", "{.items[*].name}", "a b"},
+    {"a range", "{range .items[*]}{.name}:{.size}{\"\\n\"}{end}", "a:1\nb:2\n"},
+    {"a range inside a range", "{range .items[*]}{range .tags[*]}{@}{','}{end}{end}", "x,y,"},
+    {"the root inside a range", "{range .items[*]}{$.kind}{end}", "ListList"},
+    {"a filter", "{.items[?(@.name==\"b\")].size}", "2"},
+    {"what is missing is nothing", "{.nope}", ""},
+    {"maps are JSON", "{.items[0].map}", "{\"k\":1}"},
+};
+
+TEST(JsonPath, PrintsTemplates) {
+  const codec::Document document =
+      parse("{kind: List, items: [{name: a, size: 1, tags: [x, 'y'], map: {k: 1}}, {name: b, size: 2}]}");
+  for (const TemplateCase& row : kTemplates) {
+    Result<JsonPathTemplate> parsed = JsonPathTemplate::parse(row.text);
+    ASSERT_TRUE(parsed) << row.name << ": " << parsed.error().message;
+    Result<std::string> text = parsed->print(document.root());
+    ASSERT_TRUE(text) << row.name << ": " << text.error().message;
+    EXPECT_EQ(*text, row.want) << row.name;
+  }
+  for (const char* bad : {"{.a", "{range .items[*]}x", "{end}"}) EXPECT_FALSE(JsonPathTemplate::parse(bad)) << bad;
+}
+
+TEST(Columns, ShowMapsAsGoDoesAndNothingAsNone) {
+  Result<CustomColumns> columns = CustomColumns::parse("N:.name,M:.map,X:.none,L:.list");
+  ASSERT_TRUE(columns);
+  EXPECT_THAT(columns->headers(), ElementsAre("N", "M", "X", "L"));
+  const codec::Document document = parse("{name: web, map: {b: 1, a: [x]}, list: [1, 2]}");
+  EXPECT_THAT(*columns->row(document.root()), ElementsAre("web", "map[a:[x] b:1]", "<none>", "[1 2]"));
+  EXPECT_FALSE(CustomColumns::parse("N"));
+}
+
+TEST(Output, KnowsItsForms) {
+  EXPECT_TRUE(Output::parse("")->is_table());
+  EXPECT_TRUE(Output::parse("wide")->is_table());
+  EXPECT_EQ(Output::parse("jsonpath={.a}")->form, Output::Form::JsonPath);
+  EXPECT_TRUE(Output::parse("jsonpath={.metadata.managedFields}")->reads_managed_fields);
+  EXPECT_FALSE(Output::parse("jsonpath={.metadata.name}")->reads_managed_fields);
+  EXPECT_FALSE(Output::parse("xml"));
+}
+
+}  // namespace
+}  // namespace holdfast::cli

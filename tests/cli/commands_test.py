@@ -1,0 +1,380 @@
+#!/usr/bin/env python3
+"""commands_test.py HOLDFAST [KUBECTL]: the command line against a server, beside kubectl where that is there."""
+import json
+import os
+import pathlib
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "clients"))
+from server import Server
+
+HOLDFAST = sys.argv[1]
+KUBECTL = sys.argv[2] if len(sys.argv) > 2 else None
+failures = []
+
+
+def check(condition, what):
+    print(("ok      " if condition else "FAILED  ") + what)
+    if not condition:
+        failures.append(what)
+
+
+class Shell:
+    """Runs commands with the server's kubeconfig."""
+
+    def __init__(self, kubeconfig, folder):
+        self.folder = pathlib.Path(folder)
+        self.environment = dict(os.environ, KUBECONFIG=str(kubeconfig), HOME=str(folder), KUBECACHEDIR=str(self.folder / "cache"))
+
+    def run(self, *arguments, program=HOLDFAST, stdin=None):
+        """-> (exit status, standard output, standard error)"""
+        done = subprocess.run([program, *arguments], input=stdin, capture_output=True, text=True, env=self.environment, timeout=120)
+        return done.returncode, done.stdout, done.stderr
+
+    def out(self, *arguments, stdin=None):
+        status, out, err = self.run(*arguments, stdin=stdin)
+        if status != 0:
+            raise AssertionError(f"{' '.join(arguments)}: {status} {err}")
+        return out
+
+    def file(self, name, text):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return str(path)
+
+
+def configmap(name, data, more=""):
+    lines = "".join(f"  {key}: {json.dumps(value)}\n" for key, value in data.items())
+    return f"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n{more}data:\n{lines}"
+
+
+DEPLOYMENT = """apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, labels: {app: web}}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+      - {name: web, image: nginx, ports: [{containerPort: 80}]}
+"""
+
+# One object of each of thirty kinds, beside those that every server has.
+OBJECTS = [
+    ("v1", "Namespace", {}), ("v1", "ConfigMap", {"data": {"a": "b"}}), ("v1", "Secret", {"stringData": {"a": "b"}}),
+    ("v1", "ServiceAccount", {}), ("v1", "Service", {"spec": {"ports": [{"port": 80}]}}), ("v1", "Endpoints", {}),
+    ("v1", "LimitRange", {"spec": {"limits": [{"type": "Pod", "max": {"cpu": "2"}}]}}),
+    ("v1", "ResourceQuota", {"spec": {"hard": {"pods": "10"}}}),
+    ("v1", "PersistentVolume", {"spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/x"}}}),
+    ("v1", "PersistentVolumeClaim", {"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}),
+    ("v1", "ReplicationController", {"spec": {"selector": {"a": "b"}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}}),
+    ("v1", "PodTemplate", {"template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}),
+    ("v1", "Node", {}),
+    ("apps/v1", "ReplicaSet", {"spec": {"selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}}),
+    ("apps/v1", "StatefulSet", {"spec": {"serviceName": "s", "selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}}),
+    ("apps/v1", "DaemonSet", {"spec": {"selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}}),
+    ("apps/v1", "Deployment", {"spec": {"selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}}),
+    ("batch/v1", "Job", {"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}}}),
+    ("batch/v1", "CronJob", {"spec": {"schedule": "* * * * *", "jobTemplate": {"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}}}}}),
+    ("autoscaling/v2", "HorizontalPodAutoscaler", {"spec": {"maxReplicas": 3, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}}),
+    ("policy/v1", "PodDisruptionBudget", {"spec": {"minAvailable": 1, "selector": {"matchLabels": {"a": "b"}}}}),
+    ("networking.k8s.io/v1", "Ingress", {"spec": {"rules": [{"host": "a.io", "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": {"service": {"name": "s", "port": {"number": 80}}}}]}}]}}),
+    ("networking.k8s.io/v1", "IngressClass", {"spec": {"controller": "a.io/c"}}),
+    ("networking.k8s.io/v1", "NetworkPolicy", {"spec": {"podSelector": {}}}),
+    ("rbac.authorization.k8s.io/v1", "Role", {"rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]}),
+    ("rbac.authorization.k8s.io/v1", "RoleBinding", {"roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "thing"}, "subjects": [{"kind": "User", "name": "u", "apiGroup": "rbac.authorization.k8s.io"}]}),
+    ("rbac.authorization.k8s.io/v1", "ClusterRole", {"rules": []}),
+    ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", {"roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "thing"}}),
+    ("storage.k8s.io/v1", "StorageClass", {"provisioner": "a.io/p"}),
+    ("scheduling.k8s.io/v1", "PriorityClass", {"value": 10}),
+    ("coordination.k8s.io/v1", "Lease", {"spec": {"holderIdentity": "h"}}),
+    ("discovery.k8s.io/v1", "EndpointSlice", {"addressType": "IPv4", "endpoints": []}),
+]
+
+
+def beside_kubectl(shell):
+    """The same tables, YAML, JSON and exit codes. What differs on purpose is not compared: messages on standard error (ours
+    name file, line and document), ages (they pass), and the diff's header (kubectl names temporary files)."""
+    if KUBECTL is None:
+        print("skipped beside kubectl: no kubectl given")
+        return
+    objects = [{"apiVersion": api_version, "kind": kind, "metadata": {"name": "thing"}, **more} for api_version, kind, more in OBJECTS]
+    many = shell.file("many.yaml", "---\n".join(json.dumps(one) + "\n" for one in objects))
+    status, out, err = shell.run("apply", "-f", many)
+    check(status == 0, f"{len(objects)} kinds are applied: {err}")
+    ages = lambda text: re.sub(r"\b(\d+[smhd])+\b", "AGE", re.sub(r" +", " ", text))
+    same = lambda *arguments: compare(shell, arguments, lambda text: text)
+    aged = lambda *arguments: compare(shell, arguments, ages)
+    kinds = [f"{kind.lower()}{'.' + version.split('/')[0] if '/' in version else ''}" for version, kind, _ in OBJECTS]
+    for kind in kinds:
+        aged("get", kind)
+        aged("get", kind, "-o", "wide", "-A")
+        same("get", kind, "thing", "-o", "yaml")
+    for form in ("yaml", "json", "name", "custom-columns=NAME:.metadata.name,LABELS:.metadata.labels,NONE:.x.y",
+                 'jsonpath={range .items[*]}{.metadata.name}{"\\t"}{.metadata.uid}{"\\n"}{end}'):
+        same("get", "configmaps,namespaces", "-o", form)
+    for arguments in (("get", "all"), ("get", "ns", "-L", "kubernetes.io/metadata.name", "--show-labels"), ("get", "ns", "--no-headers"),
+                      ("get", "deployment.apps/thing", "ns/default"), ("get", "pods"), ("get", "pods", "-A"), ("get", "pods", "nope"),
+                      ("get", "deployment", "thing", "nope"), ("get", "nokind"), ("get", "-f", many), ("get", "pods", "nope", "--ignore-not-found")):
+        aged(*arguments)
+    for arguments in (("get", "deployment", "thing", "-o", "yaml", "--show-managed-fields"), ("get", "ns", "default", "-o", "jsonpath={.metadata.name}"),
+                      ("get", "ns", "-o=name"), ("get", "--raw", "/version"), ("get", "ns", "-o", "nonsense"),
+                      ("api-resources",), ("api-resources", "-o", "wide"), ("api-resources", "--namespaced=false", "-o", "name"),
+                      ("api-resources", "--api-group=apps", "--no-headers"), ("api-resources", "--verbs=list,get", "--sort-by=kind"),
+                      ("wait", "--for=jsonpath={.status.phase}=Active", "ns/thing"), ("wait", "--for=condition=Available", "deployment/thing", "--timeout=0s"),
+                      ("wait", "--for=delete", "configmap/nope"), ("wait", "--for=create", "configmap/thing"), ("wait", "--for=condition=x", "configmap/nope")):
+        same(*arguments)
+    # kubectl has to be told that an apply is server-side, and by whom.
+    manager = ("--server-side", "--field-manager=same")
+    changed = shell.file("changed.yaml", configmap("thing", {"a": "c"}))
+    for arguments in (("apply", "-f", many, "--server-side", "--field-manager=holdfast"), ("apply", "-f", changed, *manager),
+                      ("apply", "-f", changed, *manager, "--force-conflicts", "--dry-run=server"), ("apply", "-f", "/nonexistent.yaml", "--server-side")):
+        same(*arguments)
+    for file in (many, changed):
+        ours = shell.run("diff", "-f", file, "--field-manager=holdfast")
+        theirs = shell.run("diff", "-f", file, "--server-side", "--field-manager=holdfast", "--force-conflicts", program=KUBECTL)
+        lines = lambda text: sorted(line.split("  # ")[0].rstrip() for line in text.splitlines() if re.match(r"[+-][^+-]", line))
+        check(ours[0] == theirs[0] and lines(ours[1]) == lines(theirs[1]), f"diff -f {pathlib.Path(file).name}: {ours[0]} {theirs[0]}")
+    same("delete", "-f", many, "--dry-run=server")
+
+
+def compare(shell, arguments, normal):
+    theirs, ours = shell.run(*arguments, program=KUBECTL), shell.run(*arguments)
+    what = "as kubectl: " + " ".join(pathlib.Path(a).name if a.startswith("/") else a for a in arguments)
+    if ours[0] == theirs[0] and normal(ours[1]) == normal(theirs[1]):
+        check(True, what)
+    else:
+        check(False, f"{what}\n  ours   {ours[0]} {ours[1]!r:.600} {ours[2]!r:.300}\n  theirs {theirs[0]} {theirs[1]!r:.600} {theirs[2]!r:.300}")
+
+
+def conflicts(shell):
+    red = shell.file("red.yaml", configmap("paint", {"color": "red", "size": "3"}))
+    blue = shell.file("blue.yaml", "# a comment\n" + configmap("paint", {"color": "blue", "size": "4", "extra": "x"}))
+    shell.out("apply", "-f", red, "--field-manager", "alice")
+    status, out, err = shell.run("apply", "-f", blue, "--field-manager", "bob")
+    check(status == 1 and "2 fields are owned by others" in err, "a conflict is an error")
+    check(re.search(r"FIELD +YOURS +LIVE +OWNER +OPERATION +SINCE\n\.data\.color +blue +red +alice +Apply +\d+s\n\.data\.size +4 +3 +alice", err),
+          f"with a table of fields, values and owners: {err}")
+    check("blue.yaml:2 (document 1)" in err, "that names the manifest")
+    status, out, err = shell.run("apply", "-f", blue, "--field-manager", "bob", "--force-fields", ".data.color")
+    check(status == 1 and ".data.size" in err and ".data.color" not in err, "a field that is taken is no conflict; the other one still is")
+    check(json.loads(shell.out("get", "cm", "paint", "-o", "json"))["data"] == {"color": "red", "size": "3"}, "and nothing was changed")
+    status, out, err = shell.run("apply", "-f", blue, "--field-manager", "bob", "--force-fields", ".data.color,data.size")
+    check(status == 0 and "overrode .data.color of alice (Apply): red -> blue" in err, f"what was overridden is reported: {err}")
+    status, out, err = shell.run("apply", "-f", red, "--field-manager", "alice", "--force-conflicts", "--show-foreign")
+    check(status == 0 and "overrode .data.size of bob (Apply): 4 -> 3" in err and "foreign .data.extra of bob (Apply)" in err, f"so is what others own: {err}")
+    labels = shell.file("labels.yaml", configmap("paint", {"color": "red"}, '  labels: {app.kubernetes.io/name: x, app: "1"}\n'))
+    shell.out("apply", "-f", labels, "--field-manager", "carol")
+    other = shell.file("other.yaml", configmap("paint", {"color": "red"}, '  labels: {app.kubernetes.io/name: z}\n'))
+    status, out, err = shell.run("apply", "-f", other, "--field-manager", "dave")
+    check(re.search(r"\.metadata\.labels\.app\.kubernetes\.io/name +z +x +carol", err), f"keys with dots are found: {err}")
+    status, out, err = shell.run("diff", "-f", other, "--field-manager", "dave")
+    check(status == 1 and re.search(r"-    app\.kubernetes\.io/name: x +# carol \(Apply", out) and re.search(r"\+    app\.kubernetes\.io/name: z +# dave \(Apply", out),
+          f"diff names the owners: {out}")
+
+
+def manifests(shell):
+    bad = shell.file("bad.yaml", configmap("one", {"a": "b"}) + "---\n# second\n" + configmap("two", {"a": "b"}) + "  - x\n")
+    status, out, err = shell.run("apply", "-f", bad)
+    check(status == 1 and re.search(r"bad\.yaml:\d+ \(document 2\)", err), f"errors name file, line and document: {err}")
+    typo = shell.file("typo.yaml", configmap("one", {"a": "b"}) + "---\n" + configmap("two", {"a": "b"}).replace("\ndata:", "\ndatta:"))
+    status, out, err = shell.run("apply", "-f", typo)
+    check(status == 1 and "typo.yaml:8 (document 2)" in err and "datta" in err and "configmap/one" in out, f"so do the server's: {err}")
+    shell.file("folder/a.yaml", configmap("from-a", {"a": "b"}))
+    shell.file("folder/below/b.json", json.dumps({"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": n}} for n in ("l1", "l2")]}))
+    shell.file("folder/notes.txt", "not a manifest")
+    out = shell.out("apply", "-f", str(shell.folder / "folder"))
+    check(out == "configmap/from-a serverside-applied\n", f"a folder: {out}")
+    out = shell.out("apply", "-R", "-f", str(shell.folder / "folder"))
+    check(out.split() == "configmap/from-a serverside-applied configmap/l1 serverside-applied configmap/l2 serverside-applied".split(), f"folders below it, and Lists: {out}")
+    status, out, err = shell.run("apply", "-f", "-", stdin=configmap("from-stdin", {"a": "b"}))
+    check(out == "configmap/from-stdin serverside-applied\n", "standard input")
+    status, out, err = shell.run("apply", "-f", "-", stdin="apiVersion: example.com/v1\nkind: Nothing\nmetadata: {name: x}\n")
+    check(status == 1 and "<stdin>:1" in err and "CustomResourceDefinition" in err, f"a kind that is not there: {err}")
+
+
+def declared_manager(shell):
+    """Actors that live in Git, and a kustomize overlay that adds the option to what it builds."""
+    managers = lambda name: {(e["manager"], e["operation"]) for e in json.loads(shell.out("get", "cm", name, "-o", "json", "--show-managed-fields"))["metadata"]["managedFields"]}
+    signed = configmap("signed", {"a": "b"}, "  options: {fieldManager: git-actor}\n")
+    shell.out("apply", "-f", "-", stdin=signed)
+    check(managers("signed") == {("git-actor", "Apply")}, "a manifest that declares its manager is applied as that")
+    both = signed + "---\n" + configmap("plain", {"a": "b"}) + "---\n" + configmap("second", {"a": "b"}, "  options: {fieldManager: other-actor}\n")
+    shell.out("apply", "-f", "-", stdin=both)
+    check(managers("plain") == {("holdfast", "Apply")} and managers("second") == {("other-actor", "Apply")}, "each document of a file as its own")
+    status, out, err = shell.run("apply", "-f", "-", "--field-manager", "me", stdin=signed)
+    check(status == 1 and "fieldManager" in err, f"another manager on the command line is refused by the server: {err}")
+    shell.out("create", "-f", "-", stdin=configmap("made", {"a": "b"}, "  options: {fieldManager: maker}\n"))
+    check(managers("made") == {("maker", "Update")}, "create respects it too")
+
+
+def ownership(shell):
+    shell.out("apply", "-f", shell.file("web.yaml", DEPLOYMENT), "--field-manager", "alice")
+    text = shell.out("blame", "deployment", "web")
+    check(re.search(r"replicas: 3 +# alice \(Apply, 20", text) and re.search(r"revisionHistoryLimit: 10 +# unowned", text), "blame")
+    yaml = shell.out("get", "deployment", "web", "-o", "yaml", "--show-managed-fields")
+    check(shell.out("blame", "-f", "-", stdin=yaml) == text, "of standard input")
+    check(json.loads(shell.out("blame", "deployment", "web", "-o", "json"))["managers"][0]["manager"] == "alice", "as JSON")
+    owned = shell.out("get", "deployment", "web", "-o", "json", "--owned-by", "alice")
+    check(json.loads(owned)["spec"]["replicas"] == 3 and "revisionHistoryLimit" not in json.loads(owned)["spec"], "get --owned-by")
+    check(shell.out("get", "deployments", "-o", "name", "--owned-by", "nobody") == "", "of a manager that owns nothing")
+    entries = lambda *flags: json.loads(shell.out("get", "deployment", "web", "-o", "json", *flags))["metadata"].get("managedFields")
+    check(entries() is None and entries("--show-managed-fields=none") is None, "managedFields are left out")
+    check(entries("--show-managed-fields=v1") == entries("--show-managed-fields") == entries("--show-managed-fields="), "all of them, as FieldsV1")
+    check(all(e["fieldsType"] == "FieldsV2" and "fieldsV1" not in e for e in entries("--show-managed-fields=v2")), "as FieldsV2")
+    status, out, err = shell.run("get", "deployment", "web", "--show-managed-fields=v3")
+    check(status == 1 and "v3" in err, "another value is an error")
+    path = shell.out("get", "deployment", "web", "-o", "jsonpath={.metadata.managedFields[0].manager}")
+    check(path == "alice", "a template that reads them gets them")
+
+
+def lifecycle(shell):
+    check(shell.out("create", "-f", shell.file("c.yaml", configmap("gone", {"a": "b"}))) == "configmap/gone created\n", "create")
+    status, out, err = shell.run("create", "-f", str(shell.folder / "c.yaml"))
+    check(status == 1 and "c.yaml:1" in err and "already exists" in err, "create again")
+    watch = subprocess.Popen([HOLDFAST, "get", "cm", "gone", "-w", "--output-watch-events"], stdout=subprocess.PIPE, text=True, env=shell.environment)
+    check(watch.stdout.readline().split() == ["EVENT", "NAME", "DATA", "AGE"] and watch.stdout.readline().startswith("ADDED"), "get -w shows what is there")
+    check(shell.out("delete", "cm", "gone") == 'configmap "gone" deleted from default namespace\n', "delete")
+    check(watch.stdout.readline().startswith("DELETED   gone"), "and what happens")
+    watch.kill()
+    watch.wait()
+    status, out, err = shell.run("wait", "--for=delete", "ns/none")
+    check(status == 0, "wait for what is gone")
+
+
+def unreachable(shell):
+    status, out, err = shell.run("get", "ns", "-s", "https://127.0.0.1:1")
+    check(status == 1 and "cannot reach the server https://127.0.0.1:1" in err and "holdfast serve" in err, f"a server that is not there: {err}")
+    lonely = dict(shell.environment)
+    lonely.pop("KUBECONFIG")
+    done = subprocess.run([HOLDFAST, "get", "ns"], capture_output=True, text=True, env=lonely)
+    check(done.returncode == 1 and "KUBECONFIG" in done.stderr, f"no kubeconfig: {done.stderr}")
+
+
+def with_command(shell):
+    temporary = shell.folder / "tmp"
+    temporary.mkdir()
+    environment = dict(shell.environment, TMPDIR=str(temporary))
+    run = lambda *a, **k: subprocess.run([HOLDFAST, "with", *a], capture_output=True, text=True, env=environment, timeout=60, **k)
+    done = run("--", HOLDFAST, "get", "ns", "default", "-o", "name")
+    check(done.returncode == 0 and done.stdout == "namespace/default\n", f"with: {done.stderr}")
+    check(run("--", "sh", "-c", "exit 7").returncode == 7, "its exit status")
+    check(run("--", "sh", "-c", "kill -KILL $$").returncode == 128 + 9, "and signal")
+    check(run("--", "/no/such/command").returncode == 127, "a command that is not there")
+    done = run("--", "sh", "-c", "echo $USE_EXISTING_CLUSTER; ls $KUBEBUILDER_ASSETS; sleep 1000 & echo $!")
+    lines = done.stdout.split()
+    check(lines[0] == "true" and "kube-apiserver" in lines, f"the environment of test suites: {lines}")
+    check(not pathlib.Path(f"/proc/{lines[-1]}").exists(), "what the command leaves behind is ended")
+    crd = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "widgets.example.com"}, "spec": {
+        "group": "example.com", "scope": "Namespaced", "names": {"plural": "widgets", "kind": "Widget"}, "versions": [
+            {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}}]}}
+    shell.file("crds/widgets.yaml", json.dumps(crd))
+    shell.file("objects/widget.yaml", "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w}\n")
+    done = run("--crds", str(shell.folder / "crds"), "--manifests", str(shell.folder / "objects"), "--", HOLDFAST, "get", "widgets", "-o", "name")
+    check(done.stdout == "widget.example.com/w\n", f"definitions and objects: {done.stdout} {done.stderr}")
+    shell.file("broken/x.yaml", "apiVersion: v1\nkind: Nope\nmetadata: {name: x}\n")
+    done = run("--manifests", str(shell.folder / "broken"), "--", "true")
+    check(done.returncode == 125 and "x.yaml:1" in done.stderr, f"manifests that fail: {done.stderr}")
+    several = [subprocess.Popen([HOLDFAST, "with", "--", "sh", "-c", "trap 'exit 9' TERM; echo ready; while :; do sleep 0.01; done"], stdout=subprocess.PIPE, env=environment, text=True) for _ in range(3)]
+    for one in several:
+        one.stdout.readline()
+        one.send_signal(signal.SIGTERM)
+    check([one.wait(30) for one in several] == [9, 9, 9], "any number at once; signals are passed on")
+    check(list(temporary.iterdir()) == [], f"nothing is left behind: {list(temporary.iterdir())}")
+    done = run("--keep", "--", "true")
+    check(len(list(temporary.iterdir())) == 1 and "kept" in done.stderr, "unless asked for")
+
+
+class Screen:
+    """What a terminal of some width shows of a program: a pty, and the few control sequences that we send."""
+
+    def __init__(self, shell, columns, *arguments):
+        self.process, self.master = None, None
+        pid, self.master = pty.fork()
+        if pid == 0:
+            os.environ.update(shell.environment, TERM="xterm", COLUMNS=str(columns))
+            os.execv(HOLDFAST, [HOLDFAST, *arguments])
+        import fcntl, struct, termios
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+        self.pid, self.data = pid, ""
+
+    def until(self, text):
+        deadline = time.monotonic() + 30
+        while text not in self.data and time.monotonic() < deadline:
+            if select.select([self.master], [], [], 0.5)[0]:
+                try:
+                    piece = os.read(self.master, 65536)
+                except OSError:
+                    break
+                self.data += piece.decode(errors="replace")
+        return text in self.data
+
+    def press(self, key):
+        os.write(self.master, key.encode())
+
+    def end(self):
+        self.until("\0 never")
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+    def lines(self):
+        shown = []
+        for line in self.data.replace("\r\n", "\n").split("\n"):
+            line = line.split("\r\x1b[K")[-1]
+            shown.append(re.sub(r"\x1b\[[0-9;]*m", "", line).rstrip())
+        return shown
+
+
+def terminal(shell):
+    golden = pathlib.Path(__file__).resolve().parent / "screens"
+    steady = lambda text: re.sub(r"\b\d+s\b", "AGE", re.sub(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ", "TIME", text))
+    for columns in (80, 160):
+        shell.run("delete", "cm", "screen", "--ignore-not-found")
+        shell.out("apply", "-f", "-", "--field-manager", "alice", stdin=configmap("screen", {"color": "red", "size": "3", "shape": "round"}))
+        file = shell.file("screen.yaml", configmap("screen", {"color": "blue", "size": "4", "shape": "square", "own": "mine"}))
+        os.chdir(shell.folder)
+        screen = Screen(shell, columns, "apply", "-f", "screen.yaml", "--field-manager", "bob")
+        for path, key in ((".data.color", "t"), (".data.shape", "s"), (".data.size", "y")):
+            check(screen.until(path + ": [t]ake"), f"{columns} columns: asks about {path}")
+            screen.press(key)
+        check(screen.end() == 0, f"{columns} columns: conflicts resolved by key")
+        compare_screen(golden / f"conflicts_{columns}.txt", steady("\n".join(screen.lines())))
+        data = json.loads(shell.out("get", "cm", "screen", "-o", "json"))["data"]
+        check(data == {"color": "blue", "shape": "round", "size": "3", "own": "mine"}, f"taken, shared, yielded: {data}")
+        screen = Screen(shell, columns, "blame", "cm", "screen")
+        check(screen.end() == 0 and "\x1b[3" in screen.data, f"{columns} columns: blame in colours")
+        shown = [line for line in screen.lines() if "resourceVersion" not in line and "uid:" not in line]
+        compare_screen(golden / f"blame_{columns}.txt", steady("\n".join(shown)))
+
+
+def compare_screen(path, text):
+    """With HOLDFAST_RECORD=1 what is shown becomes what shall be shown."""
+    text = re.sub(r"[ ]+│", " │", text)
+    if os.environ.get("HOLDFAST_RECORD"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    want = path.read_text() if path.exists() else ""
+    check(text == want, f"the screen {path.name}" + ("" if text == want else f":\n{text}\n--- instead of\n{want}"))
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="holdfast-cli-") as folder, Server(HOLDFAST) as server:
+        shell = Shell(server.kubeconfig, folder)
+        for part in (conflicts, manifests, declared_manager, ownership, lifecycle, unreachable, with_command, terminal, beside_kubectl):
+            print("---", part.__name__)
+            part(shell)
+    print(f"{len(failures)} failures")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
