@@ -75,8 +75,8 @@ Val quantity_add_int(Context& c, Args a) {
   return quantity_val(c, quantity_of(a[0]) + exponent_quantity(a[1].as_int()), true);
 }
 Val quantity_sub_int(Context& c, Args a) {
-  // Upstream adds the negated number, which of the smallest one is that number itself.
-  if (a[1].as_int() == INT64_MIN) return quantity_add_int(c, a);
+  // Upstream adds the negated number, which of the smallest one is that number itself, as long as int64 suffices.
+  if (a[1].as_int() == INT64_MIN && whole(a[0]).value_or(-1) >= 0) return quantity_add_int(c, a);
   return quantity_val(c, quantity_of(a[0]) - exponent_quantity(a[1].as_int()), true);
 }
 

@@ -434,10 +434,13 @@ Val from_native(Arena& arena, const Val& v) {
 }  // namespace
 
 bool object_field(Arena& arena, const ObjectRep& object, std::string_view name, Val& found) {
+  if (!no_native_form(object).empty()) {
+    found = error(arena, "cannot get field " + go_quote(name));
+    return true;
+  }
   for (const auto& [held, field] : object.fields) {
     if (held != name) continue;
-    found =
-        no_native_form(object).empty() ? from_native(arena, field) : error(arena, "cannot get field " + go_quote(name));
+    found = from_native(arena, field);
     return true;
   }
   return false;

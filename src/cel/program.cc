@@ -701,7 +701,9 @@ class Evaluator {
             break;
           default:
             if (!optional) charge(1);
-            return error(arena_, "invalid qualifier type: " + native_type_name(key));
+            return error(arena_, "invalid qualifier type: " + (q.index->kind == NodeKind::Attribute
+                                                                   ? native_type_name(key)
+                                                                   : std::string(go_type_name(key))));
         }
       }
       Val found;

@@ -110,6 +110,18 @@ const cel::SchemaRules* LazyRules::get() const {
   return rules_.get();
 }
 
+std::vector<std::string> rule_warnings(const Version& version, const Value& object, const Value& old) {
+  const cel::SchemaRules* rules = version.rules == nullptr ? nullptr : version.rules->get();
+  if (rules == nullptr) return {};
+  std::vector<std::string> warnings;
+  Arena arena;
+  int64_t budget = cel::kRuntimeBudget;
+  for (const SchemaRules::Failure& failure : rules->validate(arena, object, &old, budget, true)) {
+    if (failure.ratcheted) warnings.push_back(failure.text());
+  }
+  return warnings;
+}
+
 void run_rules(const Version& version, const Value& object, const Value* old, FieldErrors& errors) {
   const cel::SchemaRules* rules = version.rules == nullptr ? nullptr : version.rules->get();
   if (rules == nullptr) return;

@@ -126,6 +126,9 @@ class Definition {
 Result<Unit> validate_object(const Version& version, const Value& object, const Value* old);
 // The same for a write through /status: only status is examined.
 Result<Unit> validate_object_status(const Version& version, const Value& object, const Value& old);
+// CEL rules that fail on parts of a valid object that did not change: what a client is warned of. Runs the rules again,
+// which costs little beside an update's write.
+std::vector<std::string> rule_warnings(const Version& version, const Value& object, const Value& old);
 
 // The autoscaling/v1 Scale of a custom resource. Error (no reason, 500) when spec.replicas is absent.
 Result<Value> scale_of(Arena& arena, const ScalePaths& paths, const Value& object);

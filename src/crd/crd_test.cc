@@ -72,6 +72,22 @@ TEST_F(CrdTest, RulesRunOverObjects) {
   EXPECT_EQ(object_problem(schema, R"({"n":3,"m":2})", R"({"n":3,"m":2})"), "");
 }
 
+TEST_F(CrdTest, ARuleThatFailsOnWhatDidNotChangeWarns) {
+  const auto made = Definition::make(definition(
+      R"({"type":"object","properties":{"spec":{"type":"object","properties":{"n":{"type":"integer"},"m":{"type":"integer",)"
+      R"("x-kubernetes-validations":[{"rule":"self < 5","message":"m is too large"}]}},)"
+      R"("x-kubernetes-validations":[{"rule":"self.n < 9"}]}}})"));
+  const auto warnings = [&](const std::string& spec, const std::string& old_spec) {
+    const std::string head = R"({"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"t"},"spec":)";
+    return rule_warnings(made->versions()[0], parse(head + spec + "}"), parse(head + old_spec + "}"));
+  };
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(warnings(R"({"n":1,"m":7})", R"({"n":2,"m":7})"), Texts({"spec.m: Invalid value: 7: m is too large"}));
+  EXPECT_EQ(warnings(R"({"n":1,"m":3})", R"({"n":2,"m":3})"), Texts());
+  // What changed is an error, not a warning.
+  EXPECT_EQ(warnings(R"({"n":1,"m":8})", R"({"n":1,"m":7})"), Texts());
+}
+
 TEST_F(CrdTest, SchemaFaultsAreNamedWhereKubernetesNamesThem) {
   const std::string prefix =
       "CustomResourceDefinition.apiextensions.k8s.io \"things.example.com\" is invalid: "

@@ -118,8 +118,9 @@ class CustomRules final : public resource::ObjectRules {
     return endpoint == kinds::Endpoint::Status ? crd::validate_object_status(version_, next, old)
                                                : crd::validate_object(version_, next, &old);
   }
-  std::vector<std::string> warnings(kinds::Context&, kinds::Endpoint, const Value&, const Value*) const override {
-    return {};
+  std::vector<std::string> warnings(kinds::Context&, kinds::Endpoint, const Value& object,
+                                    const Value* old) const override {
+    return old == nullptr ? std::vector<std::string>() : crd::rule_warnings(version_, object, *old);
   }
   bool same(const Value& a, const Value& b) const override { return equal(a, b); }
   std::string_view deprecation_warning() const override { return version_.deprecation_warning; }

@@ -76,7 +76,7 @@ TEMPLATES = {
              "{semver}.isLessThan({semver})", "{format}.validate({string}).hasValue()", "format.named({string}).hasValue()"],
     "list": ["[{int}, {int}]", "[{any}]", "[{string}, {string}]", "[{any}, {any}]", "({list} + {list})", "{list}.map(x, {any/x})", "{list}.map(x, {int/x})", "{list}.map(x, {bool/x}, {any/x})", "{map}.map(x, {any/x})",
              "{list}.filter(x, {bool/x})", "{list}.transformList(k, x, {any/k,x})", "{list}.transformList(k, x, {bool/k,x}, {any/k,x})", "{list}.sort()", "{list}.reverse()", "{list}.distinct()", "{list}.slice({int}, {int})",
-             "{list}.slice(0, {int})", "[{list}, {list}].flatten()", "{list}.flatten()", "{list}.flatten({int})", "lists.range({small})", "lists.range({int})", "{string}.split({string})", "{string}.split({string}, {int})",
+             "{list}.slice(0, {int})", "[{list}, {list}].flatten()", "{list}.flatten()", "{list}.flatten({int})", "lists.range({small})", "{string}.split({string})", "{string}.split({string}, {int})",
              "{string}.findAll({regex})", "{string}.findAll({regex}, {int})", "{list}.sortBy(x, {int/x})", "{list}.sortBy(x, {string/x})", "{list}.sortBy(x, x)", "[?{sure}]", "[{int}, ?{sure}]",
              "({bool} ? {list} : {list})", "{optional}.orValue({list})", "{format}.validate({string}).orValue([])", "optional.unwrap([{optional}])", "[{optional}, {optional}].unwrapOpt()"],
     "map": ["{'k': {any}}", "{{string}: {int}}", "{{int}: {any}}", "{'a': {any}, 'b': {any}}", "{list}.transformMap(k, x, {any/k,x})", "{list}.transformMap(k, x, {bool/k,x}, {any/k,x})",
