@@ -44,9 +44,9 @@ int run(std::vector<std::string> arguments) {
       "namespaces");
 
   std::vector<std::pair<CLI::App*, Command>> commands;
-  for (auto add :
-       {add_serve, add_with, add_get, add_watch, add_apply, add_diff, add_create, add_delete, add_wait,
-        add_api_resources, add_blame, add_kubeconfig, add_store, add_envtest_assets, add_applygen, add_cel}) {
+  for (auto add : {add_serve, add_with, add_get, add_watch, add_apply, add_diff, add_create, add_delete, add_wait,
+                   add_api_resources, add_blame, add_migrate, add_top, add_explain, add_kubeconfig, add_store,
+                   add_envtest_assets, add_applygen, add_cel}) {
     Command run = add(app);
     commands.emplace_back(app.get_subcommands({}).back(), std::move(run));
   }

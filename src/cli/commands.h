@@ -30,6 +30,9 @@ Command add_create(CLI::App& app);
 Command add_delete(CLI::App& app);
 Command add_api_resources(CLI::App& app);
 Command add_blame(CLI::App& app);
+Command add_migrate(CLI::App& app);
+Command add_explain(CLI::App& app);
+Command add_top(CLI::App& app);
 Command add_with(CLI::App& app);
 
 // Makes the folder for KUBEBUILDER_ASSETS: links to this program, and to a kubectl on the PATH. Errors name the path.

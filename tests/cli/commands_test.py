@@ -134,6 +134,10 @@ def beside_kubectl(shell):
                       ("wait", "--for=jsonpath={.status.phase}=Active", "ns/thing"), ("wait", "--for=condition=Available", "deployment/thing", "--timeout=0s"),
                       ("wait", "--for=delete", "configmap/nope"), ("wait", "--for=create", "configmap/thing"), ("wait", "--for=condition=x", "configmap/nope")):
         same(*arguments)
+    for path in ("pods.spec.containers", "pods.spec.restartPolicy", "pods.spec.nope", "configmaps.data", "hpa", "services.spec.ports", "crd.spec.versions"):
+        same("explain", path)
+    for kind in kinds:
+        same("explain", kind.split(".")[0], "--recursive")
     # kubectl has to be told that an apply is server-side, and by whom.
     manager = ("--server-side", "--field-manager=same")
     changed = shell.file("changed.yaml", configmap("thing", {"a": "c"}))
@@ -238,6 +242,35 @@ def ownership(shell):
     check(path == "alice", "a template that reads them gets them")
 
 
+def migrate(shell):
+    """From client-side apply, with an annotation and an Update entry, as kubectl leaves them behind."""
+    record = json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "old"}, "data": {"a": "1", "b": "2"}})
+    old = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "old", "annotations": {"kubectl.kubernetes.io/last-applied-configuration": record}}, "data": {"a": "1", "b": "2"}}
+    shell.out("create", "-f", "-", "--field-manager", "kubectl-client-side-apply", stdin=json.dumps(old))
+    new = configmap("old", {"a": "1"})
+    shell.out("apply", "-f", "-", "--field-manager", "kubectl", stdin=new)
+    live = lambda: json.loads(shell.out("get", "cm", "old", "-o", "json", "--show-managed-fields"))
+    before = live()
+    check(before["data"] == {"a": "1", "b": "2"}, "what client-side apply left behind is stuck")
+    dry = shell.out("migrate", "cm", "old", "--client-side", "--dry-run")
+    check(live() == before and ".data.b  (stuck" in dry and "1 of 1 objects would change" in dry, f"a dry run changes nothing: {dry}")
+    undo = str(shell.folder / "undo.jsonl")
+    out = shell.out("migrate", "cm", "old", "--client-side", "--undo-file", undo)
+    check(dry.splitlines()[:-1] == out.splitlines()[:-2], f"and tells exactly what happens: {out}")
+    after = live()
+    check([(e["manager"], e["operation"]) for e in after["metadata"]["managedFields"]] == [("kubectl", "Apply")], f"one entry is left: {after['metadata']['managedFields']}")
+    check(after["data"] == before["data"] and "annotations" not in after["metadata"], "values stay, the annotation goes")
+    check("as it was" in shell.out("migrate", "--undo", undo), "undo")
+    back = live()
+    check([e["fieldsV1"] for e in back["metadata"]["managedFields"]] == [e["fieldsV1"] for e in before["metadata"]["managedFields"]] and back["metadata"]["annotations"] == before["metadata"]["annotations"],
+          "brings back entries and annotation")
+    status, out, err = shell.run("migrate", "--undo", undo)
+    check(status == 1 and "written since" in err, f"but not twice: {err}")
+    shell.out("migrate", "cm", "old", "--client-side", "--undo-file", undo)
+    shell.out("apply", "-f", "-", "--field-manager", "kubectl", stdin=new)
+    check(live()["data"] == {"a": "1"}, "now an apply removes what it leaves out")
+
+
 def lifecycle(shell):
     check(shell.out("create", "-f", shell.file("c.yaml", configmap("gone", {"a": "b"}))) == "configmap/gone created\n", "create")
     status, out, err = shell.run("create", "-f", str(shell.folder / "c.yaml"))
@@ -248,6 +281,8 @@ def lifecycle(shell):
     check(watch.stdout.readline().startswith("DELETED   gone"), "and what happens")
     watch.kill()
     watch.wait()
+    out = shell.out("top", "ownership", "configmaps")
+    check(re.search(r"^configmaps +\d+ +\d+(Ki)? +\d+(Ki)? +\d+%$", out, re.M) and re.search(r"^alice +\d+", out, re.M) and "opts out" in out, f"top ownership: {out}")
     status, out, err = shell.run("wait", "--for=delete", "ns/none")
     check(status == 0, "wait for what is gone")
 
@@ -369,7 +404,7 @@ def compare_screen(path, text):
 def main():
     with tempfile.TemporaryDirectory(prefix="holdfast-cli-") as folder, Server(HOLDFAST) as server:
         shell = Shell(server.kubeconfig, folder)
-        for part in (conflicts, manifests, declared_manager, ownership, lifecycle, unreachable, with_command, terminal, beside_kubectl):
+        for part in (conflicts, manifests, declared_manager, ownership, migrate, lifecycle, unreachable, with_command, terminal, beside_kubectl):
             print("---", part.__name__)
             part(shell)
     print(f"{len(failures)} failures")

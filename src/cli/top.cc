@@ -1,0 +1,147 @@
+// `holdfast top ownership`: what managedFields cost.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/print.h"
+#include "cli/session.h"
+#include "cli/terminal.h"
+#include "codec/codec.h"
+
+namespace holdfast::cli {
+namespace {
+
+struct TopFlags {
+  ConnectionFlags connection;
+  std::vector<std::string> kinds;
+  bool all_namespaces = false;
+};
+
+struct Cost {
+  size_t objects = 0, bytes = 0, managed_bytes = 0;
+};
+
+std::string shown_bytes(size_t bytes) {
+  constexpr size_t kKibi = 1024;
+  if (bytes < 10 * kKibi) return std::to_string(bytes);
+  return bytes < 10 * kKibi * kKibi ? std::to_string(bytes / kKibi) + "Ki"
+                                    : std::to_string(bytes / kKibi / kKibi) + "Mi";
+}
+std::string percent(size_t part, size_t whole) {
+  return whole == 0 ? "0%" : std::to_string((part * 100 + whole / 2) / whole) + "%";
+}
+
+Result<Unit> measure(const Session& session, const Target& target, bool all_namespaces, Cost& cost,
+                     std::map<std::string, Cost>& managers) {
+  const client::Api<> api =
+      session.client.api(target.resource, all_namespaces ? "" : space_for(session, target.resource));
+  client::ListOptions options{.limit = 500};
+  do {
+    Result<client::Object> page = api.list(options).wait();
+    if (!page) return page.take_error();
+    for (const Value& item : page->root().items_at("items")) {
+      ++cost.objects;
+      cost.bytes += codec::encode_json(item).size();
+      const Value* entries = item.get("metadata", "managedFields");
+      if (entries == nullptr || !entries->is_list()) continue;
+      cost.managed_bytes += codec::encode_json(*entries).size();
+      for (const Value& entry : entries->items()) {
+        Cost& manager = managers[std::string(entry.text_at("manager"))];
+        ++manager.objects;
+        manager.managed_bytes += codec::encode_json(entry).size();
+      }
+    }
+    options.continue_token = page->root().text_at("metadata", "continue");
+  } while (!options.continue_token.empty());
+  return Unit{};
+}
+
+int top_ownership(const TopFlags& flags) {
+  Result<Session> session = open_session(flags.connection);
+  if (!session) return fail(session.error().message.c_str());
+  std::vector<Target> targets;
+  if (!flags.kinds.empty()) {
+    Result<std::vector<Target>> found = find_targets(*session, flags.kinds);
+    if (!found) return fail_with(*session, found.error());
+    targets = std::move(*found);
+  } else {
+    Result<std::vector<client::ServedResource>> served = session->client.served().wait();
+    if (!served) return fail_with(*session, served.error());
+    for (const client::ServedResource& one : *served) {
+      const bool listed = std::find(one.verbs.begin(), one.verbs.end(), "list") != one.verbs.end();
+      const bool known = std::any_of(targets.begin(), targets.end(), [&](const Target& other) {
+        return other.resource.group == one.resource.group && other.resource.plural == one.resource.plural;
+      });
+      // Events are served twice.
+      if (listed && !known && one.resource.group != "events.k8s.io") targets.push_back({one.resource, ""});
+    }
+  }
+  std::vector<std::pair<std::string, Cost>> resources;
+  std::map<std::string, Cost> managers;
+  Cost all;
+  {
+    Progress progress("Reading");
+    for (size_t i = 0; i < targets.size(); ++i) {
+      progress.show(i + 1, targets.size(), targets[i].resource.plural);
+      Cost cost;
+      Result<Unit> measured =
+          measure(*session, targets[i], flags.all_namespaces || flags.kinds.empty(), cost, managers);
+      // What may not be listed, or is served by somebody who is not there, is left out.
+      if (!measured && (measured.error().code == 403 || measured.error().code >= 404)) continue;
+      if (!measured) return fail_with(*session, measured.error());
+      if (cost.objects == 0) continue;
+      const client::Resource& resource = targets[i].resource;
+      resources.emplace_back(resource.group.empty() ? resource.plural : resource.plural + "." + resource.group, cost);
+      all.objects += cost.objects;
+      all.bytes += cost.bytes;
+      all.managed_bytes += cost.managed_bytes;
+    }
+  }
+  std::sort(resources.begin(), resources.end(),
+            [](const auto& a, const auto& b) { return a.second.managed_bytes > b.second.managed_bytes; });
+  TableWriter table;
+  table.add({"RESOURCE", "OBJECTS", "BYTES", "MANAGEDFIELDS", "SHARE"});
+  resources.emplace_back("total", all);
+  for (const auto& [name, cost] : resources) {
+    table.add({name, std::to_string(cost.objects), shown_bytes(cost.bytes), shown_bytes(cost.managed_bytes),
+               percent(cost.managed_bytes, cost.bytes)});
+  }
+  printf("%s\n", table.take().c_str());
+  std::vector<std::pair<std::string, Cost>> by_manager(managers.begin(), managers.end());
+  std::sort(by_manager.begin(), by_manager.end(),
+            [](const auto& a, const auto& b) { return a.second.managed_bytes > b.second.managed_bytes; });
+  TableWriter owners;
+  owners.add({"MANAGER", "ENTRIES", "MANAGEDFIELDS", "SHARE"});
+  for (const auto& [name, cost] : by_manager) {
+    owners.add({name, std::to_string(cost.objects), shown_bytes(cost.managed_bytes),
+                percent(cost.managed_bytes, all.managed_bytes)});
+  }
+  printf("%s\n", owners.take().c_str());
+  printf("A client that opts out reads %s less: each full list, and each cached object, is %s instead of %s.\n",
+         percent(all.managed_bytes, all.bytes).c_str(), shown_bytes(all.bytes - all.managed_bytes).c_str(),
+         shown_bytes(all.bytes).c_str());
+  return 0;
+}
+
+}  // namespace
+
+Command add_top(CLI::App& app) {
+  auto flags = std::make_shared<TopFlags>();
+  CLI::App* c = app.add_subcommand("top", "Show what things cost.");
+  CLI::App* ownership = c->add_subcommand("ownership", "What managedFields cost, by resource and manager.");
+  ownership->add_option("KIND", flags->kinds,
+                        "Kinds to measure, comma separated; default: everything that can be listed");
+  ownership->add_flag("-A,--all-namespaces", flags->all_namespaces, "Objects of all namespaces (default without KIND)");
+  add_connection_flags(*ownership, flags->connection);
+  ownership->footer(
+      "\nBytes are those of JSON, as clients receive them. docs/opting-out.md tells who can do without "
+      "managedFields.\n\n"
+      "Examples:\n  holdfast top ownership\n  holdfast top ownership pods,deployments -A");
+  c->require_subcommand(1);
+  return [flags] { return top_ownership(*flags); };
+}
+
+}  // namespace holdfast::cli
