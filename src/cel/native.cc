@@ -7,7 +7,6 @@
 #include "cel/times.h"
 #include "cel/values.h"
 #include "codec/codec.h"
-#include "codec/text.h"
 
 namespace holdfast::cel {
 namespace {

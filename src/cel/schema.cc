@@ -340,25 +340,6 @@ SchemaTypes::~SchemaTypes() = default;
 
 namespace {
 
-std::string_view go_json_type(const Value& value) {
-  switch (value.kind()) {
-    case Value::Kind::Null:
-      return "<nil>";
-    case Value::Kind::Bool:
-      return "bool";
-    case Value::Kind::Int:
-      return "int64";
-    case Value::Kind::Double:
-      return "float64";
-    case Value::Kind::List:
-      return "[]interface {}";
-    case Value::Kind::Map:
-      return "map[string]interface {}";
-    default:
-      return "string";
-  }
-}
-
 // strfmt.ParseDuration: Go's durations, and counts of days and weeks in words.
 std::optional<int64_t> format_duration(std::string_view text) {
   if (const auto go = codec::parse_duration(text)) return go;
@@ -397,7 +378,8 @@ Val from_data(Arena& arena, const Value& value, const Decl* decl) {
     return d.nullable ? Val::null() : Val::error("invalid data, got null for schema with nullable=false");
   }
   const auto wrong = [&](std::string_view wanted) {
-    return error(arena, "invalid data, expected " + std::string(wanted) + ", got " + std::string(go_json_type(value)));
+    return error(arena,
+                 "invalid data, expected " + std::string(wanted) + ", got " + std::string(codec::go_type(value)));
   };
   if (d.kind == Decl::Kind::IntOrString) {
     if (value.is_string()) return Val::string(value.as_string());

@@ -189,6 +189,11 @@ Val list_at(Arena& arena, const Val& list, uint64_t index);
 bool map_find(Arena& arena, const Val& map, const Val& key, Val& found);
 uint64_t map_size(const Val& map);
 
+// Fields of an object are those that the schema names; of a map every member is visible if it has a type.
+bool visible_member(const Decl& decl, const Member& member);
+// The item of a keyed list under the same keys; keys that are absent are equal. -1: none.
+int64_t find_keyed(const Decl& decl, std::span<const Value> items, const Value& like);
+
 // list + list. May append in place to an open list.
 Val add_lists(Arena& arena, const Val& left, const Val& right);
 Val open_list(Arena& arena);
