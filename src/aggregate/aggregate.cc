@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/base64.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "codec/codec.h"
@@ -14,8 +15,6 @@ namespace {
 constexpr std::string_view kPath = "/apis/apiregistration.k8s.io/v1/apiservices/";
 constexpr std::chrono::seconds kRecheck{30}, kRecheckUnavailable{1};
 constexpr std::chrono::seconds kProbeTimeout{5};
-constexpr size_t kMaxProbeBytes = 16 << 20;
-constexpr size_t kMaxProxiedBody = 16 << 20;
 
 struct Condition {
   std::string_view status, reason;
@@ -368,7 +367,7 @@ Task<Result<net::ClientResponse>> Aggregation::ask(net::EventLoop& loop, const R
   static const auth::UserInfo kProber{
       .name = "system:kube-aggregator", .uid = {}, .groups = {std::string(auth::kMastersGroup)}, .extra = {}};
   add_user(probe.headers, kProber);
-  co_return co_await parts_.caller.client(loop, address, trust_of(remote))->fetch(std::move(probe), kMaxProbeBytes);
+  co_return co_await parts_.caller.client(loop, address, trust_of(remote))->fetch(std::move(probe), limits::kAggregatedDocumentBytes);
 }
 
 Task<void> Aggregation::read_openapi(net::EventLoop& loop, RemoteApi remote, webhook::Address address) {
@@ -434,7 +433,7 @@ Task<void> Aggregation::proxy(call::Call& call, RemoteApi remote) {
   Result<webhook::Address> address =
       parts_.addresses.resolve(remote.service.ns, remote.service.name, remote.service.port);
   if (!address) co_return send_plain(call, 503, "service unavailable");
-  Result<std::string> body = co_await call.request.read_body(kMaxProxiedBody);
+  Result<std::string> body = co_await call.request.read_body(limits::kProxiedBodyBytes);
   if (!body) co_return respond_error(call, body.error());
 
   net::ClientRequest forwarded;

@@ -127,8 +127,6 @@ class Authorizer {
 
 // Allows everything to everyone.
 std::unique_ptr<Authorizer> always_allow();
-// Allows everything to system:masters, the health and version paths to everyone, nothing else.
-std::unique_ptr<Authorizer> masters_only();
 
 // The 403 for a request that was not allowed, in Kubernetes' wording.
 Error forbidden_error(const Attributes& attributes, std::string_view reason);

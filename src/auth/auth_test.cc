@@ -63,38 +63,6 @@ TEST(Authenticator, TellsBadCredentialsFromNone) {
   EXPECT_FALSE(Authenticator(options).authenticate(request_with(peer, "")));
 }
 
-TEST(Authorizer, MastersMayAllAndOthersMayLookAtHealth) {
-  auto authorizer = masters_only();
-  UserInfo admin{.name = "a", .uid = {}, .groups = {"system:masters"}, .extra = {}};
-  UserInfo other{.name = "system:anonymous", .uid = {}, .groups = {"system:unauthenticated"}, .extra = {}};
-  Attributes pods{.user = &admin,
-                  .verb = "list",
-                  .is_resource = true,
-                  .group = "",
-                  .version = "v1",
-                  .resource = "pods",
-                  .subresource = "",
-                  .ns = "",
-                  .name = "",
-                  .path = ""};
-  EXPECT_TRUE(authorizer->authorize(pods).allowed());
-  pods.user = &other;
-  EXPECT_FALSE(authorizer->authorize(pods).allowed());
-  Attributes health{.user = &other,
-                    .verb = "get",
-                    .is_resource = false,
-                    .group = "",
-                    .version = "",
-                    .resource = "",
-                    .subresource = "",
-                    .ns = "",
-                    .name = "",
-                    .path = "/healthz"};
-  EXPECT_TRUE(authorizer->authorize(health).allowed());
-  health.path = "/healthz/ping";
-  EXPECT_FALSE(authorizer->authorize(health).allowed());
-}
-
 struct ForbiddenCase {
   const char* name;
   Attributes attributes;

@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "auth/auth.h"
 #include "base/api_error.h"
 #include "base/text.h"
@@ -11,20 +9,6 @@ namespace {
 class AlwaysAllow final : public Authorizer {
  public:
   Decision authorize(const Attributes&) const override { return {Decision::Verdict::Allow, {}}; }
-};
-
-class MastersOnly final : public Authorizer {
- public:
-  Decision authorize(const Attributes& attributes) const override {
-    // What Kubernetes' role system:public-info-viewer grants to everybody.
-    constexpr std::string_view kPublic[] = {"/healthz", "/livez", "/readyz", "/version", "/version/"};
-    if (attributes.user->in_group(kMastersGroup)) return {Decision::Verdict::Allow, {}};
-    if (!attributes.is_resource && attributes.verb == "get" &&
-        std::find(std::begin(kPublic), std::end(kPublic), attributes.path) != std::end(kPublic)) {
-      return {Decision::Verdict::Allow, {}};
-    }
-    return {};
-  }
 };
 
 // Upstream escapes the whole sentence so that browsers do not take it for markup (responsewriters.Forbidden).
@@ -51,7 +35,6 @@ std::string html_escape(std::string_view text) {
 }  // namespace
 
 std::unique_ptr<Authorizer> always_allow() { return std::make_unique<AlwaysAllow>(); }
-std::unique_ptr<Authorizer> masters_only() { return std::make_unique<MastersOnly>(); }
 
 Error forbidden_error(const Attributes& a, std::string_view reason) {
   const std::string suffix = reason.empty() ? std::string() : ": " + std::string(reason);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/limits.h"
 #include "base/text.h"
 
 namespace holdfast {
@@ -103,6 +104,33 @@ Error too_large_resource_version(uint64_t asked, uint64_t current, int32_t retry
   return error;
 }
 
+namespace {
+
+// storage.StorageError with ErrCodeCorruptObj.
+std::string corrupt_text(std::string_view key, std::string_view why) {
+  return "StorageError: corrupt object, Code: 7, Key: " + std::string(key) +
+         ", ResourceVersion: 0, AdditionalErrorMsg: " + std::string(why);
+}
+
+}  // namespace
+
+Error corrupt_object(std::string_view key, std::string_view why) { return internal(corrupt_text(key, why)); }
+
+Cause corrupt_item(std::string_view key, std::string_view why) {
+  return {"UnexpectedServerResponse", corrupt_text(key, why), std::string(key)};
+}
+
+Error unreadable_list(GroupResource resource, std::vector<Cause> items) {
+  Error error = about(Reason::StoreReadError, resource, "list",
+                      "failed to read one or more " + to_string(resource) + " from the storage");
+  if (items.size() > limits::kReportedUnreadable) {
+    items.resize(limits::kReportedUnreadable);
+    items.push_back({"TooMany", "too many errors, the list is truncated", ""});
+  }
+  error.causes = std::move(items);
+  return error;
+}
+
 Cause field_required(std::string field, std::string_view detail) {
   return {"FieldValueRequired", "Required value" + detail_suffix(detail), std::move(field)};
 }
@@ -125,12 +153,6 @@ Cause field_not_supported(std::string field, std::string_view text, std::span<co
 Cause field_too_long(std::string field, int max_bytes) {
   return {"FieldValueTooLong", "Too long: may not be more than " + std::to_string(max_bytes) + " bytes",
           std::move(field)};
-}
-Cause field_duplicate(std::string field, std::string_view text) {
-  return {"FieldValueDuplicate", "Duplicate value: " + go_quote(text), std::move(field)};
-}
-Cause field_not_found(std::string field, std::string_view text) {
-  return {"FieldValueNotFound", "Not found: " + go_quote(text), std::move(field)};
 }
 
 }  // namespace holdfast

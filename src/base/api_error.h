@@ -36,6 +36,11 @@ Error internal(std::string_view why);  // Internal error occurred: <why>, with t
 // An untyped Go error: 500 and no reason.
 Error untyped(std::string message);
 Error too_large_resource_version(uint64_t asked, uint64_t current, int32_t retry_after_seconds);
+// A stored value that cannot be decoded: what a read of the object is told (`why` is what could not be read), and what a
+// list with such objects in it is, with a cause for each of them.
+Error corrupt_object(std::string_view key, std::string_view why);
+Cause corrupt_item(std::string_view key, std::string_view why);
+Error unreadable_list(GroupResource resource, std::vector<Cause> items);
 
 // field.Error bodies (the message of a Cause, without the field).
 Cause field_required(std::string field, std::string_view detail = {});
@@ -44,7 +49,5 @@ Cause field_invalid_text(std::string field, std::string_view text, std::string_v
 Cause field_forbidden(std::string field, std::string_view detail);
 Cause field_not_supported(std::string field, std::string_view text, std::span<const std::string_view> supported);
 Cause field_too_long(std::string field, int max_bytes);
-Cause field_duplicate(std::string field, std::string_view text);
-Cause field_not_found(std::string field, std::string_view text);
 
 }  // namespace holdfast

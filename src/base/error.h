@@ -35,6 +35,7 @@ enum class Reason : uint8_t {
   UnsupportedMediaType,
   ServiceUnavailable,
   InternalError,
+  StoreReadError,  // A stored value cannot be decoded; "StorageReadError" to clients.
   Unknown,  // An error without a reason: returned as 500 with an empty reason.
 };
 

@@ -31,6 +31,10 @@ constexpr GateInfo kGates[] = {
      "Kubernetes."},
     {Gate::APIServerIdentity, "APIServerIdentity", "Beta", true, false,
      "the server does not maintain its apiserver-... Lease in kube-system."},
+    // Alpha and off in Kubernetes. On here: without it an object that cannot be decoded can only be removed from the
+    // store by hand.
+    {Gate::AllowUnsafeMalformedObjectDeletion, "AllowUnsafeMalformedObjectDeletion", "Alpha", true, false,
+     "ignoreStoreReadErrorWithClusterBreakingPotential of a deletion is ignored."},
 };
 static_assert(std::size(kGates) == static_cast<size_t>(Gate::kCount));
 

@@ -25,6 +25,7 @@ enum class Gate : uint8_t {
   FieldsV2AtRest,
   RetainAllManagers,
   APIServerIdentity,
+  AllowUnsafeMalformedObjectDeletion,
   kCount,
 };
 

@@ -19,6 +19,28 @@ inline constexpr uint32_t kDecodedDepth = 1024;
 inline constexpr uint32_t kObjectDepth = 1000;
 // Of a field set, FieldsV1 and FieldsV2 alike: an object's own.
 inline constexpr uint32_t kFieldSetDepth = kObjectDepth;
+// Of Protobuf messages inside each other.
+inline constexpr uint32_t kProtobufDepth = 500;
+
+// --- Requests ---
+
+// A body, as Kubernetes has it: 413 beyond.
+inline constexpr size_t kBodyBytes = 3 << 20;
+// Request line and headers together: 431 beyond.
+inline constexpr size_t kHeaderBytes = 1 << 20;
+// Streams that one HTTP/2 connection has open, and those that it may reset beyond the ones that ended well.
+inline constexpr uint32_t kStreams = 100;
+inline constexpr uint32_t kStreamResets = 1000;
+
+// --- Time, in seconds ---
+
+inline constexpr uint32_t kHandshakeSeconds = 10;
+inline constexpr uint32_t kHeaderSeconds = 32;
+inline constexpr uint32_t kIdleSeconds = 90;
+// A peer that neither reads nor sends what it is expected to.
+inline constexpr uint32_t kStalledSeconds = 60;
+// A request that is not a watch, unless it asks for less.
+inline constexpr uint32_t kRequestSeconds = 60;
 
 // --- Documents ---
 
@@ -27,6 +49,21 @@ inline constexpr size_t kRepeatedBytesPerByte = 64;
 
 // Paths of unknown fields in one answer: each may be long, and there may be many.
 inline constexpr size_t kReportedBytes = 1 << 20;
+// Objects that cannot be decoded which the error of one list names, as in Kubernetes.
+inline constexpr size_t kReportedUnreadable = 100;
+
+// Items of a CBOR list and members of a CBOR map, as in Kubernetes; other formats are limited by their bytes.
+inline constexpr uint64_t kCborItems = 2147483647;
+inline constexpr uint64_t kCborMembers = 2097152;
+
+// --- Answers of other servers ---
+
+// A ConversionReview holds whole pages of objects.
+inline constexpr size_t kWebhookAnswerBytes = 64 << 20;
+// Discovery and OpenAPI documents of an aggregated server.
+inline constexpr size_t kAggregatedDocumentBytes = 16 << 20;
+// A body on its way to an aggregated server, which has limits of its own.
+inline constexpr size_t kProxiedBodyBytes = 16 << 20;
 
 // --- Memory ---
 

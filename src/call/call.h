@@ -18,6 +18,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/gates.h"
+#include "base/limits.h"
 #include "base/metrics.h"
 #include "base/task.h"
 #include "kinds/kinds.h"
@@ -33,7 +34,7 @@ struct Settings {
   Gates gates;
 
   // Kubernetes' own limit on a request body.
-  size_t max_body_bytes = 3 << 20;
+  size_t max_body_bytes = limits::kBodyBytes;
   std::string registry_prefix = "/registry";
   // The store is embedded, where values may have our own form (docs/formats/at_rest.md); an etcd holds Kubernetes'
   // form.

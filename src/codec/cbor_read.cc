@@ -6,15 +6,13 @@
 
 #include "base/base64.h"
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/text.h"
 #include "codec/codec.h"
 #include "codec/repeated.h"
 
 namespace holdfast::codec {
 namespace {
-
-constexpr uint64_t kMaxListItems = 2147483647;
-constexpr uint64_t kMaxMapPairs = 2097152;
 
 // The words of Kubernetes' decoder for the major types.
 constexpr std::string_view kTypeNames[] = {
@@ -86,7 +84,7 @@ class Checker {
   bool tags(Head& head, size_t& depth);
   bool too_deep() { return fail("cbor: exceeded max nested level " + std::to_string(kMaxDepth)); }
   bool too_many_pairs() {
-    return fail("cbor: exceeded max number of key-value pairs " + std::to_string(kMaxMapPairs) + " for CBOR map");
+    return fail("cbor: exceeded max number of key-value pairs " + std::to_string(limits::kCborMembers) + " for CBOR map");
   }
 
   std::string_view source_;
@@ -146,7 +144,7 @@ bool Checker::item() {
       if (!top.indefinite) {
         if (top.left-- > 0) break;
       } else {
-        if (top.map && top.left % 2 == 0 && top.left / 2 > kMaxMapPairs) return too_many_pairs();
+        if (top.map && top.left % 2 == 0 && top.left / 2 > limits::kCborMembers) return too_many_pairs();
         if (!more()) return cut_short();
         if (peek() != kBreak) {
           ++top.left;
@@ -171,9 +169,9 @@ bool Checker::open(const Head& head, size_t depth) {
     return fail("cbor: " + type_name(head.major) + " length " + std::to_string(head.argument) +
                 " is too large, it would cause integer overflow");
   }
-  if (map && head.argument > kMaxMapPairs) return too_many_pairs();
-  if (!map && head.argument > kMaxListItems) {
-    return fail("cbor: exceeded max number of elements " + std::to_string(kMaxListItems) + " for CBOR array");
+  if (map && head.argument > limits::kCborMembers) return too_many_pairs();
+  if (!map && head.argument > limits::kCborItems) {
+    return fail("cbor: exceeded max number of elements " + std::to_string(limits::kCborItems) + " for CBOR array");
   }
   open_.push_back({map, false, head.argument * (map ? 2 : 1), depth});
   return true;

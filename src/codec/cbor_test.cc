@@ -106,6 +106,13 @@ TEST(Cbor, NestsAsDeepAsTheLimitAndNoDeeper) {
   EXPECT_EQ(deeper.error().message, "cbor: exceeded max nested level " + std::to_string(limits::kDecodedDepth));
 }
 
+// The texts of kRead name the numbers that Kubernetes has.
+TEST(Cbor, ListsAndMapsHaveLimits) {
+  EXPECT_EQ(limits::kCborMembers, 2097152U);
+  EXPECT_EQ(parse_cbor(from_hex("9b0000000080000000")).error().message,
+            "cbor: exceeded max number of elements " + std::to_string(limits::kCborItems) + " for CBOR array");
+}
+
 constexpr Case kWrite[] = {
     {"keys and texts are byte strings", "a1 41 61 41 62", R"({"a":"b"})"},
     {"integers in their shortest form", "88 17 1818 18ff 190100 1a00010000 1b0000000100000000 20 3818",

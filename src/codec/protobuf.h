@@ -18,6 +18,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/gates.h"
+#include "base/limits.h"
 #include "codec/fields.h"
 #include "codec/json_memo.h"
 #include "types/types.h"
@@ -32,7 +33,7 @@ struct TypeMeta {
 
 inline constexpr std::string_view kProtobufMagic{"k8s\0", 4};
 // Messages inside messages. The catalog's types nest about fifteen deep; only JSON schemas recurse.
-inline constexpr int kMaxProtobufDepth = 500;
+inline constexpr int kMaxProtobufDepth = limits::kProtobufDepth;
 
 struct ProtobufEnvelope {
   TypeMeta type;

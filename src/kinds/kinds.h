@@ -139,8 +139,6 @@ void apply_scale(Draft::Node object, const Value& scale);
 // pods/binding: checks the Binding against the pod, sets nodeName, labels, annotations, PodScheduled. Errors are those
 // the API answers (409, or 500 without reason for a Binding that is itself wrong).
 Result<Unit> bind_pod(Context& context, Draft::Node pod, const Value& binding);
-// The condition DisruptionTarget that an evicted pod gets before it is deleted.
-void mark_evicted(Context& context, Draft::Node pod);
 
 // --- Services: addresses and node ports ------------------------------------------------------------------------
 

@@ -623,11 +623,6 @@ Result<Unit> bind_pod(Context& context, Draft::Node pod, const Value& binding) {
   return Unit{};
 }
 
-void mark_evicted(Context& context, Draft::Node pod) {
-  set_condition(context, pod.child("status"), "DisruptionTarget", "True", "EvictionByEvictionAPI",
-                "Eviction API: evicting");
-}
-
 const Hooks kPodHooks = {.generation = Generation::Spec,
                          .status_metadata = StatusMetadata::KeepOwners,
                          .update_checks = {.whole = 1},

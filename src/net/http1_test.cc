@@ -297,5 +297,18 @@ TEST(Loop, TellsHowLongItKeptOthersWaiting) {
   EXPECT_TRUE(eventually([&] { return loops.at(0).take_longest_stall() >= 20ms; }));
 }
 
+// Each is enforced by a test here or in http2_test.cc, with a shorter time or a smaller number.
+TEST(Limits, TheServersDefaultsAreThoseOfTheTable) {
+  const ServerOptions options;
+  EXPECT_EQ(options.max_header_bytes, limits::kHeaderBytes);
+  EXPECT_EQ(options.max_concurrent_streams, limits::kStreams);
+  EXPECT_EQ(options.reset_burst, limits::kStreamResets);
+  EXPECT_EQ(options.handshake_timeout, std::chrono::seconds(limits::kHandshakeSeconds));
+  EXPECT_EQ(options.header_timeout, std::chrono::seconds(limits::kHeaderSeconds));
+  EXPECT_EQ(options.idle_timeout, std::chrono::seconds(limits::kIdleSeconds));
+  EXPECT_EQ(options.stalled_write_timeout, std::chrono::seconds(limits::kStalledSeconds));
+  EXPECT_EQ(options.stalled_read_timeout, std::chrono::seconds(limits::kStalledSeconds));
+}
+
 }  // namespace
 }  // namespace holdfast::net

@@ -31,6 +31,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/limits.h"
 #include "base/task.h"
 #include "base/task_group.h"
 
@@ -322,23 +323,23 @@ struct ServerOptions {
   TlsOptions tls;
 
   // The values of Go's server and kube-apiserver, which clients rely on.
-  uint32_t max_header_bytes = 1 << 20;
-  uint32_t max_concurrent_streams = 100;
+  uint32_t max_header_bytes = limits::kHeaderBytes;
+  uint32_t max_concurrent_streams = limits::kStreams;
   uint32_t stream_window_bytes = 256 << 10;
   uint32_t max_frame_bytes = 256 << 10;
-  Millis idle_timeout{90'000};
-  Millis header_timeout{32'000};
-  Millis handshake_timeout{10'000};
+  Millis idle_timeout{limits::kIdleSeconds * 1000};
+  Millis header_timeout{limits::kHeaderSeconds * 1000};
+  Millis handshake_timeout{limits::kHandshakeSeconds * 1000};
 
   // A peer that reads nothing of its queued output for this long is disconnected.
-  Millis stalled_write_timeout{60'000};
+  Millis stalled_write_timeout{limits::kStalledSeconds * 1000};
   // Reading a body fails if nothing arrives for this long: a slow sender must not hold a handler forever.
-  Millis stalled_read_timeout{60'000};
+  Millis stalled_read_timeout{limits::kStalledSeconds * 1000};
   // Bytes queued per stream before write() waits: enough to keep a connection busy, small enough for 10,000 watchers.
   uint32_t write_queue_bytes = 128 << 10;
   // Streams a client may reset beyond those completed before its connection is closed; refilled by a tenth of it per
   // second. Protects against rapid resets.
-  uint32_t reset_burst = 1000;
+  uint32_t reset_burst = limits::kStreamResets;
   uint32_t max_connections = 20'000;
   // Connections on which no one known has asked anything yet (Response::trust_connection): all of them, and those from
   // one address. Beyond it new ones are closed at once. Unix sockets do not count.
@@ -413,7 +414,7 @@ struct ClientOptions {
   Millis connect_timeout{30'000};
   Millis idle_timeout{60'000};  // Idle connections are closed after this.
   uint32_t max_idle_connections = 8;
-  uint32_t max_header_bytes = 1 << 20;
+  uint32_t max_header_bytes = limits::kHeaderBytes;
 };
 
 // Ends calls from outside, those in progress and those to come. On the loop's thread.

@@ -46,6 +46,8 @@ ReasonInfo info_of(Reason reason) {
       return {"ServiceUnavailable", 503};
     case Reason::InternalError:
       return {"InternalError", 500};
+    case Reason::StoreReadError:
+      return {"StorageReadError", 500};
     case Reason::Unknown:
       break;
   }

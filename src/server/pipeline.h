@@ -9,6 +9,7 @@
 
 #include "access/access.h"
 #include "auth/auth.h"
+#include "base/limits.h"
 #include "base/metrics.h"
 #include "base/task.h"
 #include "call/call.h"
@@ -47,7 +48,7 @@ class Pipeline {
     // Read on request: keys may be replaced, and requests are rare.
     std::function<Result<OpenId>()> openid;
     UnixTime started{};
-    std::chrono::milliseconds request_timeout{60'000};  // Of requests that are not watches or streams.
+    std::chrono::milliseconds request_timeout{limits::kRequestSeconds * 1000};  // Of requests that are not watches or streams.
     std::string strict_transport_security;              // Value of the header of that name; empty: not sent.
     std::span<const std::pair<std::string, std::string>> flags = {};  // Outlives the pipeline.
   };

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/gates.h"
+#include "base/limits.h"
 #include "net/net.h"
 #include "server/version.h"  // IWYU pragma: export
 
@@ -79,7 +80,7 @@ struct Options {
   uint32_t max_connections = 20'000;
   uint32_t max_unauthenticated_connections = 5'000;
   uint32_t max_unauthenticated_connections_per_address = 1'000;
-  std::chrono::milliseconds request_timeout{60'000};  // Of requests that are not watches or streams.
+  std::chrono::milliseconds request_timeout{limits::kRequestSeconds * 1000};  // Of requests that are not watches or streams.
   std::chrono::seconds min_request_timeout{1800};  // Watches without timeoutSeconds last between this and twice this.
   uint32_t http2_max_streams_per_connection = 0;   // 0: net's own default.
   std::vector<std::string> strict_transport_security_directives;

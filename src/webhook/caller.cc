@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/base64.h"
+#include "base/limits.h"
 #include "base/text.h"
 #include "base/url.h"
 #include "codec/codec.h"
@@ -14,8 +15,6 @@ namespace {
 
 // Servers whose connections one loop keeps.
 constexpr size_t kKeptClients = 64;
-// A ConversionReview holds whole pages of objects.
-constexpr size_t kMaxAnswerBytes = 64 << 20;
 
 struct Target {
   std::string scheme, host, path;  // host without brackets.
@@ -210,7 +209,7 @@ Task<Result<std::string>> Caller::post(net::EventLoop& loop, ClientConfig config
   if (!loop.in_thread()) co_await resume_on(loop);
   const std::shared_ptr<net::Client> http =
       client(loop, *address, {.server_name = server_name, .ca_pem = config.ca_pem});
-  Result<net::ClientResponse> response = co_await http->fetch(std::move(request), kMaxAnswerBytes);
+  Result<net::ClientResponse> response = co_await http->fetch(std::move(request), limits::kWebhookAnswerBytes);
   if (!response) co_return Error{response.error().reason, prefix + response.error().message};
   if (response->status < 200 || response->status > 206) {
     Error error{Reason::InternalError, failure_text(*response)};
