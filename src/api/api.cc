@@ -54,6 +54,7 @@ void add_memory_metrics(MetricRegistry& metrics, const resource::Registry& serve
     metrics.computed(name, help, "gauge", over_caches([part](cache::Cache& cache) { return cache.usage().*part; }));
   };
   usage("holdfast_cache_objects", "Objects in the watch caches.", &cache::Usage::entries);
+  usage("holdfast_unreadable_objects", "Stored objects that cannot be decoded.", &cache::Usage::unreadable);
   usage("holdfast_cache_entry_bytes", "Keys, uids and indexed fields of all objects kept, history included.",
         &cache::Usage::entry_bytes);
   usage("holdfast_cache_label_bytes", "Distinct label sets.", &cache::Usage::label_bytes);

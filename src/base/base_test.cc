@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "base/api_error.h"
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/gates.h"
@@ -207,6 +208,22 @@ TEST(HashTest, KeysHashDifferentlyFromTheirChecksums) {
   // The seedless hash is known to everybody; which keys of a table collide must not be.
   EXPECT_NE(hash_key("metadata"), hash_bytes("metadata"));
   EXPECT_EQ(hash_key("metadata"), hash_key(std::string("metadata")));
+}
+
+TEST(ApiError, AListNamesSoManyUnreadableObjectsAndNoMore) {
+  const auto listed = [](size_t count) {
+    return unreadable_list({"apps", "deployments"},
+                           std::vector<Cause>(count, corrupt_item("/registry/deployments/a/b", "why")));
+  };
+  EXPECT_EQ(listed(limits::kReportedUnreadable).causes.size(), limits::kReportedUnreadable);
+  const Error error = listed(limits::kReportedUnreadable + 1);
+  EXPECT_EQ(error.message, "failed to read one or more deployments.apps from the storage");
+  ASSERT_EQ(error.causes.size(), limits::kReportedUnreadable + 1);
+  EXPECT_EQ(error.causes.front(), (Cause{"UnexpectedServerResponse",
+                                         "StorageError: corrupt object, Code: 7, Key: /registry/deployments/a/b, "
+                                         "ResourceVersion: 0, AdditionalErrorMsg: why",
+                                         "/registry/deployments/a/b"}));
+  EXPECT_EQ(error.causes.back(), (Cause{"TooMany", "too many errors, the list is truncated", ""}));
 }
 
 }  // namespace

@@ -93,7 +93,10 @@ Usage Cache::usage() const {
   usage.index_bytes = state_->index_bytes->load(std::memory_order_relaxed);
   usage.rendered_bytes = state_->counts->bytes.load(std::memory_order_relaxed);
   std::lock_guard lock(state_->mutex);
-  usage.entries = state_->index == nullptr ? 0 : state_->index->by_key.count();
+  if (state_->index != nullptr) {
+    usage.entries = state_->index->by_key.count();
+    usage.unreadable = state_->index->unreadable == nullptr ? 0 : state_->index->unreadable->size();
+  }
   usage.events = state_->window.size();
   usage.event_bytes = state_->window.size() * (sizeof(Event) + sizeof(std::shared_ptr<const Event>));
   usage.snapshots = state_->checkpoints.size() + state_->exact.size();

@@ -13,6 +13,10 @@
 // client lists again; other watchers are not affected. If the store's watch is lost (compacted), the cache lists again,
 // closes every watcher, and reports NotReady meanwhile: it never serves stale data as fresh.
 //
+// A stored value that cannot be decoded is an error of that object alone (Unreadable): reads report it, and everything
+// else is served. When a value becomes unreadable, or an unreadable one is deleted, no event can show that: all
+// watchers are closed and history begins anew, so that their clients list again.
+//
 // Threading: every method may be called from any thread. Nothing here blocks; anything that takes time is a Task that
 //   resumes on the given executor. Decoding and dispatch run on `Executors::feed`, one batch at a time.
 // Lifetime: close() ends the feed and every watcher. Entries, snapshots, events and watchers may outlive the cache.
@@ -100,6 +104,9 @@ Result<std::string> kubernetes_value(std::string_view embedded);
 class Bodies;     // Private: the bodies of one cache, compressed and counted.
 struct LabelSet;  // Private: equal label sets are shared.
 struct Packed;    // Private: one compressed body.
+
+// The error of a stored value that cannot be decoded: StoreReadError, object not decodable revision=7: why.
+Error undecodable(Revision revision, std::string_view why);
 
 // One object at one revision. Immutable, reference counted; hold it in an EntryRef.
 class Entry {
@@ -234,6 +241,12 @@ struct Selector {
 
 struct Index;  // Private: copy-on-write ordered trees.
 
+// A stored value that cannot be decoded.
+struct Unreadable {
+  std::string key;  // Below the resource's prefix.
+  std::string why;  // As Kubernetes words it: object not decodable revision=7: ...
+};
+
 struct ListRequest {
   std::string scope;  // "": all; "namespace/": one namespace.
   Selector selector = {};
@@ -247,6 +260,8 @@ struct ListPage {
   std::string next = {};          // ... and this is where to continue (`from`).
   // Entries in scope from `next` on. Meant for responses without selectors; always correct.
   uint64_t remaining = 0;
+  // What could not be read on the way: it may or may not have matched.
+  std::vector<Unreadable> unreadable = {};
 };
 
 // The whole resource as of one revision. Taking, copying and keeping one is cheap and does not block anyone.
@@ -255,6 +270,9 @@ class Snapshot {
   Revision revision() const { return revision_; }
   uint64_t count() const;
   EntryRef find(std::string_view key) const;
+  // The value of this key, if it cannot be decoded. Lives as long as the snapshot.
+  const Unreadable* find_unreadable(std::string_view key) const;
+  bool has_unreadable() const;
   // Whether nothing changed between the two: a single comparison, whatever their size.
   bool same_objects(const Snapshot& other) const { return index_ == other.index_; }
   // Uses an index when the selector asks for an indexed field's value.
@@ -357,6 +375,7 @@ class Watcher {
 // Exact bytes by part, as requested from the allocator.
 struct Usage {
   uint64_t entries = 0;            // Objects in the index.
+  uint64_t unreadable = 0;         // Stored values that cannot be decoded.
   uint64_t entry_bytes = 0;        // Keys, uids, fields and the rest of all entries alive, history included.
   uint64_t label_bytes = 0;        // Distinct label sets.
   uint64_t index_bytes = 0;        // Tree nodes alive, snapshots included.
@@ -460,7 +479,7 @@ class Cache {
   bool ready() const;
   // How far the cache has followed the store.
   Revision revision() const;
-  // Why it is not ready, naming the key if a single value is the cause; nothing if it is ready.
+  // Why it is not ready; nothing if it is ready.
   std::optional<Error> trouble() const;
   const Codec& codec() const;
   const Options& options() const;
@@ -478,7 +497,7 @@ class Cache {
   // Exactly `revision`: from kept state, else from the store. Expired when that is too old.
   Task<Result<Snapshot>> exactly(Revision revision, Executor& executor);
   // One object, as fresh as the store (GET with resourceVersion unset; the read before a write). Null: not found;
-  // the entry is the cache's own if that is at the same revision.
+  // the entry is the cache's own if that is at the same revision. StoreReadError: it cannot be decoded.
   struct Latest {
     EntryRef entry;
     Revision revision;  // Of the store when it was read.

@@ -647,29 +647,92 @@ TEST(CacheTest, UntilTheFirstListIsThereReadersAreToldToComeAgain) {
   EXPECT_FALSE(f.cache->trouble());
 }
 
-TEST(CacheTest, AnEncryptedValueIsRefusedAsSuchAndNamed) {
+// The keys and reasons of what a list could not read.
+std::vector<std::string> unreadable(const Snapshot& snapshot, const ListRequest& request) {
+  std::vector<std::string> found;
+  for (const Unreadable& each : snapshot.list(request).unreadable) found.push_back(each.key + ": " + each.why);
+  return found;
+}
+
+TEST(CacheTest, AnEncryptedValueIsRefusedAsSuchAndOthersAreServed) {
   CacheFixture f;
   f.put("a/x", object("1"));
   f.put_bytes("a/secret", "k8s:enc:aescbc:v1:key1:...");
   f.start();
-  EXPECT_FALSE(f.cache->ready());
-  EXPECT_THAT(f.cache->trouble()->message, HasSubstr("/registry/pods/a/secret is encrypted (k8s:enc:)"));
-}
-
-TEST(CacheTest, AValueThatCannotBeReadIsNamedUntilItIsGone) {
-  CacheFixture f;
-  f.put("a/x", object("1"));
-  f.start();
-  Watcher watcher = f.watch({});
-  f.put_bytes("a/bad", "nonsense");
-  f.pass(10s);
-  EXPECT_FALSE(f.cache->ready());
-  EXPECT_THAT(f.cache->trouble()->message, HasSubstr("/registry/pods/a/bad"));
-  EXPECT_EQ(watcher.end(), Watcher::End::Relisted);
-  f.remove("a/bad");
-  f.pass(10s);
   EXPECT_TRUE(f.cache->ready());
   EXPECT_THAT(f.keys(*f.cache->snapshot()), ElementsAre("a/x"));
+  EXPECT_THAT(unreadable(*f.cache->snapshot(), {}),
+              ElementsAre(HasSubstr("a/secret: data from the storage is not transformable revision=0: the value is "
+                                    "encrypted (k8s:enc:)")));
+}
+
+TEST(CacheTest, AValueThatCannotBeReadIsAnErrorOfThatObjectAlone) {
+  CacheFixture f;
+  f.put("a/x", object("1"));
+  f.put_bytes("a/y", "nonsense");
+  f.put("b/x", object("1"));
+  f.start();
+  EXPECT_TRUE(f.cache->ready());
+  EXPECT_FALSE(f.cache->trouble());
+  const Snapshot now = *f.cache->snapshot();
+  EXPECT_THAT(f.keys(now), ElementsAre("a/x", "b/x"));
+  EXPECT_EQ(f.cache->usage().unreadable, 1u);
+  EXPECT_FALSE(now.find("a/y"));
+  ASSERT_NE(now.find_unreadable("a/y"), nullptr);
+  EXPECT_EQ(now.find_unreadable("a/x"), nullptr);
+  const auto bad = ElementsAre("a/y: object not decodable revision=3: cannot read /registry/pods/a/y");
+  EXPECT_THAT(unreadable(now, {}), bad);
+  EXPECT_THAT(unreadable(now, {.scope = "a/"}), bad);
+  EXPECT_THAT(unreadable(now, {.scope = "b/"}), IsEmpty());
+  // What a page, or a name, does not reach is not its problem.
+  EXPECT_THAT(unreadable(now, {.scope = "", .limit = 1}), IsEmpty());
+  EXPECT_THAT(unreadable(now, {.scope = "", .limit = 2}), bad);
+  EXPECT_THAT(unreadable(now, {.scope = "", .from = "b/"}), IsEmpty());
+  const auto named = [](const char* name) {
+    ListRequest request{.scope = "a/"};
+    request.selector.fields.push_back({FieldRequirement::kName, true, name});
+    return request;
+  };
+  EXPECT_THAT(unreadable(now, named("x")), IsEmpty());
+  EXPECT_THAT(unreadable(now, named("y")), bad);
+  Result<Cache::Latest> latest = f.get(f.cache->latest("a/y", f.executor));
+  ASSERT_FALSE(latest);
+  EXPECT_EQ(latest.error().reason, Reason::StoreReadError);
+  EXPECT_TRUE(f.get(f.cache->latest("a/x", f.executor))->entry);
+}
+
+TEST(CacheTest, WatchersListAgainWhenAValueBecomesUnreadableAndWhenItIsGone) {
+  CacheFixture f;
+  f.put("a/x", object("1"));
+  f.put("a/y", object("1"));
+  f.start();
+  Watcher watcher = f.watch({});
+  const auto after = [](uint64_t revision) {
+    return WatchRequest{.scope = "", .start = WatchRequest::Start::After, .revision = Revision{revision}};
+  };
+  f.put_bytes("a/y", "nonsense");
+  EXPECT_TRUE(f.cache->ready());
+  EXPECT_THAT(f.events(watcher), IsEmpty());
+  EXPECT_EQ(watcher.end(), Watcher::End::Relisted);
+  EXPECT_THAT(f.keys(*f.cache->snapshot()), ElementsAre("a/x"));
+  // Nobody can resume from before: no event says what became of it.
+  EXPECT_EQ(f.get(f.cache->watch(after(3), f.executor)).error().reason, Reason::Expired);
+
+  Watcher second = f.watch(after(4));
+  f.put("a/x", object("2"));
+  EXPECT_THAT(f.events(second), ElementsAre("MODIFIED a/x rv=5;2"));
+  f.remove("a/y");
+  EXPECT_THAT(f.events(second), IsEmpty());
+  EXPECT_EQ(second.end(), Watcher::End::Relisted);
+  EXPECT_THAT(unreadable(*f.cache->snapshot(), {}), IsEmpty());
+  EXPECT_EQ(f.cache->usage().unreadable, 0u);
+
+  // One that is repaired is new.
+  f.put_bytes("a/z", "nonsense");
+  Watcher third = f.watch({});
+  f.put("a/z", object("3"));
+  EXPECT_THAT(f.events(third), ElementsAre("ADDED a/z rv=8;3"));
+  EXPECT_THAT(f.keys(*f.cache->snapshot()), ElementsAre("a/x", "a/z"));
 }
 
 TEST(CacheTest, AfterALostConnectionTheFeedGoesOnWithoutAGap) {

@@ -8,6 +8,11 @@
 
 namespace holdfast::cache {
 
+Error undecodable(Revision revision, std::string_view why) {
+  return {Reason::StoreReadError,
+          "object not decodable revision=" + std::to_string(revision.value) + ": " + std::string(why)};
+}
+
 CacheState::CacheState(store::Store& s, std::shared_ptr<const Codec> c, ownership::Pool& pool, Executors e, Options o,
                        const Clock& k)
     : store(s),
@@ -40,11 +45,12 @@ Result<EntryRef> CacheState::make_entry(std::string_view store_key, std::string_
                                         Bodies::Begin begin) {
   decoded.fetch_add(1, std::memory_order_relaxed);
   if (stored.starts_with("k8s:enc:")) {
-    return internal_error("the value of " + std::string(store_key) +
-                          " is encrypted (k8s:enc:); this server has no keys for encryption at rest");
+    return Error{Reason::StoreReadError,
+                 "data from the storage is not transformable revision=0: the value is encrypted (k8s:enc:), and this "
+                 "server has no keys for encryption at rest"};
   }
   Result<Decoded> taken_apart = codec->decode(store_key, stored, at);
-  if (!taken_apart) return taken_apart.take_error();
+  if (!taken_apart) return undecodable(at, taken_apart.error().message);
   return bodies.make(store_key.substr(options.prefix.size()), at, std::move(*taken_apart), begin);
 }
 
@@ -89,9 +95,9 @@ struct PageWork {
   store::Page page;
   Snapshot before;  // Entries that did not change since are taken from here.
   Bodies::Begin begin;
-  std::vector<EntryRef> entries;
+  std::vector<EntryRef> entries;  // Null: unreadable.
   std::mutex mutex;
-  std::optional<Error> error;
+  std::vector<Unreadable> unreadable;  // Guarded by mutex.
   std::atomic<uint32_t> left{0};
 
   void run(size_t from, size_t to) {
@@ -105,8 +111,8 @@ struct PageWork {
       Result<EntryRef> made = state->make_entry(item.key, *item.value, item.modified, begin);
       if (!made) {
         std::lock_guard lock(mutex);
-        if (!error) error = made.take_error();
-        return;
+        unreadable.push_back({item.key.substr(state->options.prefix.size()), made.take_error().message});
+        continue;
       }
       entries[i] = std::move(*made);
       // The stored bytes are not needed any more, and a page of them is large.
@@ -139,8 +145,18 @@ Task<void> decode_page(std::shared_ptr<PageWork> work, Executor* resume) {
 // All entries of the resource at one revision (0: the latest).
 struct Listing {
   std::vector<EntryRef> entries;
+  UnreadableByKey unreadable;
   Revision revision;
 };
+
+std::shared_ptr<Index> index_of(const CacheState& state, Listing listing) {
+  auto index = std::make_shared<Index>(state.codec->indexed_fields(), state.index_bytes);
+  index->assign(std::move(listing.entries));
+  if (!listing.unreadable.empty()) {
+    index->unreadable = std::make_shared<const UnreadableByKey>(std::move(listing.unreadable));
+  }
+  return index;
+}
 
 Task<Result<Listing, store::StoreError>> list_all(std::shared_ptr<CacheState> state, Revision at, Executor* executor,
                                                   Snapshot before, bool learn) {
@@ -168,8 +184,12 @@ Task<Result<Listing, store::StoreError>> list_all(std::shared_ptr<CacheState> st
     // A list that fits one page stays plain as far as the budget goes.
     work->begin = first ? Bodies::Begin::Hot : Bodies::Begin::Cold;
     co_await decode_page(work, executor);
-    if (work->error) {
-      co_return store::StoreError{store::ErrorKind::Corrupt, std::move(work->error->message)};
+    if (!work->unreadable.empty()) {
+      std::erase_if(work->entries, [](const EntryRef& entry) { return !entry; });
+      for (Unreadable& each : work->unreadable) {
+        std::string key = each.key;
+        listing.unreadable.insert_or_assign(std::move(key), std::move(each));
+      }
     }
     if (first && more && learn && !state->bodies.has_dictionary()) {
       // A long list begins: what follows is packed at once, against what the first page teaches.
@@ -199,20 +219,16 @@ Task<Result<Unit>> CacheState::load(std::shared_ptr<CacheState> self) {
   }
   auto listing = co_await list_all(self, Revision{}, self->executors.feed, before, self->options.compress_bodies);
   if (!listing) co_return store::to_api_error(listing.take_error());
-  auto index = std::make_shared<Index>(self->codec->indexed_fields(), self->index_bytes);
-  index->assign(std::move(listing->entries));
+  for (const auto& [key, unreadable] : listing->unreadable) self->report_unreadable(unreadable);
+  const Revision at = listing->revision;
+  std::shared_ptr<Index> index = index_of(*self, std::move(*listing));
   Wakes wakes;
   {
     std::lock_guard lock(self->mutex);
-    self->window.clear();
-    self->renderings_kept_from = 0;
-    self->checkpoints.clear();
-    self->exact.clear();
-    self->events_since_checkpoint = 0;
-    self->oldest = listing->revision;
+    self->forget_history(at);
     self->ready = true;
     self->trouble.reset();
-    self->publish(std::move(index), listing->revision, {}, wakes);
+    self->publish(std::move(index), at, {}, wakes);
   }
   wakes.run();
   self->consider_learning();
@@ -234,11 +250,9 @@ Task<Result<Snapshot>> CacheState::read_store(std::shared_ptr<CacheState> self, 
     }
     co_return store::to_api_error(std::move(error));
   }
-  auto index = std::make_shared<Index>(self->codec->indexed_fields(), self->index_bytes);
-  index->assign(std::move(listing->entries));
   Snapshot snapshot;
-  snapshot.index_ = std::move(index);
   snapshot.revision_ = listing->revision;
+  snapshot.index_ = index_of(*self, std::move(*listing));
   co_return snapshot;
 }
 
@@ -265,18 +279,37 @@ void CacheState::set_not_ready(Error why) {
     if (ready) not_ready_since = clock.monotonic();
     ready = false;
     trouble = std::move(why);
-    // Whoever follows lists again: there may be changes that it was not told of.
-    for (auto& [route, watchers] : routes) {
-      for (auto& watcher : watchers) watcher->finish(Watcher::End::Relisted, wakes);
-    }
-    routes.clear();
-    watcher_count = 0;
+    // There may be changes that the watchers were not told of.
+    end_watchers(wakes);
     for (Waiter& waiter : waiters) {
       wakes.push_back([done = std::move(waiter.done)](bool) { done(false); });
     }
     waiters.clear();
   }
   wakes.run();
+}
+
+// Their clients list again. Called with the mutex held.
+void CacheState::end_watchers(Wakes& wakes) {
+  for (auto& [route, watchers] : routes) {
+    for (auto& watcher : watchers) watcher->finish(Watcher::End::Relisted, wakes);
+  }
+  routes.clear();
+  watcher_count = 0;
+}
+
+// Nothing before `from` can be watched or listed from here any more. Called with the mutex held.
+void CacheState::forget_history(Revision from) {
+  window.clear();
+  renderings_kept_from = 0;
+  checkpoints.clear();
+  exact.clear();
+  events_since_checkpoint = 0;
+  oldest = from;
+}
+
+void CacheState::report_unreadable(const Unreadable& unreadable) const {
+  log::error("stored object cannot be read", {{"key", options.prefix + unreadable.key}, {"error", unreadable.why}});
 }
 
 Task<void> CacheState::feed(std::shared_ptr<CacheState> self) {
@@ -363,18 +396,11 @@ Task<Result<Unit>> CacheState::follow(std::shared_ptr<CacheState> self, bool& re
       }
       co_return store::to_api_error(batch.take_error());
     }
-    Result<Unit> applied = self->apply(*batch);
-    if (!applied) {
-      // A value that cannot be read: listing again will name it for as long as it is there.
-      relist = true;
-      std::lock_guard lock(self->mutex);
-      self->store_watch = nullptr;
-      co_return applied.take_error();
-    }
+    self->apply(*batch);
   }
 }
 
-Result<Unit> CacheState::apply(const store::WatchBatch& batch) {
+void CacheState::apply(const store::WatchBatch& batch) {
   std::vector<std::shared_ptr<const Event>> events;
   std::shared_ptr<const Index> current;
   Revision seen;
@@ -384,26 +410,46 @@ Result<Unit> CacheState::apply(const store::WatchBatch& batch) {
     seen = revision;
   }
   std::shared_ptr<const Index> next = current;
+  bool cannot_show = false;  // A value became unreadable, or one that was is gone.
   if (!batch.events.empty()) {
     const TimePoint now = clock.monotonic();
     auto changed = std::make_shared<Index>(*current);
     IndexEdit edit(*changed);
+    std::optional<UnreadableByKey> unreadable;  // Where it differs from that of `current`.
+    const auto edit_unreadable = [&]() -> UnreadableByKey& {
+      if (!unreadable) unreadable = current->unreadable == nullptr ? UnreadableByKey{} : *current->unreadable;
+      return *unreadable;
+    };
     for (const store::EventRef& stored : batch.events) {
       if (stored->revision <= seen) continue;
       const std::string_view key = std::string_view(stored->key).substr(options.prefix.size());
       const Entry* found = changed->by_key.find({{}, key});
       EntryRef before = found == nullptr ? EntryRef{} : EntryRef::share(*found);
       EntryRef object;
+      if (unreadable || current->unreadable != nullptr) {
+        cannot_show |= edit_unreadable().erase(std::string(key)) != 0 && stored->type == store::Event::Type::Deleted;
+      }
       if (stored->type == store::Event::Type::Deleted) {
         if (!before) continue;
       } else {
         Result<EntryRef> made = make_entry(stored->key, *stored->value, stored->revision, Bodies::Begin::Hot);
-        if (!made) return made.take_error();
+        if (!made) {
+          const auto [place, fresh] = edit_unreadable().insert_or_assign(
+              std::string(key), Unreadable{std::string(key), made.take_error().message});
+          report_unreadable(place->second);
+          cannot_show = true;
+          if (before) edit.change(before, {});
+          continue;
+        }
         object = std::move(*made);
       }
       edit.change(before, object);
       const EventType type = !object ? EventType::Deleted : before ? EventType::Modified : EventType::Added;
       events.push_back(std::make_shared<const Event>(type, stored->revision, object, before, now, counts));
+    }
+    if (unreadable) {
+      changed->unreadable =
+          unreadable->empty() ? nullptr : std::make_shared<const UnreadableByKey>(std::move(*unreadable));
     }
     next = std::move(changed);
   }
@@ -411,14 +457,18 @@ Result<Unit> CacheState::apply(const store::WatchBatch& batch) {
   {
     std::lock_guard lock(mutex);
     trouble.reset();
+    if (cannot_show) {
+      end_watchers(wakes);
+      events.clear();
+    }
     publish(std::move(next), std::max(batch.revision, seen), std::move(events), wakes);
+    if (cannot_show) forget_history(revision);
     trim_window(clock.monotonic());
     forget_old_renderings();
   }
   wakes.run();
   bodies.cool();
   consider_learning();
-  return Unit{};
 }
 
 // Called with the mutex held.

@@ -56,6 +56,14 @@ EntryRef Snapshot::find(std::string_view key) const {
   return found == nullptr ? EntryRef{} : EntryRef::share(*found);
 }
 
+bool Snapshot::has_unreadable() const { return index_ != nullptr && index_->unreadable != nullptr; }
+
+const Unreadable* Snapshot::find_unreadable(std::string_view key) const {
+  if (index_ == nullptr || index_->unreadable == nullptr) return nullptr;
+  const auto found = index_->unreadable->find(key);
+  return found == index_->unreadable->end() ? nullptr : &found->second;
+}
+
 namespace {
 
 // An equality on an indexed field: its tree and the value.
@@ -131,6 +139,17 @@ bool fields_match(const Selector& selector, const Entry& entry) {
                      [&entry](const FieldRequirement& r) { return holds(r, entry); });
 }
 
+// Whether the object of this key may have been selected, as far as the key tells.
+bool may_match(const Selector& selector, std::string_view key) {
+  const size_t slash = key.find('/');
+  const std::string_view ns = slash == std::string_view::npos ? std::string_view() : key.substr(0, slash);
+  const std::string_view name = slash == std::string_view::npos ? key : key.substr(slash + 1);
+  return std::all_of(selector.fields.begin(), selector.fields.end(), [&](const FieldRequirement& requirement) {
+    if (requirement.field >= 0) return true;
+    return ((requirement.field == FieldRequirement::kName ? name : ns) == requirement.value) == requirement.equal;
+  });
+}
+
 // Which label sets a selector's requirements hold for. Many entries share a set: it is examined once, as long as it is
 // remembered.
 class LabelFilter {
@@ -194,6 +213,12 @@ ListPage Snapshot::list(const ListRequest& request) const {
     // Behind the last one examined: no key lies between it and this.
     page.next = std::string(last->key()) + '\0';
     page.remaining = rank_of_end() - index_->by_key.rank({{}, page.next});
+  }
+  if (index_->unreadable != nullptr) {
+    for (auto at = index_->unreadable->lower_bound(from); at != index_->unreadable->end(); ++at) {
+      if (!at->first.starts_with(request.scope) || (page.more && at->first >= page.next)) break;
+      if (may_match(selector, at->first)) page.unreadable.push_back(at->second);
+    }
   }
   return page;
 }

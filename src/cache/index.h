@@ -1,15 +1,21 @@
 // All entries of a resource at one revision: by key, and by each indexed field. Copying it is taking a snapshot.
 #pragma once
 
+#include <map>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "cache/tree.h"
 
 namespace holdfast::cache {
 
+using UnreadableByKey = std::map<std::string, Unreadable, std::less<>>;
+
 struct Index {
   Tree by_key;
-  std::vector<std::pair<uint16_t, Tree>> by_field;  // Position of the field, and the tree.
+  std::shared_ptr<const UnreadableByKey> unreadable;  // Null: none, as it should be.
+  std::vector<std::pair<uint16_t, Tree>> by_field;    // Position of the field, and the tree.
 
   Index(std::span<const uint16_t> indexed_fields, const Tree::Bytes& bytes) : by_key(Order{}, bytes) {
     for (uint16_t field : indexed_fields) by_field.emplace_back(field, Tree(Order{field}, bytes));

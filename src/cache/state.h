@@ -93,7 +93,10 @@ struct CacheState : std::enable_shared_from_this<CacheState> {
   static Task<Result<Unit>> load(std::shared_ptr<CacheState> self);
   static Task<Result<Unit>> follow(std::shared_ptr<CacheState> self, bool& relist);
   static Task<void> sleep(std::shared_ptr<CacheState> self, std::chrono::milliseconds delay);
-  Result<Unit> apply(const store::WatchBatch& batch);
+  void apply(const store::WatchBatch& batch);
+  void end_watchers(Wakes& wakes);
+  void forget_history(Revision from);
+  void report_unreadable(const Unreadable& unreadable) const;
   void publish(std::shared_ptr<const Index> next, Revision next_revision,
                std::vector<std::shared_ptr<const Event>> events, Wakes& wakes);
   void dispatch(const std::shared_ptr<const Event>& event, Wakes& wakes);

@@ -22,6 +22,9 @@ using std::chrono_literals::operator""ms;
 // Delay before another attempt while objects have finalizers or a call has failed; doubles each time.
 constexpr auto kFirstWait = 50ms, kLongestWait = 5000ms;
 
+// An object that cannot be read is there as well.
+bool nothing_in(const cache::ListPage& page) { return page.entries.empty() && page.unreadable.empty(); }
+
 }  // namespace
 
 struct NamespaceController::State {
@@ -148,10 +151,10 @@ struct NamespaceController::State {
       cache::ListRequest within;
       within.scope = name + "/";
       within.limit = 1;
-      if (before->list(within).entries.empty()) continue;
+      if (nothing_in(before->list(within))) continue;
       (void)co_await call("DELETE", collection_path(*resource, name), "", "");
       Result<cache::Snapshot> after = co_await objects->consistent(loop);
-      empty = empty && after && after->list(within).entries.empty();
+      empty = empty && after && nothing_in(after->list(within));
     }
     co_return empty;
   }

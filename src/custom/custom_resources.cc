@@ -30,6 +30,19 @@ net::ClientRequest patch_request(const std::string& path, std::string body) {
 
 bool is_terminating(const Value& definition) { return !definition.text_at("metadata", "deletionTimestamp").empty(); }
 
+// Whether a stored definition has what the API would not have let it miss; whoever wrote it may have gone around that.
+bool is_whole(const Value& definition) {
+  const Value* const spec = definition.find("spec");
+  const Value* const names = spec == nullptr ? nullptr : spec->find("names");
+  if (names == nullptr || !names->is_map() || names->text_at("plural").empty() || names->text_at("kind").empty()) {
+    return false;
+  }
+  const std::span<const Value> versions = spec->items_at("versions");
+  return !spec->text_at("group").empty() && !versions.empty() &&
+         std::all_of(versions.begin(), versions.end(),
+                     [](const Value& version) { return !version.text_at("name").empty(); });
+}
+
 }  // namespace
 
 bool is_definition(const types::Resource& resource) { return resource.group == kGroup && resource.plural == kPlural; }
@@ -181,7 +194,7 @@ Task<std::optional<CustomResources::Seen>> CustomResources::read(Arena& arena, s
   if (!entry) co_return std::nullopt;
   const store::Blob body = entry->body();
   Result<Value> tree = storage.codec().tree(arena, arena.copy(*body));
-  if (!tree) co_return std::nullopt;
+  if (!tree || !is_whole(*tree)) co_return std::nullopt;
   co_return Seen{std::move(name), *tree, entry->revision()};
 }
 
@@ -241,17 +254,30 @@ Task<void> CustomResources::follow() {
         }
         const store::Blob body = event.object()->body();
         Result<Value> tree = storage.codec().tree(arena, arena.copy(*body));
-        if (!tree) continue;
+        if (tree && !is_whole(*tree)) log::error("a CustomResourceDefinition is incomplete", {{"name", name}});
+        if (!tree || !is_whole(*tree)) continue;
         // What another server wrote, or a crash left half done.
         if (is_terminating(*tree) || !crd::has_condition(*tree, "Established", "True")) unsettled.push_back(name);
         seen.push_back({name, *tree, event.object()->revision()});
       }
+      if (listed) add_missing(storage, seen);
       serve(seen);
       if (listed) {
         listed_.store(true, std::memory_order_release);
         parts_.services.start();
       }
       for (std::string& name : unsettled) look_at(std::move(name));
+    }
+  }
+}
+
+void CustomResources::add_missing(resource::Storage& storage, std::vector<Seen>& seen) const {
+  Result<cache::Snapshot> now = storage.cache().snapshot();
+  if (!now) return;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [name, known] : kinds_) {
+    if (!now->find(name) && now->find_unreadable(name) == nullptr) {
+      seen.push_back({name, Value::null(), now->revision()});
     }
   }
 }
@@ -425,7 +451,9 @@ Task<bool> CustomResources::clean_up_once(const std::string& name) {
                                 root + ns + "/" + std::string(resource.plural) + "/" + std::string(entry->name()));
     }
     Result<cache::Snapshot> left = co_await kind->storage->cache().consistent(loop_);
-    empty = left && left->count() == 0;
+    // What cannot be read is still there, and would be left behind for good.
+    const cache::ListPage rest = left ? left->list({.scope = "", .limit = 1}) : cache::ListPage{};
+    empty = left && rest.entries.empty() && rest.unreadable.empty();
   }
   if (!empty) co_return false;
   std::string kept;

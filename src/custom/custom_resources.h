@@ -89,6 +89,8 @@ class CustomResources {
   Task<std::optional<Seen>> read(Arena& arena, std::string name, Executor& executor);
   // Serves what these say, unless something newer is known.
   void serve(std::span<const Seen> seen);
+  // The definitions that went while nobody watched.
+  void add_missing(resource::Storage& storage, std::vector<Seen>& seen) const;
   KindRef make_kind(const Value& definition, const KindRef& before);
   resource::CustomServedRef served_of(const KindRef& kind) const;
   // The names that others of its group hold. mutex_ is held.

@@ -119,6 +119,10 @@ Value deleted_status(Arena& arena, std::string_view group, std::string_view plur
   return status.build();
 }
 
+Value unread_deleted_status(Arena& arena, std::string_view kind, std::string_view name) {
+  return with_member(arena, deleted_status(arena, {}, kind, name, {}), "code", Value::integer(200));
+}
+
 Error route_not_found() {
   Error error{Reason::NotFound, "the server could not find the requested resource"};
   error.details.emplace();

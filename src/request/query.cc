@@ -233,8 +233,11 @@ Result<DeleteOptions> parse_delete_options(const Query& query) {
   if (const std::string* text = query.find("uid")) options.uid = *text;
   if (const std::string* text = query.find("resourceVersion")) options.resource_version = *text;
   options.dry_run = query.all("dryRun");
+  if (const std::string* text = query.find(kIgnoreStoreReadError)) options.ignore_store_read_error = query_bool(*text);
   return options;
 }
+
+Error invalid_delete_options(Cause cause) { return invalid_options("DeleteOptions", {std::move(cause)}); }
 
 Result<Unit> validate(const DeleteOptions& options) {
   std::vector<Cause> causes;
@@ -250,6 +253,19 @@ Result<Unit> validate(const DeleteOptions& options) {
     }
   }
   for (Cause& cause : check_dry_run(options.dry_run)) causes.push_back(std::move(cause));
+  if (options.ignore_store_read_error) {
+    // Of an object that cannot be read none of these can be honoured.
+    const auto refuse = [&causes](bool given, std::string_view other) {
+      if (!given) return;
+      causes.push_back(field_invalid(std::string(kIgnoreStoreReadError), "true",
+                                     "cannot be set together with ." + std::string(other)));
+    };
+    refuse(!options.dry_run.empty(), "dryRun");
+    refuse(options.propagation_policy.has_value(), "propagationPolicy");
+    refuse(options.orphan_dependents.has_value(), "orphanDependents");
+    refuse(options.grace_period_seconds.has_value(), "gracePeriodSeconds");
+    refuse(options.uid.has_value() || options.resource_version.has_value(), "preconditions");
+  }
   if (!causes.empty()) return invalid_options("DeleteOptions", std::move(causes));
   return Unit{};
 }

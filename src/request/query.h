@@ -72,17 +72,22 @@ Result<WriteOptions> parse_write_options(const Query& query, WriteKind kind,
 // Causes for a field manager's name that is too long or not printable, found at `field`.
 std::vector<Cause> check_field_manager(std::string_view name, const std::string& field);
 
+inline constexpr std::string_view kIgnoreStoreReadError = "ignoreStoreReadErrorWithClusterBreakingPotential";
+
 struct DeleteOptions {
   std::optional<int64_t> grace_period_seconds;
   std::optional<std::string> uid, resource_version;  // Preconditions.
   std::optional<bool> orphan_dependents;
   std::optional<std::string> propagation_policy;
   std::vector<std::string> dry_run;
+  bool ignore_store_read_error = false;  // ignoreStoreReadErrorWithClusterBreakingPotential.
   bool is_dry_run() const { return !dry_run.empty(); }
 };
 // From the query: used only when the request has no body. 400.
 Result<DeleteOptions> parse_delete_options(const Query& query);
 // 422.
 Result<Unit> validate(const DeleteOptions& options);
+// 422 with this cause alone.
+Error invalid_delete_options(Cause cause);
 
 }  // namespace holdfast::request

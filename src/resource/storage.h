@@ -51,6 +51,11 @@ class Storage {
   }
   const std::string& prefix() const { return prefix_; }
 
+  // The stored bytes of an object, which the cache may not be able to read; resumes on the executor.
+  Task<store::StoreResult<store::Got>> read_stored(std::string key, Executor& executor) {
+    co_return co_await from_callback<store::StoreResult<store::Got>>(
+        executor, [this, &key](auto done) { store_.get(std::move(key), std::move(done)); });
+  }
   // Writes to the store; resumes on the executor.
   Task<store::StoreResult<store::WriteResult>> write(store::Transaction transaction, Executor& executor) {
     co_return co_await from_callback<store::StoreResult<store::WriteResult>>(

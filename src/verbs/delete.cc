@@ -347,6 +347,10 @@ void respond_deleted(call::Call& call, const Deleted& deleted, const request::De
 
 namespace {
 
+bool unsafe_deletes_are_on(const call::Call& call) {
+  return call.settings.gates.on(Gate::AllowUnsafeMalformedObjectDeletion);
+}
+
 // DeleteOptions are known in every version, and nothing else is.
 std::string why_no_delete_options(const Value& tree) {
   constexpr write::Expected kExpected{"", "v1", "DeleteOptions"};
@@ -368,6 +372,7 @@ Result<request::DeleteOptions> read_delete_options(call::Call& call, std::string
   if (bytes.empty()) {
     Result<request::DeleteOptions> options = parse_delete_options(call.query);
     if (!options) return options;
+    options->ignore_store_read_error = options->ignore_store_read_error && unsafe_deletes_are_on(call);
     Result<Unit> valid = validate(*options);
     if (!valid) return valid.take_error();
     return options;
@@ -418,6 +423,9 @@ Result<request::DeleteOptions> read_delete_options(call::Call& call, std::string
   for (const Value& item : typed->items_at("dryRun")) {
     if (item.is_string()) options.dry_run.emplace_back(item.as_string());
   }
+  if (const Value* ignore = typed->find(request::kIgnoreStoreReadError); ignore != nullptr && ignore->is_bool()) {
+    options.ignore_store_read_error = ignore->as_bool() && unsafe_deletes_are_on(call);
+  }
   // Kubernetes takes a dryRun of the query beside a body, too.
   Result<Unit> valid = validate(options);
   if (!valid) return valid.take_error();
@@ -428,7 +436,7 @@ Task<Result<Deleted>> delete_object(call::Call& call, write::Writer& writer, std
                                     request::DeleteOptions options) {
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
     Result<std::unique_ptr<write::LiveObject>> live = co_await write::read_live(call, name);
-    if (!live) co_return live.take_error();
+    if (!live) co_return as_read_error(call, name, live.take_error());
     if (*live == nullptr) co_return not_found(call.group_resource(), name);
     Result<Unit> fits = check_preconditions(call, **live, name, options);
     if (!fits) co_return fits.take_error();
@@ -456,6 +464,41 @@ void warn_about_orphans(call::Call& call, const request::DeleteOptions& options)
 
 }  // namespace
 
+namespace {
+
+bool is_stored_readable(call::Call& call, std::string_view short_key, const store::KeyValue& item) {
+  Result<cache::EntryRef> entry = call.storage().cache().make_entry(short_key, *item.value, item.modified);
+  if (!entry) return false;
+  return is_readable(call, *(*entry)->body());
+}
+
+// Removes a stored value that cannot be decoded, and nothing else: neither admission nor finalizers nor preconditions
+// have an object to look at (registry/generic/registry/corrupt_obj_deleter.go).
+Task<Result<Unit>> delete_unreadable(call::Call& call, const write::Writer& writer, std::string name) {
+  record_annotation(call, "apiserver.k8s.io/unsafe-delete-ignore-read-error", "");
+  Result<Unit> allowed = writer.authorize_unsafe_delete(call);
+  if (!allowed) co_return allowed.take_error();
+  resource::Storage& storage = call.storage();
+  const std::string short_key = storage.short_key(call.ns(), name);
+  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+    store::StoreResult<store::Got> got = co_await storage.read_stored(storage.key(short_key), call.executor());
+    if (!got) co_return store::to_api_error(got.take_error());
+    if (!got->item || is_stored_readable(call, short_key, *got->item)) {
+      co_return invalid({call.served->resource->group, call.served->resource->plural}, name,
+                        {field_invalid(std::string(request::kIgnoreStoreReadError), "true",
+                                       "is exclusively used to delete corrupt object(s), try again by removing this "
+                                       "option")});
+    }
+    store::StoreResult<store::WriteResult> removed =
+        co_await write::commit(call, {store::remove(storage.key(short_key), got->item->modified)});
+    if (!removed) co_return store::to_api_error(removed.take_error());
+    if (std::holds_alternative<store::Committed>(*removed)) co_return Unit{};
+  }
+  co_return modified_conflict(call.group_resource(), name);
+}
+
+}  // namespace
+
 Task<void> serve_delete(call::Call& call, write::Writer& writer) {
   Result<Unit> negotiated = negotiate_answer(call);
   if (!negotiated) co_return respond_error(call, negotiated.error());
@@ -464,6 +507,12 @@ Task<void> serve_delete(call::Call& call, write::Writer& writer) {
   record_request(call, request::Format::Json, *bytes);
   Result<request::DeleteOptions> options = read_delete_options(call, *bytes);
   if (!options) co_return respond_error(call, options.error());
+  if (options->ignore_store_read_error) {
+    Result<Unit> removed = co_await delete_unreadable(call, writer, std::string(call.info.name));
+    if (!removed) co_return respond_error(call, removed.error());
+    co_return respond_status(call, 200,
+                             render::unread_deleted_status(call.arena, call.served->resource->kind, call.info.name));
+  }
   warn_about_orphans(call, *options);
   Result<Deleted> deleted = co_await delete_object(call, writer, std::string(call.info.name), *options);
   if (!deleted) co_return respond_error(call, deleted.error());
@@ -487,6 +536,11 @@ Task<void> serve_delete_collection(call::Call& call, write::Writer& writer) {
   // resourceVersion there is both, and fits no object.
   Result<request::DeleteOptions> options = read_delete_options(call, *bytes);
   if (!options) co_return respond_error(call, options.error());
+  if (options->ignore_store_read_error) {
+    co_return respond_error(call, request::invalid_delete_options(field_invalid(
+                                      std::string(request::kIgnoreStoreReadError), "true",
+                                      "is not allowed with DELETECOLLECTION, try again after removing the option")));
+  }
 
   warn_about_orphans(call, *options);
   Result<Listed> listed = co_await list_entries(call, query->options, std::move(*selector));

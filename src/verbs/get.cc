@@ -19,12 +19,19 @@ Result<std::optional<Revision>> parse_revision(std::string_view text) {
   return std::optional<Revision>{Revision{*value}};
 }
 
+Error as_read_error(const call::Call& call, std::string_view name, Error error) {
+  if (error.reason != Reason::StoreReadError) return error;
+  // Kubernetes names the key without the prefix that its store adds.
+  const std::string key = call.storage().key(call.storage().short_key(call.ns(), name));
+  return corrupt_object(std::string_view(key).substr(call.settings.registry_prefix.size()), error.message);
+}
+
 Task<Result<cache::EntryRef>> read_entry(call::Call& call, std::string_view name, std::optional<Revision> revision) {
   resource::Storage& storage = call.storage();
   const std::string key = storage.short_key(call.ns(), name);
   if (!revision) {
     Result<cache::Cache::Latest> latest = co_await storage.cache().latest(key, call.executor());
-    if (!latest) co_return latest.take_error();
+    if (!latest) co_return as_read_error(call, name, latest.take_error());
     if (!latest->entry) co_return not_found(call.group_resource(), name);
     co_return std::move(latest->entry);
   }
@@ -32,8 +39,15 @@ Task<Result<cache::EntryRef>> read_entry(call::Call& call, std::string_view name
       revision->value == 0 ? storage.cache().snapshot() : co_await storage.cache().at_least(*revision, call.executor());
   if (!snapshot) co_return snapshot.take_error();
   cache::EntryRef entry = snapshot->find(key);
+  if (const cache::Unreadable* unreadable = snapshot->find_unreadable(key)) {
+    co_return as_read_error(call, name, Error{Reason::StoreReadError, unreadable->why});
+  }
   if (!entry) co_return not_found(call.group_resource(), name);
   co_return entry;
+}
+
+bool is_readable(call::Call& call, std::string_view body) {
+  return call.storage().codec().tree(call.arena, call.arena.copy(body)).ok();
 }
 
 Task<void> serve_get(call::Call& call) {
@@ -66,6 +80,10 @@ Task<void> serve_get(call::Call& call) {
   Result<Unit> prepared = co_await custom::prepare_to_show(call, *body);
   if (!prepared) co_return respond_error(call, prepared.error());
   Result<std::string> rendered = render_object(call.view, source_of(call.arena, call.view, **entry, *body));
+  if (!rendered && !is_readable(call, *body)) {
+    const Error error = cache::undecodable((*entry)->revision(), rendered.error().message);
+    co_return respond_error(call, as_read_error(call, call.info.name, error));
+  }
   if (!rendered) co_return respond_error(call, rendered.error());
   respond(call, 200, std::move(*rendered));
 }

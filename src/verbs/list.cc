@@ -1,5 +1,6 @@
 // LIST: which revision, which page, then a stream of items whose memory does not grow with the list.
 #include "base/api_error.h"
+#include "base/limits.h"
 #include "base/text.h"
 #include "call/call.h"
 #include "custom/conversions.h"
@@ -102,7 +103,23 @@ Result<std::string> render_whole(const render::View& view, render::ListHead head
   return render::encode_answer(*tree, nullptr, view.accepted.format, view.accepted.pretty);
 }
 
+// Why an item cannot be shown.
+Error item_error(call::Call& call, const cache::Entry& entry, Error error) {
+  if (is_readable(call, *entry.body())) return error;
+  const cache::Unreadable item{std::string(entry.key()), cache::undecodable(entry.revision(), error.message).message};
+  return unreadable_items(call, {&item, 1});
+}
+
 }  // namespace
+
+Error unreadable_items(const call::Call& call, std::span<const cache::Unreadable> items) {
+  std::vector<Cause> causes;
+  for (const cache::Unreadable& item : items) {
+    causes.push_back(corrupt_item(call.storage().key(item.key), item.why));
+    if (causes.size() > limits::kReportedUnreadable) break;
+  }
+  return unreadable_list(call.group_resource(), std::move(causes));
+}
 
 Task<void> stream_list(call::Call& call, Listed listed) {
   if (call.view.refusal) co_return respond_error(call, *call.view.refusal);
@@ -124,7 +141,7 @@ Task<void> stream_list(call::Call& call, Listed listed) {
   if (renderer.needs_sizes()) {
     for (const cache::EntryRef& entry : listed.entries) {
       Result<Unit> measured = renderer.measure(*entry);
-      if (!measured) co_return respond_error(call, measured.error());
+      if (!measured) co_return respond_error(call, item_error(call, *entry, measured.take_error()));
     }
   }
   std::string chunk;
@@ -145,11 +162,11 @@ Task<void> stream_list(call::Call& call, Listed listed) {
     fetch_ahead(listed.entries, i);
     cache::EntryRef entry = std::move(listed.entries[i]);
     Result<Unit> added = renderer.item(*entry, chunk);
-    entry = {};
     if (!added) {
-      if (!started) co_return respond_error(call, added.error());
+      if (!started) co_return respond_error(call, item_error(call, *entry, added.take_error()));
       co_return call.response.abort();
     }
+    entry = {};
     if (chunk.size() < kChunkBytes) continue;
     if (!started) {
       started = true;
@@ -231,6 +248,7 @@ Task<Result<Listed>> list_entries(call::Call& call, const request::ListOptions& 
   if (honours_limit && !single && options.limit > 0) request.limit = static_cast<uint64_t>(options.limit);
 
   cache::ListPage page = snapshot.list(request);
+  if (!page.unreadable.empty()) co_return unreadable_items(call, page.unreadable);
   Listed listed;
   listed.entries = std::move(page.entries);
   listed.head.resource_version = page_revision;

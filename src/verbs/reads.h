@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "cache/cache.h"
@@ -15,9 +16,19 @@ Result<std::optional<Revision>> parse_revision(std::string_view text);
 // One object: as fresh as the store when `revision` is unset, at least that fresh otherwise (0: whatever there is).
 Task<Result<cache::EntryRef>> read_entry(call::Call& call, std::string_view name, std::optional<Revision> revision);
 
+// What a read of one object says when its stored value cannot be decoded; other errors as they are.
+Error as_read_error(const call::Call& call, std::string_view name, Error error);
+
+// Whether a canonical body can be decoded. Values of the embedded store that enter the cache by copying
+// (docs/formats/at_rest.md) have not been until somebody needs that.
+bool is_readable(call::Call& call, std::string_view body);
+
 // What a list selects, once its options are known to be valid together. 422 for options that are not, 400 for fields
 // that the resource does not select by.
 Result<cache::Selector> resolve_selector(const call::Call& call, const request::ListQuery& query);
+
+// What a list says that has objects in it whose stored values cannot be decoded.
+Error unreadable_items(const call::Call& call, std::span<const cache::Unreadable> items);
 
 // The entries that a list asks for, and its metadata.
 struct Listed {

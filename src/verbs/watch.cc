@@ -203,6 +203,13 @@ Task<void> serve_watch(call::Call& call) {
     Result<Unit> prepared = co_await custom::prepare_to_show(call, now->list({.scope = request->scope}).entries);
     if (!prepared) co_return respond_error(call, custom::not_convertible());
   }
+  if (request->start == cache::WatchRequest::Start::Initial) {
+    // As a list of the same objects says.
+    if (Result<cache::Snapshot> now = call.storage().cache().snapshot(); now && now->has_unreadable()) {
+      const cache::ListPage page = now->list({.scope = request->scope, .selector = request->selector});
+      if (!page.unreadable.empty()) co_return respond_error(call, unreadable_items(call, page.unreadable));
+    }
+  }
   Result<cache::Watcher> watcher = co_await call.storage().cache().watch(std::move(*request), call.executor());
   if (watcher) {
     Result<Unit> carried = check_streams(call.view.accepted);

@@ -334,6 +334,7 @@ struct AdmissionWebhooks::HookSet {
   Arena arena;
   std::vector<cache::EntryRef> entries;  // What it was made from.
   std::vector<webhook::Hook> hooks;
+  std::optional<Error> problem;  // A configuration cannot be read.
 };
 
 bool is_webhook_configuration(const types::Resource& resource) {
@@ -353,8 +354,15 @@ AdmissionWebhooks::HookSetRef AdmissionWebhooks::current(Side side) const {
   resource::Storage* storage = storages_[static_cast<size_t>(side)];
   if (storage == nullptr) return nullptr;
   Result<cache::Snapshot> snapshot = storage->cache().snapshot();
-  if (!snapshot || snapshot->count() == 0) return nullptr;
-  std::vector<cache::EntryRef> entries = snapshot->list({}).entries;
+  if (!snapshot || (snapshot->count() == 0 && !snapshot->has_unreadable())) return nullptr;
+  cache::ListPage page = snapshot->list({});
+  if (!page.unreadable.empty()) {
+    // Nobody knows what it would have refused.
+    auto broken = std::make_shared<HookSet>();
+    broken->problem = corrupt_object(storage->key(page.unreadable.front().key), page.unreadable.front().why);
+    return broken;
+  }
+  std::vector<cache::EntryRef>& entries = page.entries;
   const std::lock_guard lock(mutex_);
   HookSetRef& known = known_[static_cast<size_t>(side)];
   if (known != nullptr && known->entries == entries) return known;
@@ -379,6 +387,7 @@ Task<Result<Value>> AdmissionWebhooks::mutate(call::Call& call, const AdmissionR
                                               Reinvocation& reinvocation) {
   const HookSetRef set = current(Side::Mutating);
   if (set == nullptr) co_return request.object;
+  if (set->problem) co_return *set->problem;
   if (reinvocation.again && !equal(reinvocation.last_output, request.object)) reinvocation.note_change();
   NamespaceLabels labels(call, request, ns);
   Versioned versioned{call.served, request.object, request.old};
@@ -421,6 +430,7 @@ Task<Result<Unit>> AdmissionWebhooks::validate(call::Call& call, const Admission
                                                const KnownObjects& ns) {
   const HookSetRef set = current(Side::Validating);
   if (set == nullptr) co_return Unit{};
+  if (set->problem) co_return *set->problem;
   NamespaceLabels labels(call, request, ns);
   std::vector<Asked> asked;
   for (const webhook::Hook& hook : set->hooks) {

@@ -1,5 +1,6 @@
 #include "write/plugins.h"
 
+#include "base/api_error.h"
 #include "call/call.h"
 
 namespace holdfast::write {
@@ -32,7 +33,9 @@ class Objects final : public admission::Lookup {
     }
     Result<cache::Snapshot> snapshot = storage->cache().snapshot();
     if (!snapshot) return std::nullopt;
-    const cache::EntryRef entry = snapshot->find(storage->short_key(ns, name));
+    const std::string key = storage->short_key(ns, name);
+    const cache::EntryRef entry = snapshot->find(key);
+    if (const cache::Unreadable* unreadable = snapshot->find_unreadable(key)) note_problem(*storage, *unreadable);
     if (!entry) return std::nullopt;
     return tree(arena, *storage, *entry);
   }
@@ -46,7 +49,9 @@ class Objects final : public admission::Lookup {
     if (!snapshot) return objects;
     cache::ListRequest request;
     request.scope = storage->scope(ns);
-    for (const cache::EntryRef& entry : snapshot->list(request).entries) {
+    const cache::ListPage page = snapshot->list(request);
+    if (!page.unreadable.empty()) note_problem(*storage, page.unreadable.front());
+    for (const cache::EntryRef& entry : page.entries) {
       if (std::optional<Value> object = tree(arena, *storage, *entry)) objects.push_back(*object);
     }
     return objects;
@@ -65,7 +70,13 @@ class Objects final : public admission::Lookup {
     return authorizer_.authorize(attributes).allowed();
   }
 
+  // Set when something that a plugin asked for is stored and cannot be read: it cannot judge without it.
+  const std::optional<Error>& problem() const { return problem_; }
+
  private:
+  void note_problem(const resource::Storage& storage, const cache::Unreadable& unreadable) const {
+    if (!problem_) problem_ = corrupt_object(storage.key(unreadable.key), unreadable.why);
+  }
   // Every write asks for its namespace, some several times, and it is mostly the one that was asked for before.
   std::optional<Value> known_namespace(const resource::Storage& storage) const {
     static thread_local std::shared_ptr<ReadNamespace> last;
@@ -91,6 +102,7 @@ class Objects final : public admission::Lookup {
   call::Call& call_;
   const auth::Authorizer& authorizer_;
   const KnownObjects& known_;
+  mutable std::optional<Error> problem_;
 };
 
 constexpr std::string_view kDefaultAccount = "default";
@@ -127,6 +139,7 @@ Result<Unit> run_plugins(call::Call& call, const admission::Chain& chain, const 
                                    .lookup = objects,
                                    .warnings = warnings};
   Result<Unit> result = run(chain, attributes);
+  if (result && objects.problem()) result = *objects.problem();
   for (const std::string& warning : warnings) call.warnings.add(warning);
   for (auto& [key, value] : attributes.annotations) record_annotation(call, std::move(key), std::move(value));
   return result;

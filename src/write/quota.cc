@@ -109,7 +109,12 @@ Task<Result<Unit>> Quotas::charge(call::Call& call, AdmissionOperation operation
   cache::ListRequest request;
   request.scope = storage.scope(call.ns());
   std::vector<std::string> keys;
-  for (const cache::EntryRef& entry : snapshot->list(request).entries) keys.emplace_back(entry->key());
+  const cache::ListPage page = snapshot->list(request);
+  // A quota that cannot be read might have refused.
+  if (!page.unreadable.empty()) {
+    co_return corrupt_object(storage.key(page.unreadable.front().key), page.unreadable.front().why);
+  }
+  for (const cache::EntryRef& entry : page.entries) keys.emplace_back(entry->key());
   if (keys.empty()) co_return Unit{};
 
   if (!dry_run && call.quota_hold == nullptr) {

@@ -414,7 +414,7 @@ Task<Result<std::unique_ptr<LiveObject>>> read_live(call::Call& call, std::strin
   live->body = live->entry->body(cache::Entry::Use::Hot);
   live->revision = live->entry->revision();
   Result<Value> tree = storage.codec().tree(call.arena, *live->body);
-  if (!tree) co_return tree.take_error();
+  if (!tree) co_return cache::undecodable(live->revision, tree.error().message);
   live->stored = *tree;
   Result<Value> requested = co_await custom::convert_object(
       call, call.served->object_rules->version_of(*tree, *call.served->stored), *call.served->resource, *tree);
@@ -433,6 +433,8 @@ Task<Result<std::unique_ptr<LiveObject>>> read_live(call::Call& call, std::strin
 Task<Result<Written>> Writer::write_object(call::Call& call, WriteRequest request, Transform transform) {
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
     Result<std::unique_ptr<LiveObject>> read = co_await read_live(call, call.info.name);
+    // Kubernetes gives the error of its store no reason here.
+    if (!read && read.error().reason == Reason::StoreReadError) co_return untyped(read.error().message);
     if (!read) co_return read.take_error();
     const LiveObject* live = read->get();
     if (live == nullptr && !request.may_create) co_return not_found(call.group_resource(), call.info.name);
@@ -575,6 +577,23 @@ Result<Unit> Writer::authorize_create(const call::Call& call) const {
   const auth::Decision decision = authorizer_.authorize(attributes);
   if (decision.allowed()) return Unit{};
   return auth::forbidden_error(attributes, decision.reason);
+}
+
+Result<Unit> Writer::authorize_unsafe_delete(const call::Call& call) const {
+  constexpr std::string_view kVerb = "unsafe-delete-ignore-read-errors";
+  auth::Attributes attributes;
+  attributes.user = call.user.get();
+  attributes.verb = kVerb;
+  attributes.is_resource = true;
+  attributes.group = call.served->resource->group;
+  attributes.version = call.served->resource->version;
+  attributes.resource = call.served->resource->plural;
+  attributes.ns = call.info.ns;
+  attributes.name = call.info.name;
+  const auth::Decision decision = authorizer_.authorize(attributes);
+  if (decision.allowed()) return Unit{};
+  return forbidden(call.group_resource(), call.info.name,
+                   "not permitted to do " + go_quote(kVerb) + ", reason: " + decision.reason);
 }
 
 void respond_written(call::Call& call, int code, const Written& written) {

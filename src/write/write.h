@@ -111,6 +111,8 @@ class Writer {
   Task<void> release(call::Call& call, Value removed);
   // Whether the user may create this object: a PUT or an apply is about to. 403.
   Result<Unit> authorize_create(const call::Call& call) const;
+  // Whether the user may delete this object although it cannot be read. 403.
+  Result<Unit> authorize_unsafe_delete(const call::Call& call) const;
   // Whether a write of this namespace has been charged to its quotas and may not be stored yet. Any thread.
   bool charges_quota(std::string_view ns) const;
 
