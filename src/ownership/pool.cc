@@ -466,6 +466,7 @@ struct Pool::State {
 
   mutable std::mutex kinds_mutex;
   std::vector<std::unique_ptr<KindState>> kinds;
+  std::array<std::unordered_map<std::string, uint16_t, KeyHash, std::equal_to<>>, 2> kind_numbers;  // By MemberOrder.
 
   Counter objects{0}, owner_bytes{0}, entries{0}, sets{0}, references{0}, v1_bytes{0}, plain_bytes{0}, kept_bytes{0},
       packed_sets{0};
@@ -734,14 +735,17 @@ Pool::~Pool() { assert(get(state_->objects) == 0); }
 
 Pool::Kind Pool::kind(std::string_view name, MemberOrder order) {
   std::lock_guard lock(state_->kinds_mutex);
-  for (size_t i = 0; i < state_->kinds.size(); ++i) {
-    if (state_->kinds[i]->name == name && state_->kinds[i]->order == order) return {static_cast<uint16_t>(i)};
-  }
-  assert(state_->kinds.size() < std::numeric_limits<uint16_t>::max());
+  auto& numbers = state_->kind_numbers[static_cast<size_t>(order)];
+  if (const auto known = numbers.find(name); known != numbers.end()) return {known->second};
+  // Definitions come and go, and each name keeps its number. What comes when there are none left shares dictionaries
+  // with another kind of its order.
+  if (state_->kinds.size() > std::numeric_limits<uint16_t>::max() && !numbers.empty()) return {numbers.begin()->second};
+  const auto number = static_cast<uint16_t>(state_->kinds.size());
   state_->kinds.push_back(std::make_unique<KindState>());
   state_->kinds.back()->name = name;
   state_->kinds.back()->order = order;
-  return {static_cast<uint16_t>(state_->kinds.size() - 1)};
+  numbers.emplace(name, number);
+  return {number};
 }
 
 OwnersRef Pool::intern(Kind kind, std::span<const ManagedEntry> entries) {

@@ -156,6 +156,16 @@ TEST(PoolTest, SortedTextOfCustomResourcesWithEscapesIsASet) {
             R"({"f:spec":{"f:<a>":{},"f:tags":{"v:-0.5":{},"v:0.1":{},"v:1":{}}}})");
 }
 
+TEST(PoolTest, ThereMayBeMoreKindsThanNumbers) {
+  Pool pool{Gates{}};
+  const Pool::Kind pods = pool.kind("pods", MemberOrder::Canonical);
+  for (int i = 0; i < 70'000; ++i) (void)pool.kind("kind" + std::to_string(i), MemberOrder::Bytewise);
+  EXPECT_EQ(pool.kind("pods", MemberOrder::Canonical).number, pods.number);
+  const ManagedEntry entries[] = {entry("a", R"({"f:spec":{"f:b":{},"f:a":{}}})")};
+  const OwnersRef ref = pool.intern(pool.kind("kind69999", MemberOrder::Bytewise), entries);
+  EXPECT_EQ(*ref.view().fields_v1(0, MemberOrder::Bytewise), R"({"f:spec":{"f:b":{},"f:a":{}}})");
+}
+
 TEST(PoolTest, AbsentFieldsAndEveryTimeComeBack) {
   Pool pool{Gates{}};
   std::vector<ManagedEntry> entries;
