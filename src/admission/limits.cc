@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <unordered_set>
 
 #include "admission/amounts.h"
 #include "admission/plugin.h"
@@ -168,8 +169,9 @@ Result<Unit> check_limits(Attributes& attributes, const Value& object) {
   for (const Value& range : attributes.lookup.list(attributes.arena, "", "limitranges", attributes.ns)) {
     std::vector<std::string> errors = limit_errors(range, object, is_core(attributes.resource, "pods"));
     std::vector<std::string> distinct;
+    std::unordered_set<std::string> seen;
     for (std::string& error : errors) {
-      if (std::find(distinct.begin(), distinct.end(), error) == distinct.end()) distinct.push_back(std::move(error));
+      if (seen.insert(error).second) distinct.push_back(std::move(error));
     }
     if (distinct.empty()) continue;
     std::string text;

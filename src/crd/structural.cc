@@ -1,7 +1,9 @@
 // The form that a schema must have: each field has one type, said once, outside of alternatives.
 #include <algorithm>
 #include <set>
+#include <unordered_set>
 
+#include "base/hash.h"
 #include "base/strings.h"
 #include "codec/codec.h"
 #include "crd/crd.h"
@@ -419,15 +421,16 @@ struct Keywords {
                        "cannot be nullable when x-kubernetes-list-type is " + std::string(kind));
     }
     if (kind != "map") return;
-    const auto required = items->items_at("required");
+    std::unordered_set<std::string_view, KeyHash> required;
+    for (const Value& name : items->items_at("required")) {
+      if (name.is_string()) required.insert(name.as_string());
+    }
     for (const Value& key : schema.items_at("x-kubernetes-list-map-keys")) {
       if (!key.is_string()) continue;
       const Value* property = items->get("properties", key.as_string());
       if (property == nullptr) continue;
       const Path at_key = properties.key(key.as_string());
-      const bool is_required =
-          std::any_of(required.begin(), required.end(), [&](const Value& name) { return equal(name, key); });
-      if (!is_required && !property->has("default")) {
+      if (!required.contains(key.as_string()) && !property->has("default")) {
         errors.required(
             at_key.child("default"),
             "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property");

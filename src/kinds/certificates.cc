@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "kinds/all.h"
 #include "kinds/difference.h"
+#include "kinds/names.h"
 
 namespace holdfast::kinds {
 namespace {
@@ -209,8 +210,9 @@ void validate_request(Context&, const Value& request, FieldErrors& errors) {
   for (size_t i = 0; i < usages.size(); ++i) {
     if (!contains(kUsages, usages[i].as_string())) errors.not_supported(at.item("usages", i), usages[i], kUsages);
   }
+  Names seen;
   for (size_t i = 0; i < usages.size(); ++i) {
-    if (contains_text(usages.first(i), usages[i].as_string())) errors.duplicate(at.item("usages", i), usages[i]);
+    if (!seen.add(usages[i].as_string())) errors.duplicate(at.item("usages", i), usages[i]);
   }
   const std::string_view signer = spec.text_at("signerName");
   if (signer == "kubernetes.io/legacy-unknown") {

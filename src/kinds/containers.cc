@@ -1,7 +1,10 @@
 // Containers of a pod: the three lists.
 
 #include <algorithm>
+#include <unordered_set>
 
+#include "base/hash.h"
+#include "kinds/names.h"
 #include "kinds/pod.h"
 #include "kinds/references.h"
 
@@ -9,7 +12,7 @@ namespace holdfast::kinds {
 namespace {
 
 void validate_ports(std::span<const Value> ports, const Path& at, FieldErrors& errors) {
-  std::vector<std::string_view> names;
+  Names names;
   for (size_t i = 0; i < ports.size(); ++i) {
     const Value& port = ports[i];
     const Path here = at.item("ports", i);
@@ -137,15 +140,16 @@ void validate_environment(const Value& container, const Path& at, FieldErrors& e
   }
 }
 
-void validate_mounts(const Value& container, std::span<const std::string_view> volumes, const Path& at,
-                     FieldErrors& errors) {
+void validate_mounts(const Value& container, const Names& volumes, const Path& at, FieldErrors& errors) {
   const std::span<const Value> mounts = container.items_at("volumeMounts"),
                                devices = container.items_at("volumeDevices");
   const Path list_at = at.child("volumeMounts");
-  std::vector<std::string_view> paths;
-  const auto any = [](std::span<const Value> list, std::string_view key, std::string_view text) {
-    return std::any_of(list.begin(), list.end(), [&](const Value& item) { return item.text_at(key) == text; });
-  };
+  Names names, paths;
+  Names devices_by_name, devices_by_path;
+  for (const Value& device : devices) {
+    devices_by_name.push_back(device.text_at("name"));
+    devices_by_path.push_back(device.text_at("devicePath"));
+  }
   for (size_t i = 0; i < mounts.size(); ++i) {
     const Value& mount = mounts[i];
     const Path here = list_at.index(i);
@@ -154,11 +158,12 @@ void validate_mounts(const Value& container, std::span<const std::string_view> v
     if (!contains(volumes, name)) errors.not_found(here.child("name"), name);
     if (path.empty()) errors.required(here.child("mountPath"));
     if (contains(paths, path)) errors.invalid(here.child("mountPath"), path, "must be unique");
+    names.push_back(name);
     paths.push_back(path);
-    if (any(devices, "name", name)) {
+    if (devices_by_name.contains(name)) {
       errors.invalid(here.child("name"), name, "must not already exist in volumeDevices");
     }
-    if (any(devices, "devicePath", path)) {
+    if (devices_by_path.contains(path)) {
       errors.invalid(here.child("mountPath"), path, "must not already exist as a path in volumeDevices");
     }
     const std::string_view sub_path = mount.text_at("subPath"), expression = mount.text_at("subPathExpr");
@@ -190,7 +195,7 @@ void validate_mounts(const Value& container, std::span<const std::string_view> v
       errors.not_supported(recursive_at, recursive, {"Disabled", "Enabled", "IfPossible"});
     }
   }
-  std::vector<std::string_view> device_names, device_paths;
+  Names device_names, device_paths;
   for (size_t i = 0; i < devices.size(); ++i) {
     const Path here = at.item("volumeDevices", i);
     const std::string_view name = devices[i].text_at("name"), path = devices[i].text_at("devicePath");
@@ -204,8 +209,8 @@ void validate_mounts(const Value& container, std::span<const std::string_view> v
     } else {
       device_paths.push_back(path);
     }
-    if (any(mounts, "name", name)) errors.invalid(here.child("name"), name, "must not already exist in volumeMounts");
-    if (any(mounts, "mountPath", path)) {
+    if (names.contains(name)) errors.invalid(here.child("name"), name, "must not already exist in volumeMounts");
+    if (paths.contains(path)) {
       errors.invalid(here.child("devicePath"), path, "must not already exist as a path in volumeMounts");
     }
     if (!name.empty()) device_names.push_back(name);
@@ -283,7 +288,7 @@ void validate_lifecycle_and_probes(const Value& container, int64_t grace, const 
 
 void validate_resize_policy(const Value& container, std::string_view pod_restart, const Path& at, FieldErrors& errors) {
   const Path list_at = at.child("resizePolicy");
-  std::vector<std::string_view> seen;
+  Names seen;
   const std::span<const Value> policies = container.items_at("resizePolicy");
   for (size_t i = 0; i < policies.size(); ++i) {
     const std::string_view resource = policies[i].text_at("resourceName"),
@@ -329,8 +334,8 @@ void validate_restart_policy(const Value& container, const Path& at, FieldErrors
   }
 }
 
-void validate_common(const Value& container, const Value& spec, const PodOptions& options,
-                     std::span<const std::string_view> volumes, const Path& at, FieldErrors& errors) {
+void validate_common(const Value& container, const Value& spec, const PodOptions& options, const Names& volumes,
+                     const Path& at, FieldErrors& errors) {
   const std::string_view name = container.text_at("name");
   if (name.empty()) {
     errors.required(at.child("name"));
@@ -362,20 +367,18 @@ void validate_common(const Value& container, const Value& spec, const PodOptions
 }
 
 void validate_host_ports(std::span<const Value> containers, size_t first_index, const Path& at, FieldErrors& errors) {
-  std::vector<std::string> seen;
+  std::unordered_set<std::string, KeyHash> seen;
   for (size_t i = 0; i < containers.size(); ++i) {
     const Path container_at = at.index(first_index + i);
     const std::span<const Value> ports = containers[i].items_at("ports");
     for (size_t j = 0; j < ports.size(); ++j) {
       const int64_t port = ports[j].int_at_or(0, "hostPort");
       if (port == 0) continue;
-      std::string key = std::string(ports[j].text_at("protocol")) + "/" + std::string(ports[j].text_at("hostIP")) +
-                        "/" + std::to_string(port);
-      if (std::find(seen.begin(), seen.end(), key) != seen.end()) {
+      const std::string key = std::string(ports[j].text_at("protocol")) + "/" +
+                              std::string(ports[j].text_at("hostIP")) + "/" + std::to_string(port);
+      if (!seen.insert(key).second) {
         const Path port_at = container_at.item("ports", j);
         errors.duplicate(port_at.child("hostPort"), key);
-      } else {
-        seen.push_back(std::move(key));
       }
     }
   }
@@ -418,8 +421,7 @@ constexpr std::string_view kEphemeralFields[] = {"name",
                                                  "tty",
                                                  "targetContainerName"};
 
-void validate_ephemeral_container(const Value& container, std::span<const std::string_view> others, const Path& at,
-                                  FieldErrors& errors) {
+void validate_ephemeral_container(const Value& container, const Names& others, const Path& at, FieldErrors& errors) {
   const std::string_view target = container.text_at("targetContainerName");
   if (!target.empty() && !contains(others, target)) errors.not_found(at.child("targetContainerName"), target);
   for (const Member& member : container.members()) {
@@ -450,11 +452,11 @@ void validate_port(const Value& port, const Path& at, FieldErrors& errors) {
   }
 }
 
-void validate_containers(const Value& spec, const PodOptions& options, std::span<const std::string_view> volumes,
-                         const Path& at, FieldErrors& errors) {
+void validate_containers(const Value& spec, const PodOptions& options, const Names& volumes, const Path& at,
+                         FieldErrors& errors) {
   const int64_t grace = spec.int_at_or(30, "terminationGracePeriodSeconds");
   const std::span<const Value> containers = spec.items_at("containers");
-  std::vector<std::string_view> names;
+  Names names;
   const Path containers_at = at.child("containers"), init_at = at.child("initContainers");
   if (containers.empty()) errors.required(containers_at);
   for (size_t i = 0; i < containers.size(); ++i) {
@@ -484,7 +486,7 @@ void validate_containers(const Value& spec, const PodOptions& options, std::span
     validate_host_ports(init.subspan(i, 1), 0, init_at, errors);
     validate_init_container(init[i], grace, here, errors);
   }
-  const std::vector<std::string_view> others = names;
+  const Names others = names;
   const std::span<const Value> ephemeral = spec.items_at("ephemeralContainers");
   for (size_t i = 0; i < ephemeral.size(); ++i) {
     const Path here = at.item("ephemeralContainers", i);

@@ -5,6 +5,7 @@
 #include "base/strings.h"
 #include "base/text.h"
 #include "kinds/all.h"
+#include "kinds/names.h"
 
 namespace holdfast::kinds {
 namespace {
@@ -97,7 +98,7 @@ void validate_names(const Value& names, const Path& at, FieldErrors& errors) {
 void validate_versions(const Value& spec, const Path& at, FieldErrors& errors) {
   const std::span<const Value> versions = spec.items_at("versions");
   size_t stored = 0;
-  std::vector<std::string_view> names;
+  Names names;
   bool unique = true;
   for (size_t i = 0; i < versions.size(); ++i) {
     const std::string_view name = versions[i].text_at("name");

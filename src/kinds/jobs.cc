@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <unordered_set>
 
 #include "base/text.h"
 
@@ -117,15 +118,13 @@ void validate_exit_codes(const Value& codes, const Value& pod_spec, const Path& 
   if (values.empty()) errors.invalid(at.child("values"), codes.find("values"), "at least one value is required");
   if (values.size() > 255) errors.too_many(at.child("values"), static_cast<int64_t>(values.size()), 255);
   bool ordered = true;
+  std::unordered_set<int64_t> seen;
   for (size_t i = 0; i < values.size(); ++i) {
     const int64_t code = values[i].as_int();
     if (codes.text_at("operator") == "In" && code == 0) {
       errors.invalid(at.item("values", i), code, "must not be 0 for the In operator");
     }
-    if (std::any_of(values.begin(), values.begin() + static_cast<ptrdiff_t>(i),
-                    [&](const Value& earlier) { return earlier.as_int() == code; })) {
-      errors.duplicate(at.item("values", i), code);
-    }
+    if (!seen.insert(code).second) errors.duplicate(at.item("values", i), code);
     if (i > 0 && values[i - 1].as_int() > code) ordered = false;
   }
   if (!ordered) errors.invalid(at.child("values"), codes.find("values"), "must be ordered");

@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "base/text.h"
 #include "kinds/hooks.h"
+#include "kinds/names.h"
 
 namespace holdfast::kinds {
 namespace {
@@ -150,8 +151,12 @@ void validate_finalizers_are_known(const Value& metadata, const Path& at, FieldE
 void validate_metadata_update(const Value& next, const Value& old, const Path& at, FieldErrors& errors) {
   if (old.has("deletionTimestamp")) {
     std::vector<std::string> added;
+    Names before;
+    for (const Value& finalizer : old.items_at("finalizers")) {
+      if (finalizer.is_string()) before.push_back(finalizer.as_string());
+    }
     for (const Value& finalizer : next.items_at("finalizers")) {
-      if (finalizer.is_string() && !contains_text(old.items_at("finalizers"), finalizer.as_string())) {
+      if (finalizer.is_string() && !before.contains(finalizer.as_string())) {
         added.push_back(go_quote(finalizer.as_string()));
       }
     }
@@ -188,7 +193,7 @@ void validate_metadata_update(const Value& next, const Value& old, const Path& a
 }
 
 void validate_conditions(std::span<const Value> conditions, const Path& at, FieldErrors& errors) {
-  std::vector<std::string_view> seen;
+  Names seen;
   for (size_t i = 0; i < conditions.size(); ++i) {
     const Value& condition = conditions[i];
     const Path here = at.index(i);

@@ -1,13 +1,16 @@
 // Pod and PodTemplate: what a write may change.
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "base/api_error.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "codec/json.h"
 #include "kinds/all.h"
 #include "kinds/difference.h"
 #include "kinds/ip.h"
+#include "kinds/names.h"
 #include "kinds/pod.h"
 #include "kinds/quantity.h"
 
@@ -278,12 +281,15 @@ bool same_containers(const Value& next, const Value& old, std::string_view list,
 void validate_added_tolerations(const Value& next, const Value& old, const Path& at, FieldErrors& errors) {
   Arena arena;
   const std::span<const Value> now = next.items_at("tolerations");
+  std::unordered_multimap<uint64_t, Value> without_seconds;  // By hash.
+  for (const Value& toleration : now) {
+    const Value plain = without_member(arena, toleration, "tolerationSeconds");
+    without_seconds.emplace(hash(plain), plain);
+  }
   for (const Value& before : old.items_at("tolerations")) {
     const Value plain = without_member(arena, before, "tolerationSeconds");
-    const bool kept = std::any_of(now.begin(), now.end(), [&](const Value& toleration) {
-      return equal(plain, without_member(arena, toleration, "tolerationSeconds"));
-    });
-    if (kept) continue;
+    const auto [first, last] = without_seconds.equal_range(hash(plain));
+    if (std::any_of(first, last, [&](const auto& other) { return equal(plain, other.second); })) continue;
     return errors.forbidden(at.child("tolerations"),
                             "existing toleration can not be modified except its tolerationSeconds");
   }
@@ -292,11 +298,11 @@ void validate_added_tolerations(const Value& next, const Value& old, const Path&
 
 void validate_removed_gates(const Value& next, const Value& old, const Path& at, FieldErrors& errors) {
   const std::span<const Value> now = next.items_at("schedulingGates"), before = old.items_at("schedulingGates");
+  Names known;
+  for (const Value& gate : before) known.push_back(gate.text_at("name"));
   for (size_t i = 0; i < now.size(); ++i) {
     const std::string_view name = now[i].text_at("name");
-    if (std::any_of(before.begin(), before.end(), [&](const Value& gate) { return gate.text_at("name") == name; })) {
-      continue;
-    }
+    if (known.contains(name)) continue;
     const Path gate = at.item("schedulingGates", i);
     errors.forbidden(gate.child("name"),
                      "only deletion is allowed, but found new scheduling gate '" + std::string(name) + "'");
@@ -465,16 +471,18 @@ void validate_pod_part(Context& context, Endpoint endpoint, const Value& next, c
   if (endpoint == Endpoint::Resize) return validate_resize(context, next, old, errors);
   const Path at("spec.ephemeralContainers");
   const types::Type& type = type_named("core/v1.EphemeralContainer");
+  std::unordered_map<std::string_view, const Value*, KeyHash> now;  // The first of each name.
+  for (const Value& container : next.items_at("spec", "ephemeralContainers")) {
+    now.try_emplace(container.text_at("name"), &container);
+  }
   for (const Value& before : old.items_at("spec", "ephemeralContainers")) {
     const std::string name = go_quote(before.text_at("name"));
-    const std::span<const Value> now = next.items_at("spec", "ephemeralContainers");
-    const auto found = std::find_if(now.begin(), now.end(),
-                                    [&](const Value& one) { return one.text_at("name") == before.text_at("name"); });
+    const auto found = now.find(before.text_at("name"));
     if (found == now.end()) {
       errors.forbidden(at, "existing ephemeral containers " + name + " may not be removed\n");
-    } else if (!semantic_equal(type, &before, &*found)) {
-      errors.forbidden(
-          at, "existing ephemeral containers " + name + " may not be changed\n" + difference(type, before, *found));
+    } else if (!semantic_equal(type, &before, found->second)) {
+      errors.forbidden(at, "existing ephemeral containers " + name + " may not be changed\n" +
+                               difference(type, before, *found->second));
     }
   }
 }

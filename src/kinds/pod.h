@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kinds/hooks.h"
+#include "kinds/names.h"
 
 namespace holdfast::kinds {
 
@@ -31,9 +32,9 @@ void validate_pod_spec(const Value& spec, const PodOptions& options, const Path&
 // Template metadata and spec, at e.g. spec.template.
 void validate_pod_template(const Value& pod_template, const PodOptions& options, const Path& at, FieldErrors& errors);
 void validate_volumes(std::span<const Value> volumes, const PodOptions& options, const Path& at, FieldErrors& errors,
-                      std::vector<std::string_view>& valid_names);
-void validate_containers(const Value& spec, const PodOptions& options, std::span<const std::string_view> volumes,
-                         const Path& at, FieldErrors& errors);
+                      Names& valid_names);
+void validate_containers(const Value& spec, const PodOptions& options, const Names& volumes, const Path& at,
+                         FieldErrors& errors);
 // resources of a container (or a pod, or a claim's template).
 void validate_resource_requirements(const Value& resources, bool of_pod, std::span<const Value> claims, const Path& at,
                                     FieldErrors& errors);

@@ -1,5 +1,6 @@
 // Defaults of PodSpecs (apis/core/v1/defaults.go and the markers of core/v1), and the fields that mirror each other.
 
+#include "kinds/names.h"
 #include "kinds/pod.h"
 #include "kinds/quantity.h"
 
@@ -177,7 +178,7 @@ void default_pod_resources(Arena& arena, Draft::Node spec) {
   const Value& given = sub(spec.value(), "resources");
   if (is_empty(given, "limits") && is_empty(given, "requests")) return;
   Draft::Node resources = spec.child("resources");
-  std::vector<std::string_view> names;
+  Names names;
   const auto note = [&](const Value& container) {
     for (const std::string_view list : {"limits", "requests"}) {
       for (const Member& amount : container.members_at("resources", list)) {

@@ -4,6 +4,7 @@
 
 #include "kinds/internal.h"
 #include "kinds/ip.h"
+#include "kinds/names.h"
 #include "kinds/pod.h"
 #include "kinds/quantity.h"
 
@@ -11,7 +12,7 @@ namespace holdfast::kinds {
 namespace {
 
 void validate_resource_claims(const Value& spec, const Path& at, FieldErrors& errors) {
-  std::vector<std::string_view> names;
+  Names names;
   const types::Type& type = type_named("core/v1.PodResourceClaim");
   const std::span<const Value> claims = spec.items_at("resourceClaims");
   for (size_t i = 0; i < claims.size(); ++i) {
@@ -125,7 +126,7 @@ void validate_gates(const Value& spec, const Path& at, FieldErrors& errors) {
     const std::string_view type = readiness[i].text_at("conditionType");
     errors.invalid_each(here.child("conditionType"), type, qualified_name_errors(type));
   }
-  std::vector<std::string_view> seen;
+  Names seen;
   for (size_t i = 0; i < gates.size(); ++i) {
     const Path here = at.item("schedulingGates", i);
     const std::string_view name = gates[i].text_at("name");
@@ -274,7 +275,7 @@ void validate_host_processes(const Value& spec, const PodOptions& options, const
 }  // namespace
 
 void validate_pod_spec(const Value& spec, const PodOptions& options, const Path& at, FieldErrors& errors) {
-  std::vector<std::string_view> volumes;
+  Names volumes;
   validate_volumes(spec.items_at("volumes"), options, at.child("volumes"), errors, volumes);
   validate_resource_claims(spec, at, errors);
   validate_containers(spec, options, volumes, at, errors);

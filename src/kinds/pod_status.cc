@@ -7,6 +7,7 @@
 #include "codec/json.h"
 #include "kinds/all.h"
 #include "kinds/ip.h"
+#include "kinds/names.h"
 #include "kinds/pod.h"
 
 namespace holdfast::kinds {
@@ -136,13 +137,14 @@ void validate_addresses(const Value& status, const Value& before, std::string_vi
   const Path at("status");
   const std::span<const Value> ips = status.items_at(list), old = before.items_at(list);
   std::vector<std::string_view> texts;
+  Names known;
+  for (const Value& one : old) known.push_back(one.text_at("ip"));
   std::string shown = "[";
   for (size_t i = 0; i < ips.size(); ++i) {
     const std::string_view ip = ips[i].text_at("ip");
     texts.push_back(ip);
     shown += (i == 0 ? "{\"IP\":" : ",{\"IP\":") + Shown(ip).text() + "}";
-    const bool kept = std::ranges::any_of(old, [&](const Value& one) { return one.text_at("ip") == ip; });
-    if (!kept) validate_ip(ip, at.item(list, i), errors);
+    if (!known.contains(ip)) validate_ip(ip, at.item(list, i), errors);
   }
   validate_ip_families(texts, at.child(list), Shown::verbatim(shown + "]"), errors);
 }

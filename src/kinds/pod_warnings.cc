@@ -1,9 +1,12 @@
 // Warnings about pods and templates (api/pod/warnings.go).
 
 #include <algorithm>
+#include <unordered_map>
 
+#include "base/hash.h"
 #include "base/text.h"
 #include "kinds/ip.h"
+#include "kinds/names.h"
 #include "kinds/pod.h"
 #include "kinds/quantity.h"
 
@@ -187,7 +190,7 @@ void warn_about_repeats(const Value& spec, const Path& at, std::vector<std::stri
   for (const auto& [list, key, what] :
        {std::tuple<std::string_view, std::string_view, std::string_view>{"hostAliases", "ip", "ip"},
         {"imagePullSecrets", "name", "name"}}) {
-    std::vector<std::string_view> seen;
+    Names seen;
     const std::span<const Value> items = spec.items_at(list);
     for (size_t i = 0; i < items.size(); ++i) {
       const std::string_view text = items[i].text_at(key);
@@ -212,7 +215,7 @@ void warn_about_fraction(const Value* amount, const Path& at, std::vector<std::s
 }
 
 void warn_about_environment(const Value& container, const Path& at, std::vector<std::string>& texts) {
-  std::vector<std::string_view> names;
+  Names names;
   const std::span<const Value> variables = container.items_at("env");
   for (size_t i = 0; i < variables.size(); ++i) {
     const std::string_view name = variables[i].text_at("name"), value = variables[i].text_at("value");
@@ -319,14 +322,14 @@ void warn_about_pod(const Value& spec, const Value* metadata, const Path& spec_a
   std::vector<NamedPort> ports;
   each_container(spec, spec_at,
                  [&](const Value& container, const Path& at) { warn_about_ports(container, at, ports, texts); });
-  for (size_t i = 0; i < ports.size(); ++i) {
-    const std::string_view name = ports[i].port->text_at("name");
+  std::unordered_map<std::string_view, const NamedPort*, KeyHash> first_of;
+  for (const NamedPort& port : ports) {
+    const std::string_view name = port.port->text_at("name");
     if (name.empty()) continue;
-    const auto first = std::find_if(ports.begin(), ports.begin() + static_cast<ptrdiff_t>(i),
-                                    [&](const NamedPort& other) { return other.port->text_at("name") == name; });
-    if (first == ports.begin() + static_cast<ptrdiff_t>(i)) continue;
-    texts.push_back(ports[i].where + ": duplicate port name " + go_quote(name) + " with " + first->where +
-                    ", services and probes that select ports by name will use " + first->where);
+    const auto [first, fresh] = first_of.try_emplace(name, &port);
+    if (fresh) continue;
+    texts.push_back(port.where + ": duplicate port name " + go_quote(name) + " with " + first->second->where +
+                    ", services and probes that select ports by name will use " + first->second->where);
   }
   if (spec.int_at_or(0, "terminationGracePeriodSeconds") < 0) {
     texts.push_back(at_text(spec_at.child("terminationGracePeriodSeconds"),

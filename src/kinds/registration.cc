@@ -6,6 +6,7 @@
 #include "base/url.h"
 #include "expressions/expressions.h"
 #include "kinds/all.h"
+#include "kinds/names.h"
 
 namespace holdfast::kinds {
 namespace {
@@ -65,7 +66,7 @@ bool has_wildcard(std::span<const Value> items) { return contains_text(items, "*
 
 void validate_resources(std::span<const Value> resources, const Value& shown, const Path& at, FieldErrors& errors) {
   if (resources.empty()) errors.required(at);
-  std::vector<std::string_view> open_resources, open_subresources;
+  Names open_resources, open_subresources;
   bool all = false, single = false, plain = false;
   for (size_t i = 0; i < resources.size(); ++i) {
     const std::string_view text = resources[i].as_string();
@@ -139,7 +140,7 @@ void validate_expression(Compiler& compiler, std::string_view text, Purpose purp
 void validate_match_conditions(const Value& holder, bool params, const Path& at, FieldErrors& errors) {
   const std::span<const Value> conditions = holder.items_at("matchConditions");
   if (conditions.size() > 64) errors.too_many(at.child("matchConditions"), static_cast<int64_t>(conditions.size()), 64);
-  std::vector<std::string_view> names;
+  Names names;
   Compiler compiler({.variables = false, .params = params});
   for (size_t i = 0; i < conditions.size(); ++i) {
     const Path here = at.item("matchConditions", i);
@@ -219,9 +220,10 @@ void validate_review_versions(const Value& hook, const Path& at, FieldErrors& er
   const Path list = at.child("admissionReviewVersions");
   if (versions.empty()) return errors.required(list, "must specify one of v1, v1beta1");
   bool accepted = false;
+  Names seen;
   for (size_t i = 0; i < versions.size(); ++i) {
     const std::string_view version = versions[i].as_string();
-    if (contains_text(versions.first(i), version)) {
+    if (!seen.add(version)) {
       errors.invalid(list.index(i), version, "duplicate version");
       continue;
     }
@@ -234,7 +236,7 @@ void validate_review_versions(const Value& hook, const Path& at, FieldErrors& er
 void validate_webhooks(const Value& object, bool mutating, FieldErrors& errors) {
   const std::span<const Value> hooks = object.items_at("webhooks");
   const Path list("webhooks");
-  std::vector<std::string_view> names;
+  Names names;
   for (size_t i = 0; i < hooks.size(); ++i) {
     const Value& hook = hooks[i];
     const Path at = list.index(i);
@@ -283,10 +285,11 @@ void validate_match_resources(const Value& match, const Path& at, FieldErrors& e
     for (size_t i = 0; i < rules.size(); ++i) {
       const Path rule = at.item(key, i);
       const std::span<const Value> names = rules[i].items_at("resourceNames");
+      Names seen;
       for (size_t j = 0; j < names.size(); ++j) {
         if (!names[j].is_string()) continue;
         errors.invalid_each(rule.item("resourceNames", j), names[j], path_segment_errors(names[j].as_string()));
-        if (contains_text(names.first(j), names[j].as_string())) {
+        if (!seen.add(names[j].as_string())) {
           errors.duplicate(rule.item("resourceNames", j), names[j].as_string());
         }
       }
@@ -397,7 +400,7 @@ void validate_audit_annotations(const Value& spec, std::string_view policy, Comp
     errors.invalid(at.child("auditAnnotations"), spec.find("auditAnnotations"),
                    "must not have more than " + std::to_string(kMaxAuditAnnotations) + " auditAnnotations");
   }
-  std::vector<std::string_view> keys;
+  Names keys;
   for (size_t i = 0; i < notes.size(); ++i) {
     const Path here = at.item("auditAnnotations", i);
     const std::string_view key = notes[i].text_at("key");
@@ -531,10 +534,11 @@ void validate_policy_binding(Context&, const Value& object, FieldErrors& errors)
   const Path list = at.child("validationActions");
   if (actions.empty()) errors.required(list, "at least one validation action is required");
   constexpr std::string_view kActions[] = {"Audit", "Deny", "Warn"};
+  Names seen;
   for (size_t i = 0; i < actions.size(); ++i) {
     const std::string_view action = actions[i].as_string();
     if (!contains(kActions, action)) errors.not_supported(list.index(i), action, kActions);
-    if (contains_text(actions.first(i), action)) errors.duplicate(list.index(i), action);
+    if (!seen.add(action)) errors.duplicate(list.index(i), action);
   }
   if (contains_text(actions, "Deny") && contains_text(actions, "Warn")) {
     errors.invalid(list, spec.find("validationActions"),

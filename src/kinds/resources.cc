@@ -2,8 +2,13 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <unordered_map>
+#include <unordered_set>
 
+#include "base/hash.h"
+#include "base/limits.h"
 #include "kinds/all.h"
+#include "kinds/names.h"
 #include "kinds/pod.h"
 #include "kinds/quantity.h"
 
@@ -78,13 +83,18 @@ void validate_huge_pages(std::string_view name, const Value& quantity, const Pat
 
 void validate_claim_names(std::span<const Value> claims, std::span<const Value> pod_claims, const Path& at,
                           FieldErrors& errors) {
-  std::vector<std::string> seen;
-  const auto has = [&](const std::string& key) { return std::find(seen.begin(), seen.end(), key) != seen.end(); };
+  std::unordered_set<std::string, KeyHash> seen;                   // "name" and "name/request".
+  std::unordered_map<std::string_view, size_t, KeyHash> requests;  // How many requests of a claim were seen.
   std::vector<std::string_view> known;
   for (const Value& claim : pod_claims) {
     if (!claim.text_at("name").empty()) known.push_back(claim.text_at("name"));
   }
   std::sort(known.begin(), known.end());
+  std::string all_known = known.empty() ? " which is empty" : "";
+  for (size_t k = 0; k < known.size() && all_known.size() < limits::kReportedBytes; ++k) {
+    all_known += (k == 0 ? ": " : ", ") + std::string(known[k]);
+  }
+  size_t reported = 0;
   for (size_t i = 0; i < claims.size(); ++i) {
     const Path here = at.index(i);
     const std::string name(claims[i].text_at("name"));
@@ -93,7 +103,7 @@ void validate_claim_names(std::span<const Value> claims, std::span<const Value> 
       errors.required(here);
       continue;
     }
-    if (has(name)) {
+    if (seen.contains(name)) {
       errors.duplicate(here, name);
     } else {
       std::string key = name;
@@ -101,23 +111,20 @@ void validate_claim_names(std::span<const Value> claims, std::span<const Value> 
         errors.invalid_each(here.child("request"), request, dns_label_errors(request));
         key += "/" + std::string(request);
       }
-      if (has(key)) {
+      if (seen.contains(key)) {
         errors.duplicate(here, key);
       } else if (request.empty()) {
-        for (const std::string& other : seen) {
-          if (other.starts_with(name + "/")) errors.duplicate(here, name);
-        }
+        for (size_t k = 0; k < requests[claims[i].text_at("name")]; ++k) errors.duplicate(here, name);
       }
-      seen.push_back(key);
+      if (!request.empty()) ++requests[claims[i].text_at("name")];
+      seen.insert(std::move(key));
     }
-    if (contains(known, name)) continue;
-    std::string detail = "must be one of the names in pod.spec.resourceClaims";
-    if (known.empty()) {
-      detail += " which is empty";
-    } else {
-      for (size_t k = 0; k < known.size(); ++k) detail += (k == 0 ? ": " : ", ") + std::string(known[k]);
-    }
-    errors.not_found(here, name, detail);
+    if (std::binary_search(known.begin(), known.end(), std::string_view(name))) continue;
+    // Each error names all of them: not for ever.
+    const bool in_full = reported < limits::kReportedBytes;
+    reported += all_known.size();
+    errors.not_found(here, name,
+                     "must be one of the names in pod.spec.resourceClaims" + (in_full ? all_known : std::string()));
   }
 }
 
@@ -152,7 +159,7 @@ void validate_limit_name(std::string_view type, std::string_view name, const Pat
 
 void validate_limit_item(const Value& item, const Path& at, FieldErrors& errors) {
   const std::string_view type = item.text_at("type");
-  std::vector<std::string_view> names;
+  Names names;
   const auto check = [&](std::string_view list) {
     const Path list_at = at.child(list);
     for (const Member& amount : item.members_at(list)) {
@@ -176,8 +183,9 @@ void validate_limit_item(const Value& item, const Path& at, FieldErrors& errors)
                     "either minimum or maximum storage value is required, but neither was provided");
   }
   check("maxLimitRequestRatio");
-  std::sort(names.begin(), names.end());
-  for (const std::string_view name : names) {
+  std::vector<std::string_view> sorted(names.begin(), names.end());
+  std::sort(sorted.begin(), sorted.end());
+  for (const std::string_view name : sorted) {
     const Value *min = item.get("min", name), *max = item.get("max", name);
     const Value* limit = type == "Pod" ? nullptr : item.get("default", name);
     const Value* request = type == "Pod" ? nullptr : item.get("defaultRequest", name);
@@ -221,7 +229,7 @@ void validate_limit_item(const Value& item, const Path& at, FieldErrors& errors)
 
 void validate_limit_range(Context&, const Value& object, FieldErrors& errors) {
   const Path spec("spec");
-  std::vector<std::string_view> types;
+  Names types;
   const std::span<const Value> limits = object.items_at("spec", "limits");
   for (size_t i = 0; i < limits.size(); ++i) {
     const Path at = spec.item("limits", i);

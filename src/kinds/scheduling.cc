@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kinds/names.h"
 #include "kinds/pod.h"
 
 namespace holdfast::kinds {
@@ -75,8 +76,10 @@ void validate_label_keys(const Value& holder, const Path& at, FieldErrors& error
       errors.invalid_each(at.item(list, i), keys[i], qualified_name_errors(keys[i].as_string()));
     }
   }
+  Names others;
+  for (const Value& key : mismatch) others.push_back(key.as_string());
   for (size_t i = 0; i < match.size(); ++i) {
-    if (contains_text(mismatch, match[i].as_string())) {
+    if (others.contains(match[i].as_string())) {
       errors.invalid(at.item("matchLabelKeys", i), match[i], "exists in both matchLabelKeys and mismatchLabelKeys");
     }
   }

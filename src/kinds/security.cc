@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kinds/names.h"
 #include "kinds/pod.h"
 #include "kinds/references.h"
 
@@ -83,7 +84,7 @@ bool is_sysctl(std::string_view name) {
 }
 
 void validate_sysctls(const Value& context, const Path& at, FieldErrors& errors) {
-  std::vector<std::string_view> seen;
+  Names seen;
   const std::span<const Value> sysctls = context.items_at("sysctls");
   for (size_t i = 0; i < sysctls.size(); ++i) {
     const Path here = at.item("sysctls", i);

@@ -11,6 +11,7 @@
 #include "codec/json.h"
 #include "kinds/all.h"
 #include "kinds/ip.h"
+#include "kinds/names.h"
 #include "kinds/pod.h"
 
 namespace holdfast::kinds {
@@ -72,12 +73,11 @@ void update_service(Context& context, Draft::Node next, const Value& old) {
   }
   if (needs_node_port(old) && !needs_node_port(next.value())) {
     bool known = true;
+    std::unordered_set<int64_t> held;
+    for (const Value& port : before.items_at("ports")) held.insert(port.int_at_or(0, "nodePort"));
     for (const Value& port : spec.value().items_at("ports")) {
       const int64_t number = port.int_at_or(0, "nodePort");
-      if (number == 0) continue;
-      const std::span<const Value> ports = before.items_at("ports");
-      known = known && std::any_of(ports.begin(), ports.end(),
-                                   [&](const Value& other) { return other.int_at_or(0, "nodePort") == number; });
+      known = known && (number == 0 || held.contains(number));
     }
     if (known) {
       for (Draft::Node port : spec.list("ports")) port.remove("nodePort");
@@ -461,10 +461,11 @@ void validate_cluster_ips(const Value& service, FieldErrors& errors) {
   } else if (!ips.empty()) {
     errors.invalid(ips_at, shown, "must be empty when `clusterIP` is not specified");
   }
+  Names seen;
   for (size_t i = 0; i < families.size(); ++i) {
     const std::string_view family = families[i].as_string();
     if (family != "IPv4" && family != "IPv6") errors.not_supported(at.item("ipFamilies", i), family, {"IPv4", "IPv6"});
-    if (contains_text(families.first(i), family)) errors.duplicate(at.item("ipFamilies", i), family);
+    if (!seen.add(family)) errors.duplicate(at.item("ipFamilies", i), family);
   }
   if (is_set(spec, "ipFamilyPolicy")) {
     validate_enum(spec, "ipFamilyPolicy", {"PreferDualStack", "RequireDualStack", "SingleStack"}, at, errors);

@@ -2,8 +2,11 @@
 // (registry/core/service/storage/alloc.go).
 
 #include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "base/api_error.h"
+#include "base/hash.h"
 #include "codec/json.h"
 #include "kinds/ip.h"
 #include "kinds/service.h"
@@ -137,19 +140,19 @@ std::string port_field(size_t index) { return "spec.ports[" + std::to_string(ind
 // Ports of one number (TCP and UDP of a name server, say) share their node port.
 void claim_new_ports(const Value& service, ServiceClaims& claims) {
   const std::span<const Value> ports = service.items_at("spec", "ports");
-  std::vector<std::pair<int64_t, size_t>> claimed;  // Port number, claim.
+  std::unordered_map<int64_t, size_t> claimed;       // Port number -> claim.
+  std::unordered_map<int64_t, int64_t> asked_first;  // Port number -> the first node port that is asked for.
+  for (const Value& port : ports) {
+    int64_t& first = asked_first[port.int_at_or(0, "port")];
+    if (first == 0) first = port.int_at_or(0, "nodePort");
+  }
   for (size_t i = 0; i < ports.size(); ++i) {
     const int64_t number = ports[i].int_at_or(0, "port"), wanted = ports[i].int_at_or(0, "nodePort");
     if (wanted == 0 && !allocates_node_ports(service)) continue;
-    const auto same =
-        std::find_if(claimed.begin(), claimed.end(), [&](const auto& one) { return one.first == number; });
+    const auto same = claimed.find(number);
     if (same == claimed.end()) {
-      int64_t requested = 0;
-      for (const Value& other : ports) {
-        if (requested == 0 && other.int_at_or(0, "port") == number) requested = other.int_at_or(0, "nodePort");
-      }
-      claimed.emplace_back(number, claims.ports.size());
-      claims.ports.push_back({static_cast<int32_t>(requested), port_field(i), {static_cast<uint32_t>(i)}});
+      claimed.emplace(number, claims.ports.size());
+      claims.ports.push_back({static_cast<int32_t>(asked_first[number]), port_field(i), {static_cast<uint32_t>(i)}});
     } else if (wanted == 0 || wanted == claims.ports[same->second].wanted) {
       claims.ports[same->second].ports.push_back(static_cast<uint32_t>(i));
     } else {
@@ -158,42 +161,35 @@ void claim_new_ports(const Value& service, ServiceClaims& claims) {
   }
 }
 
+// Each once, in the order of the ports.
 std::vector<int32_t> node_ports(const Value& service) {
   std::vector<int32_t> ports;
+  std::unordered_set<int32_t> seen;
   for (const Value& port : service.items_at("spec", "ports")) {
     const auto number = static_cast<int32_t>(port.int_at_or(0, "nodePort"));
-    if (number != 0 && std::find(ports.begin(), ports.end(), number) == ports.end()) ports.push_back(number);
+    if (number != 0 && seen.insert(number).second) ports.push_back(number);
   }
   return ports;
 }
 
-bool has(const std::vector<int32_t>& ports, int32_t port) {
-  return std::find(ports.begin(), ports.end(), port) != ports.end();
-}
-
 Result<Unit> claim_changed_ports(const Value& service, const Value& old, ServiceClaims& claims) {
-  const std::vector<int32_t> held = node_ports(old);
+  const std::vector<int32_t> before = node_ports(old), now = node_ports(service);
+  const std::unordered_set<int32_t> held(before.begin(), before.end()), wanted_now(now.begin(), now.end());
   const std::span<const Value> ports = service.items_at("spec", "ports");
-  std::vector<int32_t> asked;
+  std::unordered_set<int32_t> asked;
+  std::unordered_set<std::string> protocols;  // "TCP 30080"
   for (size_t i = 0; i < ports.size(); ++i) {
     const auto wanted = static_cast<int32_t>(ports[i].int_at_or(0, "nodePort"));
     if (wanted == 0 && !allocates_node_ports(service)) continue;
     if (wanted != 0) {
-      for (size_t j = 0; j < i; ++j) {
-        if (ports[j].int_at_or(0, "nodePort") == wanted &&
-            ports[j].text_at("protocol") == ports[i].text_at("protocol")) {
-          return untyped("duplicate nodePort: {" + std::string(ports[i].text_at("protocol")) + " " +
-                         std::to_string(wanted) + "}");
-        }
-      }
-      if (has(held, wanted) || has(asked, wanted)) continue;
-      asked.push_back(wanted);
+      const std::string shown = std::string(ports[i].text_at("protocol")) + " " + std::to_string(wanted);
+      if (!protocols.insert(shown).second) return untyped("duplicate nodePort: {" + shown + "}");
+      if (held.contains(wanted) || !asked.insert(wanted).second) continue;
     }
     claims.ports.push_back({wanted, port_field(i), {static_cast<uint32_t>(i)}});
   }
-  const std::vector<int32_t> now = node_ports(service);
-  for (const int32_t port : held) {
-    if (!has(now, port)) claims.released_ports.push_back(port);
+  for (const int32_t port : before) {
+    if (!wanted_now.contains(port)) claims.released_ports.push_back(port);
   }
   return Unit{};
 }
@@ -213,15 +209,17 @@ void take_allocated(Arena& arena, Draft::Node service, const Value& old) {
     if (is_empty(spec.value(), "clusterIPs")) restore(spec, before, "clusterIPs");
   }
   if (needs_node_port(old) && needs_node_port(service.value())) {
-    const std::vector<int32_t> held = node_ports(old), sent = node_ports(service.value());
+    const std::vector<int32_t> sent_now = node_ports(service.value());
+    const std::unordered_set<int32_t> sent(sent_now.begin(), sent_now.end());
+    std::unordered_map<std::string_view, int64_t, KeyHash> by_name;
+    for (const Value& other : before.items_at("ports")) {
+      by_name[other.text_at("name")] = other.int_at_or(0, "nodePort");
+    }
     for (Draft::Node port : spec.list("ports")) {
       if (port.value().int_at_or(0, "nodePort") != 0) continue;
-      int64_t known = 0;
-      for (const Value& other : before.items_at("ports")) {
-        if (other.text_at("name") == port.value().text_at("name")) known = other.int_at_or(0, "nodePort");
-      }
-      const bool used = has(held, static_cast<int32_t>(known)) && has(sent, static_cast<int32_t>(known));
-      if (known != 0 && !used) port.set("nodePort", Value::integer(known));
+      const auto known = by_name.find(port.value().text_at("name"));
+      if (known == by_name.end() || known->second == 0 || sent.contains(static_cast<int32_t>(known->second))) continue;
+      port.set("nodePort", Value::integer(known->second));
     }
   }
   if (needs_health_check(old) && needs_health_check(service.value()) &&

@@ -4,6 +4,7 @@
 
 #include "codec/json.h"
 #include "kinds/all.h"
+#include "kinds/names.h"
 #include "kinds/workload.h"
 
 namespace holdfast::kinds {
@@ -71,7 +72,7 @@ Value template_with_claims(Arena& arena, const Value& spec) {
   pod_spec = without_member(arena, without_member(arena, pod_spec, "subdomain"), "hostname");
   if (!claims.empty()) {
     ListBuilder volumes(arena);
-    std::vector<std::string_view> names;
+    Names names;
     for (const Value& claim : claims) {
       const std::string_view name = claim.text_at("metadata", "name");
       if (contains(names, name)) continue;

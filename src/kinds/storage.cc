@@ -4,6 +4,7 @@
 
 #include "base/strings.h"
 #include "kinds/all.h"
+#include "kinds/names.h"
 #include "kinds/pod.h"
 #include "kinds/quantity.h"
 #include "kinds/references.h"
@@ -186,7 +187,7 @@ void validate_csi_driver(Context&, const Value& object, FieldErrors& errors) {
   if (is_set(spec, "fsGroupPolicy")) {
     validate_enum(spec, "fsGroupPolicy", {"File", "None", "ReadWriteOnceWithFSType"}, at, errors);
   }
-  std::vector<std::string_view> audiences;
+  Names audiences;
   const std::span<const Value> requests = spec.items_at("tokenRequests");
   for (size_t i = 0; i < requests.size(); ++i) {
     const Path here = at.item("tokenRequests", i);
@@ -254,7 +255,7 @@ void update_csi_driver(Context&, Draft::Node next, const Value& old) {
 
 void validate_csi_node(Context&, const Value& object, FieldErrors& errors) {
   const Path at("spec");
-  std::vector<std::string_view> names;
+  Names names;
   const std::span<const Value> drivers = object.items_at("spec", "drivers");
   for (size_t i = 0; i < drivers.size(); ++i) {
     const Path here = at.item("drivers", i);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kinds/names.h"
 #include "kinds/pod.h"
 #include "kinds/quantity.h"
 #include "kinds/references.h"
@@ -50,7 +51,7 @@ void validate_downward_file(const Value& file, const Path& at, FieldErrors& erro
 
 void validate_projected(const Value& projected, const Path& at, FieldErrors& errors) {
   validate_mode(projected, "defaultMode", at, errors);
-  std::vector<std::string_view> paths;
+  Names paths;
   const auto claim = [&](std::string_view path, std::string_view shown) {
     if (path.empty()) return;
     if (contains(paths, path)) {
@@ -296,8 +297,12 @@ void validate_local_path(std::string_view path, const Path& at, FieldErrors& err
 }
 
 void validate_volumes(std::span<const Value> volumes, const PodOptions& options, const Path& at, FieldErrors& errors,
-                      std::vector<std::string_view>& valid_names) {
+                      Names& valid_names) {
   const std::string pod_name(options.metadata == nullptr ? std::string_view() : options.metadata->text_at("name"));
+  Names ephemeral;
+  for (const Value& volume : volumes) {
+    if (is_set(volume, "ephemeral")) ephemeral.push_back(volume.text_at("name"));
+  }
   for (size_t i = 0; i < volumes.size(); ++i) {
     const Path volume_at = at.index(i), name_at = volume_at.child("name");
     const size_t before = errors.count();
@@ -312,11 +317,10 @@ void validate_volumes(std::span<const Value> volumes, const PodOptions& options,
     if (errors.count() == before) valid_names.push_back(name);
     const std::string_view claim = volumes[i].text_at("persistentVolumeClaim", "claimName");
     if (claim.empty() || pod_name.empty()) continue;
-    for (const Value& other : volumes) {
-      if (is_set(other, "ephemeral") && claim == pod_name + "-" + std::string(other.text_at("name"))) {
-        errors.invalid(volume_at.child("persistentVolumeClaim.claimName"), claim,
-                       "must not reference a PVC that gets created for an ephemeral volume");
-      }
+    const std::string prefix = pod_name + "-";
+    if (claim.starts_with(prefix) && ephemeral.contains(claim.substr(prefix.size()))) {
+      errors.invalid(volume_at.child("persistentVolumeClaim.claimName"), claim,
+                     "must not reference a PVC that gets created for an ephemeral volume");
     }
   }
 }

@@ -1,8 +1,10 @@
 #include "ownership/managed.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "base/base64.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "ownership/fields_v2.h"
 
@@ -80,12 +82,12 @@ class Reader {
 
   void close() {
     ++count_;
-    const auto twin =
-        std::find_if(managed_.begin(), managed_.end(), [&](const ManagerEntry& e) { return same_manager(e, entry_); });
-    if (twin == managed_.end()) {
+    ManagerEntry* const known = twin();
+    if (known == nullptr) {
       managed_.push_back(entry_);
+      if (!by_identity_.empty()) by_identity_.emplace(identity_text(entry_), managed_.size() - 1);
     } else {
-      *twin = entry_;
+      *known = entry_;
     }
   }
 
@@ -95,8 +97,24 @@ class Reader {
  private:
   std::string position() const { return std::to_string(count_); }
 
+  // The entry of the same manager. A few are compared; a list of thousands, which only somebody makes up, has a table.
+  ManagerEntry* twin() {
+    constexpr size_t kFew = 32;
+    if (managed_.size() < kFew) {
+      const auto found = std::find_if(managed_.begin(), managed_.end(),
+                                      [&](const ManagerEntry& e) { return same_manager(e, entry_); });
+      return found == managed_.end() ? nullptr : &*found;
+    }
+    if (by_identity_.empty()) {
+      for (size_t i = 0; i < managed_.size(); ++i) by_identity_.emplace(identity_text(managed_[i]), i);
+    }
+    const auto found = by_identity_.find(identity_text(entry_));
+    return found == by_identity_.end() ? nullptr : &managed_[found->second];
+  }
+
   const ManagedOptions& options_;
   Managed managed_;
+  std::unordered_map<std::string, size_t, KeyHash> by_identity_;  // Empty: there are few.
   ManagerEntry entry_;
   size_t count_ = 0;
 };

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <unordered_map>
 #include <vector>
 
 #include "base/text.h"
@@ -189,7 +190,7 @@ class Reporter {
 
   void list(const MergeType& type, const Value& v, const std::string& path) {
     if (!v.is_list()) return report(path, "expected list, got " + shown(v));
-    std::vector<PathElement> seen;
+    std::unordered_multimap<uint64_t, PathElement> seen;  // By hash.
     int64_t position = 0;
     for (const Value& item : v.items()) {
       PathElement element = PathElement::index(position);
@@ -200,10 +201,12 @@ class Reporter {
           return report(path, "element " + std::to_string(position) + ": " + problem);
         }
         if (duplicates_ == Duplicates::Refused) {
-          if (std::find(seen.begin(), seen.end(), element) != seen.end()) {
+          const uint64_t key = hash(element);
+          const auto [first, last] = seen.equal_range(key);
+          if (std::any_of(first, last, [&](const auto& other) { return other.second == element; })) {
             report(path, "duplicate entries for key " + to_string(element));
           }
-          seen.push_back(element);
+          seen.emplace(key, element);
         }
       }
       node(*type.item, item, path + to_string(element));

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "base/api_error.h"
@@ -388,16 +389,16 @@ std::optional<std::vector<Rule>> Index::rules_of(std::string_view role_kind, std
 
 Value aggregate(Arena& arena, const Value& cluster_role, const Index::Objects& cluster_roles) {
   ListBuilder rules(arena);
-  std::vector<Value> taken;
+  std::unordered_multimap<uint64_t, Value> taken;  // By hash.
   for (const Value& selector : cluster_role.items_at("aggregationRule", "clusterRoleSelectors")) {
     for (const auto& [key, candidate] : cluster_roles) {
       if (candidate.text_at("metadata", "name") == cluster_role.text_at("metadata", "name")) continue;
       if (!kinds::selects(&selector, candidate.get("metadata", "labels"))) continue;
       for (const Value& rule : candidate.items_at("rules")) {
-        if (std::any_of(taken.begin(), taken.end(), [&rule](const Value& other) { return equal(other, rule); })) {
-          continue;
-        }
-        taken.push_back(rule);
+        const uint64_t key = hash(rule);
+        const auto [first, last] = taken.equal_range(key);
+        if (std::any_of(first, last, [&rule](const auto& other) { return equal(other.second, rule); })) continue;
+        taken.emplace(key, rule);
         rules.add(deep_copy(arena, rule));
       }
     }

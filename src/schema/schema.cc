@@ -195,7 +195,8 @@ class Builder {
       return;
     }
     type.shape = Shape::Struct;
-    const auto required = names(schema, "required");
+    const auto required_names = names(schema, "required");
+    const std::unordered_set<std::string_view, KeyHash> required(required_names.begin(), required_names.end());
     const auto properties = schema.members_at("properties");
     auto* fields = arena_.allocate_array<Field>(properties.size());
     for (size_t i = 0; i < properties.size(); ++i) {
@@ -205,7 +206,7 @@ class Builder {
       Type* member = convert(property, type.open_to_merge);
       field.type = member;
       field.pointer = field.omit_empty = true;  // Absent and zero differ; what is there is printed.
-      field.required = std::find(required.begin(), required.end(), field.name) != required.end();
+      field.required = required.contains(field.name);
       field.default_value = member->default_value;
       new (&fields[i]) Field(field);
     }

@@ -1,10 +1,15 @@
 // cost_driver CASE SIZE: one piece of work on an input of that size, the worst we know. tests/cost/cost_test.py counts
 // its instructions. Without arguments: the names of all cases.
+// cost_driver --sweep: judges an object for every list and map of every built-in kind, short and long, and prints those
+// whose time grows faster than they do. For finding new cases; times depend on the machine.
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "codec/codec.h"
 #include "codec/typed.h"
@@ -60,6 +65,148 @@ void strategic(size_t size, const std::string& patch_prefix) {
   Result<Value> merged = patch::apply_strategic_patch(arena, json(arena, ports(size, "p")),
                                                       json(arena, ports(size, patch_prefix)), *services->type);
   if (!merged) fail(merged.error().message);
+}
+
+// Defaults, validation and warnings, as for a create and for an update to itself. What is found does not matter.
+void judge(Arena& arena, const types::Resource& resource, const Value& tree) {
+  Result<Value> typed = codec::to_typed(arena, *resource.type, tree);
+  if (!typed) fail(typed.error().message);
+  Draft draft(arena, *typed);
+  kinds::set_defaults(arena, resource, draft.root());
+  kinds::Context context{.arena = arena, .resource = resource, .now = {1700000000, 0}};
+  const Value object = draft.value();
+  (void)kinds::validate_create(context, object);
+  (void)kinds::validate_update(context, kinds::Endpoint::Main, object, object);
+  if (kinds::rules_of(resource).has_status)
+    (void)kinds::validate_update(context, kinds::Endpoint::Status, object, object);
+  (void)kinds::warnings(context, object, nullptr);
+}
+void judge(std::string_view group, std::string_view version, std::string_view kind, const std::string& text) {
+  Arena arena;
+  judge(arena, *types::find_kind(group, version, kind), json(arena, text));
+}
+void judge_pod(const std::string& spec) {
+  judge("", "v1", "Pod", R"({"metadata":{"name":"p","namespace":"n"},"spec":{)" + spec + "}}");
+}
+// A pod with one container that has this.
+void judge_container(const std::string& members) {
+  judge_pod(R"("containers":[{"name":"c","image":"i",)" + members + "}]");
+}
+
+// An item of a list or a map: members that are texts and numbers say which one it is.
+Value filled(Arena& arena, const types::Type& type, size_t i) {
+  using types::Shape;
+  switch (type.shape) {
+    case Shape::Struct: {
+      MapBuilder map(arena);
+      for (const types::Field* field : type.members) {
+        const Shape shape = field->type->shape;
+        if (shape == Shape::String || shape == Shape::Int32 || shape == Shape::Int64) {
+          map.add(field->name, filled(arena, *field->type, i));
+        }
+      }
+      return map.build();
+    }
+    case Shape::Int32:
+    case Shape::Int64:
+      return Value::integer(static_cast<int64_t>(i % 60000 + 1));
+    case Shape::Quantity:
+    case Shape::IntOrString:
+      return Value::string(arena, number(i % 1000 + 1));
+    case Shape::String:
+    case Shape::Any:
+      return Value::string(arena, "x" + number(i));
+    default:
+      return Value::null();
+  }
+}
+
+struct Place {
+  const types::Resource* resource;
+  std::vector<const types::Field*> path;  // The last one is a list or a map.
+};
+
+Value object_with(Arena& arena, const Place& place, size_t count) {
+  const types::Type& last = *place.path.back()->type;
+  Value value;
+  if (last.shape == types::Shape::List) {
+    ListBuilder list(arena);
+    for (size_t i = 0; i < count; ++i) list.add(filled(arena, *last.element, i));
+    value = list.build();
+  } else {
+    MapBuilder map(arena);
+    for (size_t i = 0; i < count; ++i) map.add(arena.copy("k" + number(i)), filled(arena, *last.element, i));
+    value = map.build();
+  }
+  for (size_t i = place.path.size(); i-- > 0;) {
+    MapBuilder map(arena);
+    if (i > 0) {
+      // What the list above has one item of.
+      const types::Type& parent = *place.path[i - 1]->type;
+      map.add(place.path[i]->name, value);
+      value = map.build();
+      if (parent.shape == types::Shape::List) {
+        ListBuilder one(arena);
+        one.add(value);
+        value = one.build();
+      } else if (parent.shape == types::Shape::Map) {
+        MapBuilder one(arena);
+        one.add("k", value);
+        value = one.build();
+      }
+    } else {
+      map.add(place.path[0]->name, value);
+      value = map.build();
+    }
+  }
+  const Value name = json(arena, R"({"name":"x","namespace":"n"})");
+  if (place.path[0]->name == "metadata") {
+    Draft draft(arena, value);
+    draft.root().child("metadata").set("name", Value::string("x"));
+    return draft.value();
+  }
+  return with_member(arena, value, "metadata", name);
+}
+
+void collect(const types::Resource& resource, const types::Type& type, std::vector<const types::Field*>& path,
+             std::set<const types::Field*>& seen, std::vector<Place>& out) {
+  if (path.size() > 12) return;
+  for (const types::Field* field : type.members) {
+    if (!field->exists(nullptr) || !seen.insert(field).second) continue;
+    path.push_back(field);
+    const types::Type* below = field->type;
+    if (below->shape == types::Shape::List || below->shape == types::Shape::Map) {
+      out.push_back({&resource, path});
+      below = below->element;
+    }
+    if (below->shape == types::Shape::Struct) collect(resource, *below, path, seen, out);
+    path.pop_back();
+  }
+}
+
+int sweep() {
+  std::vector<Place> places;
+  std::set<const types::Field*> seen;
+  for (const types::Resource& resource : types::builtin_resources()) {
+    if (resource.type == nullptr || resource.storage_prefix.empty()) continue;
+    std::vector<const types::Field*> path;
+    collect(resource, *resource.type, path, seen, places);
+  }
+  const auto seconds = [](const Place& place, size_t count) {
+    Arena arena;
+    const Value object = object_with(arena, place, count);
+    const auto begin = std::chrono::steady_clock::now();
+    judge(arena, *place.resource, object);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  for (const Place& place : places) {
+    std::string name(place.resource->kind);
+    for (const types::Field* field : place.path) name += "." + std::string(field->name);
+    const double few = seconds(place, 1000), many = seconds(place, 8000);
+    if (many > 0.01 && many > 20 * few) printf("%-90s %7.3f s %7.3f s  %.0fx\n", name.c_str(), few, many, many / few);
+  }
+  printf("%zu lists and maps\n", places.size());
+  return 0;
 }
 
 rbac::Rule wide_rule(size_t size) {
@@ -186,6 +333,142 @@ const std::map<std::string, Work>& cases() {
          schema::prune(arena, schema->root(), json(arena, "{\"" + std::string(n, 'x') + "\":" + distinct_keys(n) + "}"),
                        &unknown);
        }},
+      {"pod, containers",
+       [](size_t n) {
+         const auto containers = [&](const char* prefix) {
+           return "[" +
+                  listed(n,
+                         [&](size_t i) {
+                           return "{\"name\":" + quoted(prefix + number(i)) +
+                                  ",\"image\":\"i\",\"ports\":[{\"containerPort\":80,"
+                                  "\"hostPort\":" +
+                                  number(i % 60000 + 1) + ",\"name\":" + quoted("p" + number(i)) + "}]}";
+                         }) +
+                  "]";
+         };
+         judge_pod("\"containers\":" + containers("c") + ",\"initContainers\":" + containers("i"));
+       }},
+      {"pod, volumes and their mounts",
+       [](size_t n) {
+         judge_pod(R"("containers":[{"name":"c","image":"i","volumeMounts":[)" +
+                   listed(n,
+                          [](size_t i) {
+                            return "{\"name\":" + quoted("v" + number(i)) +
+                                   ",\"mountPath\":" + quoted("/m" + number(i)) + "}";
+                          }) +
+                   R"(],"volumeDevices":[)" +
+                   listed(n,
+                          [](size_t i) {
+                            return "{\"name\":" + quoted("d" + number(i)) +
+                                   ",\"devicePath\":" + quoted("/d" + number(i)) + "}";
+                          }) +
+                   R"(]}],"volumes":[)" +
+                   listed(n,
+                          [](size_t i) {
+                            return "{\"name\":" + quoted("v" + number(i)) +
+                                   ",\"persistentVolumeClaim\":{\"claimName\":\"p-c\"}},"
+                                   "{\"name\":" +
+                                   quoted("d" + number(i)) + ",\"ephemeral\":{\"volumeClaimTemplate\":{\"spec\":{}}}}";
+                          }) +
+                   "]");
+       }},
+      {"pod, environment and ports",
+       [](size_t n) {
+         judge_container("\"env\":[" +
+                         listed(n, [](size_t i) { return "{\"name\":" + quoted("E" + number(i)) + "}"; }) +
+                         "],\"ports\":[" +
+                         listed(n,
+                                [](size_t i) {
+                                  return "{\"name\":" + quoted("p" + number(i)) +
+                                         ",\"containerPort\":" + number(i % 60000 + 1) + "}";
+                                }) +
+                         "],\"resources\":{\"claims\":[" +
+                         listed(n, [](size_t i) { return "{\"name\":" + quoted("c" + number(i)) + "}"; }) + "]}");
+       }},
+      {"pod, tolerations and gates",
+       [](size_t n) {
+         judge_pod(
+             "\"containers\":[{\"name\":\"c\",\"image\":\"i\"}],\"tolerations\":[" +
+             listed(n, [](size_t i) { return "{\"key\":" + quoted("k" + number(i)) + ",\"operator\":\"Exists\"}"; }) +
+             "],\"schedulingGates\":[" +
+             listed(n, [](size_t i) { return "{\"name\":" + quoted("g" + number(i)) + "}"; }) + "]");
+       }},
+      {"service, node ports",
+       [](size_t n) {
+         judge("", "v1", "Service",
+               R"({"metadata":{"name":"s","namespace":"n"},"spec":{"type":"NodePort","ports":[)" +
+                   listed(n,
+                          [](size_t i) {
+                            return "{\"name\":" + quoted("p" + number(i)) + ",\"port\":" + number(i % 60000 + 1) +
+                                   ",\"nodePort\":" + number(i % 60000 + 1) + "}";
+                          }) +
+                   "]}}");
+       }},
+      {"job, exit codes",
+       [](size_t n) {
+         judge(
+             "batch", "v1", "Job",
+             R"({"metadata":{"name":"j","namespace":"n"},"spec":{"template":{"spec":{"restartPolicy":"Never",)"
+             R"("containers":[{"name":"c","image":"i"}]}},"podFailurePolicy":{"rules":[{"action":"Ignore","onExitCodes":)"
+             R"({"operator":"In","values":[)" +
+                 listed(n, [](size_t i) { return number(i + 1); }) + "]}}]}}}");
+       }},
+      {"certificate request, usages",
+       [](size_t n) {
+         judge("certificates.k8s.io", "v1", "CertificateSigningRequest",
+               R"({"metadata":{"name":"r"},"spec":{"request":"eA==","signerName":"a.b/c","usages":[)" +
+                   listed(n, [](size_t i) { return quoted("u" + number(i)); }) + "]}}");
+       }},
+      {"finalizers and owners",
+       [](size_t n) {
+         judge("", "v1", "ConfigMap",
+               R"({"metadata":{"name":"c","namespace":"n","deletionTimestamp":"2026-01-01T00:00:00Z",)"
+               R"("finalizers":[)" +
+                   listed(n, [](size_t i) { return quoted("a.b/f" + number(i)); }) + R"(],"ownerReferences":[)" +
+                   listed(n,
+                          [](size_t i) {
+                            return "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"name\":\"p\",\"uid\":" +
+                                   quoted("u" + number(i)) + "}";
+                          }) +
+                   "]}}");
+       }},
+      {"managedFields of many managers",
+       [](size_t n) {
+         Arena arena;
+         const Value entries =
+             json(arena, "[" + listed(n, [](size_t i) {
+                           return "{\"manager\":" + quoted("m" + number(i)) +
+                                  R"(,"operation":"Update",)"
+                                  R"("apiVersion":"v1","time":"2026-01-01T00:00:00Z","fieldsType":"FieldsV1",)"
+                                  R"("fieldsV1":{"f:data":{"f:a":{}}}})";
+                         }) + "]");
+         if (!ownership::decode_managed(arena, entries)) fail("managedFields");
+       }},
+      {"schema, required properties",
+       [](size_t n) {
+         Arena arena;
+         const std::string names = listed(n, [](size_t i) { return quoted("p" + number(i)); });
+         (void)schema::Schema::build(
+             json(arena, R"({"type":"object","required":[)" + names + R"(],"properties":{)" +
+                             listed(n, [](size_t i) { return quoted("p" + number(i)) + R"(:{"type":"string"})"; }) +
+                             "}}"),
+             false);
+       }},
+      {"RBAC, roles that are gathered",
+       [](size_t n) {
+         Arena arena;
+         rbac::Index::Objects roles;
+         for (size_t i = 0; i < n; ++i) {
+           roles.emplace(number(i), json(arena, R"({"metadata":{"name":"r)" + number(i) +
+                                                    R"(","labels":{"a":"b"}},"rules":[{)"
+                                                    R"("verbs":["get"],"apiGroups":[""],"resources":["r)" +
+                                                    number(i) + R"("]}]})"));
+         }
+         (void)rbac::aggregate(arena,
+                               json(arena, R"({"metadata":{"name":"all"},"aggregationRule":{"clusterRoleSelectors":)"
+                                           R"([{"matchLabels":{"a":"b"}}]}})"),
+                               roles);
+       }},
       {"RBAC, a rule that is held",
        [](size_t n) {
          if (!rbac::covers({wide_rule(n)}, {wide_rule(n)})) fail("covers");
@@ -202,6 +485,7 @@ const std::map<std::string, Work>& cases() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 2 && std::string(argv[1]) == "--sweep") return sweep();
   if (argc < 3) {
     for (const auto& [name, work] : cases()) puts(name.c_str());
     return 0;
