@@ -90,8 +90,8 @@ struct LogOptions {
   uint64_t max_bytes = 100ull << 20;  // A file that would grow larger is rotated.
   uint32_t max_backups = 0;           // Rotated files to keep; 0: all.
   uint32_t max_age_days = 0;          // The same by age.
-  // Lines that wait for the disk. When that is full new ones are dropped and counted: a slow disk must not stop the
-  // server.
+  // Lines that wait for the disk. When that is full, whoever writes the next one waits: no event is lost because the
+  // disk is slow, as with --audit-log-mode=blocking in kube-apiserver, whose default it is.
   uint64_t queue_bytes = 64ull << 20;
 };
 
@@ -104,6 +104,7 @@ class Log {
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;
 
+  // Waits while the queue is full.
   void write(std::string line);
 
  private:
@@ -116,8 +117,9 @@ class Log {
   const LogOptions options_;
   Counter& written_;
   Counter& dropped_;
-  std::mutex mutex_;  // Guards what follows.
-  std::condition_variable wake_;
+  std::mutex mutex_;              // Guards what follows.
+  std::condition_variable wake_;  // There are lines, or it is closing.
+  std::condition_variable room_;  // Lines were written.
   std::deque<std::string> lines_;
   uint64_t waiting_bytes_ = 0;
   bool closing_ = false;

@@ -43,7 +43,7 @@ Log::Log(LogOptions options, MetricRegistry& metrics)
       written_(metrics.counters("apiserver_audit_event_total", "Audit events that were written to the log.").with({})),
       dropped_(metrics
                    .counters("apiserver_audit_error_total",
-                             "Audit events that were dropped because the log could not take them.", {"plugin"})
+                             "Audit events that were dropped because they could not be written to the log.", {"plugin"})
                    .with({"log"})) {}
 
 Result<std::unique_ptr<Log>> Log::open(LogOptions options, MetricRegistry& metrics) {
@@ -74,11 +74,9 @@ Log::~Log() {
 void Log::write(std::string line) {
   line += '\n';
   {
-    const std::lock_guard lock(mutex_);
-    if (waiting_bytes_ + line.size() > options_.queue_bytes) {
-      dropped_.add();
-      return;
-    }
+    std::unique_lock lock(mutex_);
+    // A line that is longer than the queue goes alone.
+    room_.wait(lock, [&] { return waiting_bytes_ == 0 || waiting_bytes_ + line.size() <= options_.queue_bytes; });
     waiting_bytes_ += line.size();
     lines_.push_back(std::move(line));
   }
@@ -100,6 +98,7 @@ void Log::run() {
     }
     lock.lock();
     waiting_bytes_ -= bytes;
+    room_.notify_all();
   }
 }
 
