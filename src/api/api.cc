@@ -170,12 +170,14 @@ Api::State::State(Api& api, const Dependencies& dependencies, Options chosen)
         return api.handle_own(request, response, std::move(user));
       }),
       surroundings{
-          options.settings, *deps.clock,
+          options.settings,
+          *deps.clock,
           deps.metrics->counters("holdfast_managed_fields_opt_out_total",
                                  "Requests that asked for objects without managedFields.", {"verb", "format", "kind"}),
           deps.metrics->counters("holdfast_unset_applies_total", "Apply requests with unset markers.",
                                  {"group", "version", "resource", "subresource"}),
-          request_memory},
+          request_memory,
+          deps.background},
       builtin(make_builtin(deps, options)),
       registry(builtin.served),
       ownership(*deps.metrics, registry, *deps.pool),
@@ -328,7 +330,14 @@ Task<void> Api::handle(const request::RequestInfo& info, net::Request& request, 
                        auth::UserRef user, call::Recording* recording) {
   call::Call call(state_->surroundings, info, state_->registry.snapshot(), request, response, std::move(user),
                   recording);
-  co_await verbs::serve(call, state_->verbs);
+  std::exception_ptr failure;
+  try {
+    co_await verbs::serve(call, state_->verbs);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  if (call.left_loop()) co_await finish(call);
+  if (failure) std::rethrow_exception(failure);
 }
 
 }  // namespace holdfast::api

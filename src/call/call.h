@@ -70,7 +70,8 @@ struct Surroundings {
   const Clock& clock;
   Family<Counter>& opt_outs;
   Family<Counter>& unset_applies;
-  ArenaBudget& memory;  // Of the requests under way.
+  ArenaBudget& memory;   // Of the requests under way.
+  Executor* background;  // For work that would keep a loop from its other connections. Null: there is none.
 };
 
 struct Call {
@@ -81,6 +82,7 @@ struct Call {
         opt_outs(around.opt_outs),
         unset_applies(around.unset_applies),
         memory(around.memory),
+        background(around.background),
         request_info(read),
         request(asked),
         response(answer),
@@ -96,6 +98,7 @@ struct Call {
         opt_outs(other.opt_outs),
         unset_applies(other.unset_applies),
         memory(other.memory),
+        background(other.background),
         request_info(other.request_info),
         request(other.request),
         response(other.response),
@@ -104,7 +107,9 @@ struct Call {
         registry(other.registry),
         served(&resource),
         view(other.view),
-        arena(memory) {}
+        arena(memory),
+        off_loop_(other.off_loop_),
+        outgoing_(other.outgoing()) {}
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
@@ -113,6 +118,7 @@ struct Call {
   Family<Counter>& opt_outs;
   Family<Counter>& unset_applies;
   ArenaBudget& memory;
+  Executor* const background;
   const request::RequestInfo& request_info;
   net::Request& request;
   net::Response& response;
@@ -131,15 +137,40 @@ struct Call {
   std::string reason;                // For an error without one: that of a webhook that refused, in its words.
   std::vector<std::shared_ptr<const void>> held;  // What must live as long as the request: converted objects.
 
-  Executor& executor() { return request.loop(); }
+  // Where its work runs: on the loop of its connection, or elsewhere when it is long (leave_loop).
+  Executor& executor() { return off_loop_ ? *background : request.loop(); }
+  bool left_loop() const { return off_loop_; }
   GroupResource group_resource() const { return {served->resource->group, served->resource->plural}; }
   GroupKind group_kind() const { return {served->resource->group, served->resource->kind}; }
   resource::Storage& storage() const { return *served->storage; }
   // The namespace of the request as objects have it: empty for cluster-scoped kinds.
   std::string_view ns() const { return served->resource->namespaced ? info.ns : std::string_view{}; }
+  // Ends the calls to webhooks that are made for this request when its client goes away and at its deadline: whoever
+  // waits for one holds a seat. It is the response's on_interrupt(); a handler with one of its own takes it first, and
+  // cancels it.
+  // On the loop's thread.
+  const std::shared_ptr<net::Cancellation>& outgoing() const;
+
+ private:
+  friend Task<void> leave_loop(Call& call);
+  friend Task<void> return_to_loop(Call& call);
+  friend Task<void> finish(Call& call);
+  friend void respond(Call& call, int code, net::Body body, std::string_view content_type);
+  friend void respond_error(Call& call, const Error& error);
+
+  bool off_loop_ = false;
+  std::function<void()> answer_;  // What respond() is to do once the request is back on its loop.
+  mutable std::shared_ptr<net::Cancellation> outgoing_;  // Null: nothing was called yet.
 };
 
 request::NegotiationInput negotiation_input(const net::Request& request, const request::Query& query);
+// A request with a large body is decoded, merged, validated and rendered on another thread than its loop's: read_body()
+// leaves the loop for it, and finish() comes back with the answer. In between everything that belongs to the connection
+// (call.response, timers, webhooks) is used after return_to_loop() only; what awaits call.executor() goes on elsewhere.
+Task<void> leave_loop(Call& call);
+Task<void> return_to_loop(Call& call);
+Task<void> finish(Call& call);  // Where left_loop().
+
 // Negotiates what this request's answer looks like, into call.view. 406, or 400 for a bad includeObject.
 Result<Unit> negotiate_answer(Call& call);
 // The whole body, up to the limit. 413.

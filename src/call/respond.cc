@@ -7,6 +7,9 @@
 namespace holdfast::call {
 namespace {
 
+// What a body of this size costs is less than a millisecond: a smaller one is not worth going elsewhere for.
+constexpr size_t kLargeBodyBytes = 64 << 10;
+
 const types::Type& status_type() {
   static const types::Type& type = *types::find_type("meta/v1.Status");
   return type;
@@ -83,16 +86,48 @@ Result<Unit> negotiate_answer(Call& call) {
   return Unit{};
 }
 
+const std::shared_ptr<net::Cancellation>& Call::outgoing() const {
+  if (outgoing_ == nullptr) {
+    outgoing_ = std::make_shared<net::Cancellation>();
+    response.on_interrupt([outgoing = outgoing_](net::Interrupt why) {
+      if (why == net::Interrupt::PeerGone) outgoing->cancel();
+    });
+  }
+  return outgoing_;
+}
+
 Task<Result<std::string>> read_body(Call& call) {
   Result<std::string> body = co_await call.request.read_body(call.settings.max_body_bytes);
   if (!body && body.error().reason == Reason::RequestEntityTooLarge) {
     co_return Error{Reason::RequestEntityTooLarge,
                     "Request entity too large: limit is " + std::to_string(call.settings.max_body_bytes)};
   }
+  if (body && body->size() >= kLargeBodyBytes) co_await leave_loop(call);
   co_return body;
 }
 
+Task<void> leave_loop(Call& call) {
+  if (call.background == nullptr) co_return;
+  call.off_loop_ = true;
+  co_await resume_on(*call.background);
+}
+
+Task<void> return_to_loop(Call& call) {
+  if (!call.request.loop().in_thread()) co_await resume_on(call.request.loop());
+}
+
+Task<void> finish(Call& call) {
+  call.off_loop_ = false;
+  co_await return_to_loop(call);
+  if (call.answer_) std::exchange(call.answer_, nullptr)();
+}
+
 void respond(Call& call, int code, net::Body body, std::string_view content_type) {
+  if (!call.request.loop().in_thread()) {
+    call.answer_ = [&call, code, body = std::make_shared<net::Body>(std::move(body)),
+                    type = std::string(content_type)] { respond(call, code, std::move(*body), type); };
+    return;
+  }
   for (const std::string& warning : call.warnings.headers()) call.response.add_header("warning", warning);
   add_common_headers(call.response, content_type);
   record_response(call, content_type, body);
@@ -105,6 +140,10 @@ void respond(Call& call, int code, std::string body) {
 }
 
 void respond_error(Call& call, const Error& error) {
+  if (!call.request.loop().in_thread()) {
+    call.answer_ = [&call, error] { respond_error(call, error); };
+    return;
+  }
   record_error(call, error);
   for (const std::string& warning : call.warnings.headers()) call.response.add_header("warning", warning);
   send_error_as(negotiate_error(negotiation_input(call.request, call.query)), call.response, error,

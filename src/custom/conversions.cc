@@ -226,7 +226,8 @@ Result<std::vector<std::string>> Conversions::read_answer(std::string_view body,
   return texts;
 }
 
-Task<Result<Unit>> Conversions::convert(net::EventLoop& loop, std::vector<WantedConversion> wanted,
+Task<Result<Unit>> Conversions::convert(net::EventLoop& loop, std::shared_ptr<net::Cancellation> cancellation,
+                                        std::vector<WantedConversion> wanted,
                                         std::vector<std::shared_ptr<const void>>& held) {
   if (review_version_ == webhook::ReviewVersion::None) co_return untyped("no supported conversion review versions");
   const bool is_v1 = review_version_ == webhook::ReviewVersion::V1;
@@ -238,8 +239,8 @@ Task<Result<Unit>> Conversions::convert(net::EventLoop& loop, std::vector<Wanted
   for (size_t i = 0; i < wanted.size(); ++i) body += (i == 0 ? "" : ",") + wanted[i].object;
   body += R"(]},"response":{"uid":"","convertedObjects":null,"result":{"metadata":{}}}})";
   body += '\n';
-  Result<std::string> answer =
-      co_await caller_.post(loop, client_, std::move(body), kTimeout, "kube-apiserver-admission");
+  Result<std::string> answer = co_await caller_.post(loop, client_, std::move(body), kTimeout,
+                                                     "kube-apiserver-admission", std::move(cancellation));
   if (!answer) {
     co_return untyped("conversion webhook for " + shown_kind(*wanted.front().from) +
                       " failed: " + answer.error().message);
@@ -266,7 +267,9 @@ Task<Result<Unit>> convert_wanted(call::Call& call, std::vector<WantedConversion
       if (repeats) continue;
       (fits && batch.size() < kBatch ? batch : rest).push_back(std::move(one));
     }
-    Result<Unit> converted = co_await first.conversions->convert(call.request.loop(), std::move(batch), call.held);
+    co_await return_to_loop(call);
+    Result<Unit> converted =
+        co_await first.conversions->convert(call.request.loop(), call.outgoing(), std::move(batch), call.held);
     if (!converted) co_return converted.take_error();
     wanted = std::move(rest);
   }

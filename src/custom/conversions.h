@@ -46,8 +46,9 @@ class Conversions {
 
   // Has these converted, all to one version, in one call. `held` keeps the results. 500 without a reason, in
   // Kubernetes' words.
-  Task<Result<Unit>> convert(net::EventLoop& loop, std::vector<WantedConversion> wanted,
-                             std::vector<std::shared_ptr<const void>>& held);
+  // Ends with an error when it is cancelled.
+  Task<Result<Unit>> convert(net::EventLoop& loop, std::shared_ptr<net::Cancellation> cancellation,
+                             std::vector<WantedConversion> wanted, std::vector<std::shared_ptr<const void>>& held);
 
  private:
   using Text = std::shared_ptr<const std::string>;

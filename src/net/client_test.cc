@@ -404,11 +404,11 @@ TEST(Tls, ACertificateIsVerifiedAgainstAPoolAndReloaded) {
 
   // After a reload by another authority, old connections go on and new ones are not trusted.
   const Identity new_authority = TestPki::make("new-ca", "", nullptr);
-  ASSERT_TRUE(server.reload(TestPki::make("server", "", &new_authority), new_authority.certificate_pem));
+  ASSERT_TRUE(server.reload(TestPki::make("server", "", &new_authority), {}, new_authority.certificate_pem));
   EXPECT_TRUE(run(loops.at(0), client.fetch(get("/"), 1000)));
   Client second(loops.at(0), options);
   EXPECT_FALSE(run(loops.at(0), second.fetch(get("/"), 1000)));
-  EXPECT_FALSE(server.reload({"nonsense", "nonsense"}, ""));
+  EXPECT_FALSE(server.reload({"nonsense", "nonsense"}, {}, ""));
   server.stop(1s);
 }
 

@@ -279,8 +279,9 @@ class Response {
   // Aborts the response: the peer sees a reset or a truncated body, never a complete one.
   void abort();
 
-  // If no response has started by then, ServerOptions::on_deadline sends one and the handler is cancelled: its awaits
-  // return errors, what it sends is dropped. Above five seconds it is checked at the next housekeeping.
+  // If no response has started by then, ServerOptions::on_deadline sends one; one that has not ended is aborted. Either
+  // way the handler is cancelled: its awaits return errors, what it sends is dropped. Above five seconds it is checked
+  // at the next housekeeping.
   void set_deadline(Millis from_now);
 
   // Over HTTP/2: GOAWAY before this response, close after the last one. Over HTTP/1.1: Connection: close.
@@ -381,8 +382,8 @@ class Server {
   Result<Unit> start();
   uint16_t port() const;  // 0 for unix sockets.
 
-  // Applies to new connections only.
-  Result<Unit> reload(const Identity& identity, std::string_view client_ca_pem);
+  // Applies to new connections only. `named` replaces ServerOptions::named_identities.
+  Result<Unit> reload(const Identity& identity, std::span<const NamedIdentity> named, std::string_view client_ca_pem);
 
   // Blocks: closes the listener, notifies handlers (Interrupt::Draining) and peers (GOAWAY), waits for the handlers;
   // closes connections after `grace` and waits for the handlers to end. Must not be called on a loop's thread.

@@ -233,7 +233,8 @@ Result<Unit> Server::bind() {
   State& s = *state_;
   const std::string& listen_text = s.shared.options.listen;
   if (s.shared.options.identity) {
-    Result<Unit> loaded = reload(*s.shared.options.identity, s.shared.options.client_ca_pem);
+    const ServerOptions& options = s.shared.options;
+    Result<Unit> loaded = reload(*options.identity, options.named_identities, options.client_ca_pem);
     if (!loaded) return loaded;
   }
   Result<Address> address = parse_address(listen_text);
@@ -276,8 +277,9 @@ Result<Unit> Server::start() {
 
 uint16_t Server::port() const { return state_->port; }
 
-Result<Unit> Server::reload(const Identity& identity, std::string_view client_ca_pem) {
-  Result<ContextPtr> context = detail::server_context(identity, state_->shared.options, client_ca_pem);
+Result<Unit> Server::reload(const Identity& identity, std::span<const NamedIdentity> named,
+                            std::string_view client_ca_pem) {
+  Result<ContextPtr> context = detail::server_context(identity, named, state_->shared.options.tls, client_ca_pem);
   if (!context) return context.take_error();
   std::lock_guard lock(state_->shared.mutex);
   state_->shared.context = std::move(*context);

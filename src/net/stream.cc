@@ -198,11 +198,16 @@ void Stream::set_deadline(Millis from_now) {
 void Stream::check_deadline(TimePoint now) {
   if (now < deadline || deadline == TimePoint::max()) return;
   deadline = TimePoint::max();
-  if (!handler_active_ || status != 0 || dead()) return;
-  headers.clear();
-  gzip_allowed = false;
-  if (options.on_deadline) options.on_deadline(request, response);
-  if (status == 0) (void)send(504, {});
+  if (!handler_active_ || ended || dead()) return;
+  if (status != 0) {
+    owner.abort(*this);
+    if (closed) return;  // The handler knows.
+  } else {
+    headers.clear();
+    gzip_allowed = false;
+    if (options.on_deadline) options.on_deadline(request, response);
+    if (status == 0) (void)send(504, {});
+  }
   cut_off = true;
   wake_all();
 }

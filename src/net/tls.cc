@@ -241,14 +241,14 @@ Result<ContextPtr> one_context(const Identity& identity, const TlsOptions& optio
 
 }  // namespace
 
-Result<ContextPtr> server_context(const Identity& identity, const ServerOptions& options,
-                                  std::string_view client_ca_pem) {
+Result<ContextPtr> server_context(const Identity& identity, std::span<const NamedIdentity> named_identities,
+                                  const TlsOptions& options, std::string_view client_ca_pem) {
   auto all = std::make_shared<NamedContexts>();
-  Result<ContextPtr> usual = one_context(identity, options.tls, client_ca_pem);
+  Result<ContextPtr> usual = one_context(identity, options, client_ca_pem);
   if (!usual) return usual;
   all->usual = std::move(*usual);
-  for (const NamedIdentity& named : options.named_identities) {
-    Result<ContextPtr> context = one_context(named.identity, options.tls, client_ca_pem);
+  for (const NamedIdentity& named : named_identities) {
+    Result<ContextPtr> context = one_context(named.identity, options, client_ca_pem);
     if (!context) return context;
     for (const std::string& name :
          named.names.empty() ? names_in(SSL_CTX_get0_certificate(context->get())) : named.names) {

@@ -5,6 +5,7 @@
 #include <openssl/ssl.h>
 
 #include <memory>
+#include <span>
 
 #include "net/net.h"
 
@@ -26,9 +27,9 @@ using X509Ptr = std::unique_ptr<X509, X509Free>;
 // The newest OpenSSL error as text; clears the queue.
 std::string openssl_error();
 
-// With what `options` says about TLS and about certificates for other names.
-Result<ContextPtr> server_context(const Identity& identity, const ServerOptions& options,
-                                  std::string_view client_ca_pem);
+// `named_identities`: chosen instead of `identity` for the names they are given for.
+Result<ContextPtr> server_context(const Identity& identity, std::span<const NamedIdentity> named_identities,
+                                  const TlsOptions& options, std::string_view client_ca_pem);
 Result<ContextPtr> client_context(const ClientOptions& options);
 Result<std::vector<X509Ptr>> certificates_from_pem(std::string_view pem, std::string_view source);
 

@@ -206,6 +206,7 @@ struct Credentials {
   auth::Pki pki;
   std::string client_ca_pem;
   net::Identity serving;
+  std::vector<net::NamedIdentity> named;  // --tls-sni-cert-key
   std::shared_ptr<const tokens::Verifier> verifier;
   std::shared_ptr<const auth::Authenticator> authenticator;
 };
@@ -336,6 +337,9 @@ Result<CredentialsRef> Server::State::load_credentials() const {
   Result<net::Identity> serving = serving_identity(loaded->pki);
   if (!serving) return serving.take_error();
   loaded->serving = std::move(*serving);
+  Result<std::vector<net::NamedIdentity>> named = read_named_identities(options.tls_sni_cert_keys);
+  if (!named) return named.take_error();
+  loaded->named = std::move(*named);
   return CredentialsRef(std::move(loaded));
 }
 
@@ -749,9 +753,7 @@ Result<Unit> Server::State::bind() {
   };
   net_options.on_deadline = Pipeline::answer_late;
   net_options.tls = options.tls;
-  Result<std::vector<net::NamedIdentity>> named = read_named_identities(options.tls_sni_cert_keys);
-  if (!named) return named.take_error();
-  net_options.named_identities = std::move(*named);
+  net_options.named_identities = now->named;
   net_options.max_connections = std::min(options.max_connections, connections_for_descriptors());
   net_options.max_strangers = options.max_unauthenticated_connections;
   net_options.max_strangers_per_address = options.max_unauthenticated_connections_per_address;
@@ -836,7 +838,8 @@ Result<Unit> Server::reload() {
   Result<CredentialsRef> loaded = s.load_credentials();
   if (!loaded) return loaded.take_error();
   const CredentialsRef credentials = std::move(*loaded);
-  if (Result<Unit> used = s.net->reload(credentials->serving, credentials->client_ca_pem); !used) return used;
+  if (Result<Unit> used = s.net->reload(credentials->serving, credentials->named, credentials->client_ca_pem); !used)
+    return used;
   s.credentials.store(credentials);
   s.pipeline->set_authenticator(credentials->authenticator);
   return Unit{};

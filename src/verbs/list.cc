@@ -122,6 +122,7 @@ Error unreadable_items(const call::Call& call, std::span<const cache::Unreadable
 }
 
 Task<void> stream_list(call::Call& call, Listed listed) {
+  co_await return_to_loop(call);
   if (call.view.refusal) co_return respond_error(call, *call.view.refusal);
   if (call.view.accepted.form == request::Form::PartialMetadata) {
     co_return respond_error(

@@ -226,7 +226,14 @@ Task<void> serve_watch(call::Call& call) {
   }
   start_stream(call);
   cache::Watcher following = std::move(*watcher);
-  call.response.on_interrupt([&following](net::Interrupt) { following.cancel(); });
+  if (call.served->object_rules->asks_to_convert()) {
+    call.response.on_interrupt([&following, outgoing = call.outgoing()](net::Interrupt) {
+      following.cancel();
+      outgoing->cancel();
+    });
+  } else {
+    call.response.on_interrupt([&following](net::Interrupt) { following.cancel(); });
+  }
   const Timer timer(call.request.loop(), duration, [&following] { following.cancel(); });
   if (call.view.accepted.form == request::Form::PartialMetadataList) {
     co_await wait_for_event(call, following);

@@ -169,12 +169,14 @@ std::shared_ptr<net::Client> Caller::client(net::EventLoop& loop, const Address&
 }
 
 Task<Result<std::string>> Caller::post(net::EventLoop& loop, ClientConfig config, std::string body,
-                                       std::chrono::seconds timeout, std::string_view user_agent) {
+                                       std::chrono::seconds timeout, std::string_view user_agent,
+                                       std::shared_ptr<net::Cancellation> cancellation) {
   const std::string agent(user_agent);
   std::string shown, server_name;
   net::ClientRequest request;
   request.method = "POST";
   request.timeout = timeout;
+  request.cancellation = std::move(cancellation);
   request.body = std::move(body);
   Result<Address> address = Address{};
   const std::string query = "?timeout=" + std::to_string(timeout.count()) + "s";

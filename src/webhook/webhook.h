@@ -1,7 +1,8 @@
 // Other servers that take part in this one's work: how they are reached, and what is said to admission webhooks.
 //
 //   Caller caller(loops, services);
-//   Result<std::string> answer = co_await caller.post(loop, hook.client, body, std::chrono::seconds(10));
+//   Result<std::string> answer = co_await caller.post(loop, hook.client, body, std::chrono::seconds(10), agent,
+//   nullptr);
 //
 // Everything but Caller is plain functions. Texts of errors are those that Kubernetes' users know.
 #pragma once
@@ -70,8 +71,10 @@ class Caller {
   // POSTs a review; the body of the response. An error's message is what Go's client would say:
   //   Post "https://hook.default.svc:443/x?timeout=10s": dial tcp 10.0.0.9:443: connect: connection refused
   //   an error on the server ("unknown") has prevented the request from succeeding
+  // Ends with an error when it is cancelled, as well.
   Task<Result<std::string>> post(net::EventLoop& loop, ClientConfig config, std::string body,
-                                 std::chrono::seconds timeout, std::string_view user_agent);
+                                 std::chrono::seconds timeout, std::string_view user_agent,
+                                 std::shared_ptr<net::Cancellation> cancellation);
 
   // A client that keeps its connections. On the loop's thread.
   std::shared_ptr<net::Client> client(net::EventLoop& loop, const Address& address, const Trust& trust);

@@ -162,7 +162,12 @@ Task<Outcome> ask(call::Call& call, webhook::Caller& caller, const webhook::Hook
                                       .dry_run = request.dry_run};
   Result<std::string> body =
       co_await caller.post(call.request.loop(), hook.client, webhook::admission_review(question, hook.review_version),
-                           hook.timeout, kUserAgent);
+                           hook.timeout, kUserAgent, call.outgoing());
+  if (!body && call.outgoing()->cancelled()) {
+    // Nobody waits any more, and what no webhook has judged is not written, whatever its failurePolicy is.
+    outcome.refusal = Error{Reason::Timeout, "Timeout: request did not complete within requested timeout"};
+    co_return outcome;
+  }
   if (!body) {
     outcome.failure = webhook::call_failed(hook.name, "failed to call webhook: " + body.error().message);
     co_return outcome;
@@ -389,6 +394,7 @@ Task<Result<Value>> AdmissionWebhooks::mutate(call::Call& call, const AdmissionR
   if (set == nullptr) co_return request.object;
   if (set->problem) co_return *set->problem;
   if (reinvocation.again && !equal(reinvocation.last_output, request.object)) reinvocation.note_change();
+  co_await return_to_loop(call);
   NamespaceLabels labels(call, request, ns);
   Versioned versioned{call.served, request.object, request.old};
   for (size_t index = 0; index < set->hooks.size(); ++index) {
@@ -431,6 +437,7 @@ Task<Result<Unit>> AdmissionWebhooks::validate(call::Call& call, const Admission
   const HookSetRef set = current(Side::Validating);
   if (set == nullptr) co_return Unit{};
   if (set->problem) co_return *set->problem;
+  co_await return_to_loop(call);
   NamespaceLabels labels(call, request, ns);
   std::vector<Asked> asked;
   for (const webhook::Hook& hook : set->hooks) {

@@ -166,6 +166,7 @@ Task<Result<KnownObjects>> find_known_objects(call::Call& call, const admission:
   resource::Storage& accounts = *call.registry->storage_of("", "serviceaccounts");
   for (int i = 0; i < looks; ++i) {
     if (i > 0) {
+      co_await return_to_loop(call);
       Result<Unit> slept = co_await call.response.sleep_for(kAccountLookInterval);
       if (!slept) co_return slept.take_error();
     }
