@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_map>
 
 #include "base/base64.h"
+#include "base/hash.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -367,7 +369,8 @@ Task<Result<net::ClientResponse>> Aggregation::ask(net::EventLoop& loop, const R
   static const auth::UserInfo kProber{
       .name = "system:kube-aggregator", .uid = {}, .groups = {std::string(auth::kMastersGroup)}, .extra = {}};
   add_user(probe.headers, kProber);
-  co_return co_await parts_.caller.client(loop, address, trust_of(remote))->fetch(std::move(probe), limits::kAggregatedDocumentBytes);
+  co_return co_await parts_.caller.client(loop, address, trust_of(remote))
+      ->fetch(std::move(probe), limits::kAggregatedDocumentBytes);
 }
 
 Task<void> Aggregation::read_openapi(net::EventLoop& loop, RemoteApi remote, webhook::Address address) {
@@ -576,6 +579,13 @@ Value discovered_resources(Arena& arena, const RemoteApi& remote) {
   Result<Value> list = codec::decode_json(arena, arena.copy(*remote.resources));
   if (!list) return Value::null();
   ListBuilder all(arena);
+  std::unordered_map<std::string_view, std::vector<const Value*>, KeyHash> subresources_of;
+  for (const Value& resource : list->items_at("resources")) {
+    const std::string_view name = resource.text_at("name");
+    if (const size_t slash = name.find('/'); slash != std::string_view::npos) {
+      subresources_of[name.substr(0, slash)].push_back(&resource);
+    }
+  }
   for (const Value& resource : list->items_at("resources")) {
     const std::string_view name = resource.text_at("name");
     if (name.find('/') != std::string_view::npos) continue;
@@ -591,14 +601,15 @@ Value discovered_resources(Arena& arena, const RemoteApi& remote) {
       if (!resource.items_at(key).empty()) made.add(key, *resource.find(key));
     }
     ListBuilder subresources(arena);
-    const std::string prefix = std::string(name) + "/";
-    for (const Value& other : list->items_at("resources")) {
-      if (!other.text_at("name").starts_with(prefix)) continue;
-      MapBuilder sub(arena);
-      sub.add("subresource", Value::string(other.text_at("name").substr(prefix.size())));
-      sub.add("responseKind", response_kind(arena, remote, other));
-      sub.add("verbs", texts_or(other, "verbs"));
-      subresources.add(sub.build());
+    if (const auto found = subresources_of.find(name); found != subresources_of.end()) {
+      // Shown with the first resource of that name alone: a server may say anything.
+      for (const Value* other : std::exchange(found->second, {})) {
+        MapBuilder sub(arena);
+        sub.add("subresource", Value::string(other->text_at("name").substr(name.size() + 1)));
+        sub.add("responseKind", response_kind(arena, remote, *other));
+        sub.add("verbs", texts_or(*other, "verbs"));
+        subresources.add(sub.build());
+      }
     }
     if (subresources.count() > 0) made.add("subresources", subresources.build());
     all.add(made.build());
