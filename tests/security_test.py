@@ -3,6 +3,7 @@
 
 security_test.py PATH/TO/holdfast
 """
+import base64
 import contextlib
 import hmac
 import hashlib
@@ -11,19 +12,25 @@ import os
 import pathlib
 import re
 import resource
+import signal
 import socket
 import ssl
 import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+for folder in (".", "api", "clients", "store"):
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / folder))
 import access_helper  # noqa: E402
 import attacks  # noqa: E402
-from access_helper import RBAC, grant, role_ref, rule
+from access_helper import RBAC, grant, role_ref, rule  # noqa: E402
+from etcd import Etcd  # noqa: E402
+from hook_server import HookServer  # noqa: E402
+from server import Server  # noqa: E402
 
 BINARY = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else "build/release/bin/holdfast"
 SECRET = "aHVudGVyMg=="
@@ -667,6 +674,16 @@ class Own(Closed):
         cls.users.when(lambda: cls.users.admin("GET", f"/apis/{attacks.GROUP}/v1/namespaces/mine/{name}").code == 200)
 
 
+def aggregate(users, hooks, group):
+    """Has version v1 of the group served by that server."""
+    users.made("/api/v1/namespaces/default/services", {"metadata": {"name": "hook"}, "spec": {"type": "ExternalName", "externalName": "localhost"}})
+    users.made("/apis/apiregistration.k8s.io/v1/apiservices", {
+        "metadata": {"name": f"v1.{group}"}, "spec": {
+            "group": group, "version": "v1", "groupPriorityMinimum": 100, "versionPriority": 10, "caBundle": base64.b64encode(hooks.ca).decode(),
+            "service": {"namespace": "default", "name": "hook", "port": hooks.port}}})
+    users.when(lambda: users.admin("GET", f"/apis/{group}/v1/answers").code == 200, 30)
+
+
 class NestingTest(Own):
     """Whatever is nested is nested so far and no further, and nothing that is stored can end the process."""
 
@@ -781,6 +798,16 @@ class LimitsTest(Own):
     def setUpClass(cls):
         super().setUpClass()
         cls.define()
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.hooks = HookServer(cls.folder.name)
+        cls.hooks.on("*", lambda seen: {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "long.example.com/v1", "resources": []})
+        aggregate(cls.users, cls.hooks, "long.example.com")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.hooks.stop()
+        super().tearDownClass()
+        cls.folder.cleanup()
 
     def test_every_limit_has_a_test(self):
         source = pathlib.Path(__file__).resolve().parent.parent / "src"
@@ -806,6 +833,53 @@ class LimitsTest(Own):
         deep = lambda count: self.users.admin("POST", "/api/v1/namespaces/mine/configmaps", "[" * count + "]" * count).message
         self.assertIn("exceeded max depth", deep(levels + 1))
         self.assertNotIn("exceeded max depth", deep(levels))
+
+    def check_body_bytes(self, count):
+        sized = lambda size: self.users.admin("POST", "/api/v1/namespaces/mine/configmaps?dryRun=All", "{" + " " * (size - 2) + "}")
+        self.refused(sized(count + 1), 413, f"Request entity too large: limit is {count}")
+        self.assertNotEqual(sized(count).code, 413)
+
+    def check_header_bytes(self, count):
+        for size, codes in ((count + 1, (431,)), (count // 2, (200,))):
+            context = ssl.create_default_context(cafile=str(self.users.pki / "ca.crt"))
+            with socket.create_connection((self.users.host, self.users.port), timeout=20) as plain:
+                with context.wrap_socket(plain, server_hostname="127.0.0.1") as stream:
+                    with contextlib.suppress(OSError):
+                        stream.sendall(b"GET /version HTTP/1.1\r\nHost: x\r\nX-A: " + b"y" * size + b"\r\n\r\n")
+                    self.assertIn(int(stream.recv(12).split()[1]), codes)
+
+    def check_request_seconds(self, seconds):
+        # What happens then is in HungTest.
+        self.assertIn(f"request-timeout=1m{seconds - 60}s\n", self.users.admin("GET", "/flagz").text)
+
+    def check_webhook_answer_bytes(self, count):
+        hooks = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+        self.users.made(hooks, {"metadata": {"name": "long"}, "webhooks": [{
+            "name": "long.example.com", "clientConfig": {"url": self.hooks.url("/long"), "caBundle": base64.b64encode(self.hooks.ca).decode()},
+            "rules": [{"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}],
+            "admissionReviewVersions": ["v1"], "sideEffects": "None", "timeoutSeconds": 30}]})
+        allowed = lambda review: json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+                                             "response": {"uid": review["request"]["uid"], "allowed": True}}).encode()
+        write = lambda: self.users.admin("POST", "/api/v1/namespaces/mine/configmaps?dryRun=All", {"metadata": {"name": "x"}})
+        self.hooks.on("/long", lambda review: (200, allowed(review) + b" " * 100))
+        self.assertEqual(write().code, 201)
+        self.hooks.on("/long", lambda review: (200, allowed(review) + b" " * count))
+        self.refused(write(), 500, 'failed calling webhook "long.example.com"')
+        self.assertEqual(self.users.admin("DELETE", hooks + "/long").code, 200)
+
+    def check_proxied_body_bytes(self, count):
+        for size, code in ((count, 200), (count + 1, 413)):
+            self.assertEqual(self.users.admin("POST", "/apis/long.example.com/v1/things", "[" + " " * (size - 2) + "]").code, code)
+
+    def check_aggregated_document_bytes(self, count):
+        document = {"swagger": "2.0", "info": {"title": "t", "version": "1"}, "paths": {"/apis/long.example.com/v1/": {"get": {
+            "operationId": "readLong", "responses": {"200": {"description": "OK"}}}}}}
+        there = lambda: "readLong" in self.users.admin("GET", "/openapi/v2").text
+        self.hooks.on("/openapi/v2", lambda _: (200, json.dumps(document).encode() + b" " * (count - 1000)))
+        self.users.when(there, 60)
+        self.hooks.on("/openapi/v2", lambda _: (200, json.dumps(document).replace("readLong", "readLonger").encode() + b" " * count))
+        time.sleep(2)
+        self.assertFalse("readLonger" in self.users.admin("GET", "/openapi/v2").text)
 
     def check_object_depth(self, levels):
         # The object and its spec are two of them, the innermost map one more.
@@ -976,28 +1050,341 @@ class SmallerTest(Closed):
 
     def test_names_have_certificates_of_their_own(self):
         with tempfile.TemporaryDirectory() as folder:
-            for name in ("one.example.com", "two.example.com"):
+            def issue(name):
                 subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}",
                                 "-addext", f"subjectAltName=DNS:{name}", "-days", "10", "-keyout", f"{name}.key", "-out", f"{name}.crt"],
                                cwd=folder, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+            for name in ("one.example.com", "two.example.com"):
+                issue(name)
             pair = lambda name: f"--tls-sni-cert-key={folder}/{name}.crt,{folder}/{name}.key"
             server = access_helper.start(BINARY, pair("one.example.com"), pair("two.example.com") + ":*.other.example.com")
             try:
                 served = access_helper.Users(server)
-                shown = {}
-                for asked in ("one.example.com", "a.other.example.com", "two.example.com", "elsewhere"):
+
+                def shown_for(asked):
                     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
                     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
                     with socket.create_connection((served.host, served.port), timeout=10) as plain:
                         with context.wrap_socket(plain, server_hostname=asked) as stream:
-                            shown[asked] = stream.getpeercert(binary_form=True)
+                            return stream.getpeercert(binary_form=True)
+
+                shown = {asked: shown_for(asked) for asked in ("one.example.com", "a.other.example.com", "two.example.com", "elsewhere")}
                 certificate = lambda name: ssl.PEM_cert_to_DER_cert((pathlib.Path(folder) / f"{name}.crt").read_text())
                 own = ssl.PEM_cert_to_DER_cert((served.pki / "apiserver.crt").read_text())
                 self.assertEqual(shown, {"one.example.com": certificate("one.example.com"), "a.other.example.com": certificate("two.example.com"),
                                          "two.example.com": own, "elsewhere": own})
+                # A renewed one is shown after SIGHUP; one that cannot be used changes nothing.
+                issue("one.example.com")
+                server.process.send_signal(signal.SIGHUP)
+                served.when(lambda: shown_for("one.example.com") == certificate("one.example.com"))
+                (pathlib.Path(folder) / "one.example.com.key").write_text("nonsense")
+                server.process.send_signal(signal.SIGHUP)
+                served.when(lambda: "certificates not reloaded" in server.text())
+                self.assertEqual(shown_for("one.example.com"), certificate("one.example.com"))
             finally:
                 server.stop()
                 server.folder.cleanup()
+
+
+class DamagedTest(Closed):
+    """Stored values that nobody can decode: errors of those objects, and of nothing else."""
+    MAPS = "/api/v1/namespaces/mine/configmaps"
+    IGNORE = "ignoreStoreReadErrorWithClusterBreakingPotential"
+
+    @staticmethod
+    def config_map(name):
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "b"}}
+
+    def damage(self, server, etcd):
+        """Objects, and what a kube-apiserver of another world, or a bad disk, might have made of some."""
+        users = access_helper.Users(server)
+        for name in ("mine", "theirs"):
+            users.made("/api/v1/namespaces", {"metadata": {"name": name}})
+        users.made(self.MAPS, self.config_map("good"))
+        users.made(self.MAPS, self.config_map("turned"))
+        users.made("/api/v1/namespaces/theirs/configmaps", self.config_map("good"))
+        users.made("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", attacks.definition())
+        users.when(lambda: users.admin("GET", attacks.THINGS).code == 200)
+        users.made(attacks.THINGS, attacks.thing("good"))
+        users.made(attacks.THINGS, attacks.thing("turned"))
+        crds, things, maps = ("/registry/apiextensions.k8s.io/customresourcedefinitions/", f"/registry/{attacks.GROUP}/things/mine/",
+                              "/registry/configmaps/mine/")
+        values = etcd.values()
+        definition = values[crds + "things." + attacks.GROUP][0]
+        etcd.put(maps + "turned", b"k8s\0garbage")
+        etcd.put(maps + "text", b"{not json")
+        etcd.put(maps + "nothing", b"")
+        etcd.put(maps + "secret", b"k8s:enc:aescbc:v1:key1:xyz")
+        etcd.put(maps + "cut", values[maps + "good"][0][:-20])
+        etcd.put(maps + "list", b"[]")
+        etcd.put(things + "turned", attacks.thing("turned", attacks.nested(5000)).encode())
+        etcd.put(things + "number", b"7")
+        etcd.put(things + "odd", json.dumps({"apiVersion": attacks.GROUP + "/v1", "kind": "Thing", "metadata": "x", "spec": [], "status": 1}).encode())
+        etcd.put(things + "members", json.dumps({"apiVersion": attacks.GROUP + "/v1", "kind": "Thing", "metadata": {
+            "name": "members", "namespace": 7, "ownerReferences": "x", "finalizers": {"a": 1}, "labels": [1], "managedFields": 7, "generation": "x",
+            "deletionTimestamp": 5, "annotations": {"a": {}}}}).encode())
+        for name, change in {"no-versions": lambda d: d["spec"].update(versions=[]), "no-names": lambda d: d["spec"].update(names={}),
+                             "no-spec": lambda d: d.update(spec="x"), "wrong": lambda d: d["spec"].update(versions="v1", group=7),
+                             "no-schema": lambda d: d["spec"]["versions"][0].update(schema=7)}.items():
+            changed = json.loads(definition)
+            changed["metadata"]["name"] = name + "." + attacks.GROUP
+            change(changed)
+            etcd.put(crds + changed["metadata"]["name"], json.dumps(changed).encode())
+        for path in ("clusterroles", "clusterrolebindings", "roles/mine", "rolebindings/mine", "services/specs/mine", "namespaces", "nodes", "secrets/mine",
+                     "serviceaccounts/mine", "apiregistration.k8s.io/apiservices", "flowschemas", "prioritylevelconfigurations", "leases/mine",
+                     "endpointslices/mine", "ipaddresses", "pods/mine", "priorityclasses", "runtimeclasses", "storageclasses"):
+            etcd.put(f"/registry/{path}/damaged", b"k8s\0\xff")
+        return users
+
+    def judge(self, server, users):
+        alive = lambda: self.assertIsNone(server.process.poll(), server.text()[-3000:])
+        get = lambda path, **more: users.admin("GET", path, **more)
+        users.when(lambda: get("/readyz").code == 200, 30)
+        # What can be read is served, and written.
+        for path in (self.MAPS + "/good", self.MAPS + "/good?resourceVersion=0", "/api/v1/namespaces/theirs/configmaps", attacks.THINGS + "/good",
+                     self.MAPS + "?fieldSelector=metadata.name%3Dgood", "/api/v1/namespaces/default", "/api/v1/namespaces/theirs/secrets",
+                     RBAC + "/clusterroles/admin"):
+            self.assertEqual(get(path).code, 200, path)
+        self.assertEqual(users.admin("PATCH", self.MAPS + "/good", {"data": {"c": "d"}}, headers={"Content-Type": "application/merge-patch+json"}).code, 200)
+        users.made(self.MAPS, self.config_map("another"))
+        # What cannot is an error that names it.
+        key = lambda name: f"/configmaps/mine/{name}"
+        corrupt = lambda name, prefix="": f"StorageError: corrupt object, Code: 7, Key: {prefix}{key(name)}, ResourceVersion: 0, AdditionalErrorMsg: "
+        for suffix in ("", "?resourceVersion=0"):
+            answer = get(self.MAPS + "/turned" + suffix)
+            self.refused(answer, 500, "Internal error occurred: " + corrupt("turned") + "object not decodable revision=")
+            self.assertEqual(answer.json["reason"], "InternalError")
+        listed = get(self.MAPS)
+        self.refused(listed, 500, "failed to read one or more configmaps from the storage")
+        self.assertEqual((listed.json["reason"], listed.json["details"]["name"], listed.json["details"]["kind"]), ("StorageReadError", "list", "configmaps"))
+        causes = {cause["field"]: cause for cause in listed.json["details"]["causes"]}
+        damaged = ["cut", "list", "nothing", "secret", "text", "turned"]
+        self.assertEqual(sorted(causes), [f"/registry{key(name)}" for name in damaged])
+        for name in damaged:
+            cause = causes[f"/registry{key(name)}"]
+            self.assertEqual(cause["reason"], "UnexpectedServerResponse")
+            self.assertTrue(cause["message"].startswith(corrupt(name, "/registry")), cause)
+        self.assertIn("encrypted", causes["/registry/configmaps/mine/secret"]["message"])
+        self.assertEqual(get("/api/v1/configmaps").json["reason"], "StorageReadError")
+        self.assertEqual(get(self.MAPS + "?watch=1&timeoutSeconds=1").json["reason"], "StorageReadError")
+        self.assertEqual(get(f"{self.MAPS}?watch=1&timeoutSeconds=1&resourceVersion={get('/api/v1/namespaces/theirs/configmaps').json['metadata']['resourceVersion']}").code, 200)
+        for name in ("turned", "number", "odd", "members"):
+            self.assertEqual(get(f"{attacks.THINGS}/{name}").code, 500, name)
+        for path in ("/api/v1/nodes", RBAC + "/clusterroles", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"):
+            get(path)
+            alive()
+        # Writes.
+        self.refused(users.admin("POST", self.MAPS, self.config_map("turned")), 409, 'configmaps "turned" already exists')
+        for method, kind in (("PUT", "application/json"), ("PATCH", "application/merge-patch+json"), ("PATCH", "application/apply-patch+yaml")):
+            answer = users.admin(method, self.MAPS + "/turned?fieldManager=m", self.config_map("turned"), headers={"Content-Type": kind})
+            self.refused(answer, 500, "object not decodable revision=")
+            self.assertNotIn("reason", answer.json)
+        self.refused(users.admin("DELETE", self.MAPS + "/turned"), 500, corrupt("turned"))
+        self.refused(users.admin("DELETE", self.MAPS), 500, "failed to read one or more configmaps")
+        # Deleting it takes an option of its own, alone, and a right of its own.
+        invalid = lambda path, text: self.refused(users.admin("DELETE", path), 422, text)
+        option = f"?{self.IGNORE}=true"
+        for other, text in {"dryRun=All": "dryRun", "gracePeriodSeconds=0": "gracePeriodSeconds", "propagationPolicy=Orphan": "propagationPolicy",
+                            "orphanDependents=true": "orphanDependents"}.items():
+            invalid(self.MAPS + f"/turned{option}&{other}", f"{self.IGNORE}: Invalid value: true: cannot be set together with .{text}")
+        invalid(self.MAPS + option, f'DeleteOptions.meta.k8s.io "" is invalid: {self.IGNORE}: Invalid value: true: is not allowed with DELETECOLLECTION')
+        for name in ("good", "absent"):
+            invalid(f"{self.MAPS}/{name}{option}", f'configmaps "{name}" is invalid: {self.IGNORE}: Invalid value: true: is exclusively used to delete corrupt object(s)')
+        grant(users, "deletes", [rule("delete", [""], "configmaps")], "plain", "mine")
+        plain = lambda: users.call("DELETE", self.MAPS + "/turned" + option, token="plain-token")
+        users.when(lambda: plain().message != "" and "cannot delete" not in plain().message)
+        self.refused(plain(), 403, 'configmaps "turned" is forbidden: not permitted to do "unsafe-delete-ignore-read-errors", reason: ')
+        self.refused(users.admin("DELETE", f"{self.MAPS}/turned?{self.IGNORE}=false"), 500, corrupt("turned"))
+        for name in damaged:
+            body = {"apiVersion": "v1", "kind": "DeleteOptions", self.IGNORE: True} if name == "text" else None
+            answer = users.admin("DELETE", f"{self.MAPS}/{name}" + ("" if body else option), body)
+            self.assertEqual(answer.code, 200, answer.text)
+            self.assertEqual(answer.json, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
+                                           "details": {"name": name, "kind": "ConfigMap"}, "code": 200})
+            self.assertEqual(get(f"{self.MAPS}/{name}").code, 404)
+        users.when(lambda: get(self.MAPS).code == 200)
+        self.assertEqual([item["metadata"]["name"] for item in get(self.MAPS).json["items"]], ["another", "good"])
+        # A namespace with something unreadable in it is not gone before that is.
+        users.admin("DELETE", "/api/v1/namespaces/mine")
+        time.sleep(1)
+        self.assertEqual(get("/api/v1/namespaces/mine").code, 200)
+        alive()
+
+    def test_one_damaged_object_is_an_error_of_its_own_in_etcd(self):
+        etcd = Etcd()
+        server = access_helper.start(BINARY, "--etcd-servers", etcd.url)
+        try:
+            users = self.damage(server, etcd)
+            self.judge(server, users)
+            server.stop()
+            server.start()
+            self.assertEqual(access_helper.Users(server).admin("GET", "/api/v1/namespaces/theirs/configmaps").code, 200)
+        finally:
+            server.stop()
+            server.folder.cleanup()
+            etcd.stop()
+
+    def test_one_damaged_object_is_an_error_of_its_own_in_the_embedded_store(self):
+        etcd = Etcd()
+        source = access_helper.start(BINARY, "--etcd-servers", etcd.url)
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                self.damage(source, etcd)
+                source.stop()
+                subprocess.run([BINARY, "store", "copy", "--from", etcd.url, "--to", folder + "/data"], check=True, stdout=subprocess.DEVNULL)
+            finally:
+                source.stop()
+                source.folder.cleanup()
+                etcd.stop()
+            server = Server(BINARY, data_dir=folder + "/data")
+            (server.data_dir / "tokens.csv").write_text(access_helper.TOKENS)
+            server.flags += ["--token-auth-file", str(server.data_dir / "tokens.csv")]
+            server.start()
+            try:
+                self.judge(server, access_helper.Users(server))
+            finally:
+                server.stop()
+
+    def test_admission_does_not_go_on_without_what_it_cannot_read(self):
+        etcd = Etcd()
+        server = access_helper.start(BINARY, "--etcd-servers", etcd.url)
+        try:
+            served = access_helper.Users(server)
+            served.made("/api/v1/namespaces", {"metadata": {"name": "mine"}})
+            write = lambda path=self.MAPS: served.admin("POST", path + "?dryRun=All", self.config_map("x"))
+            self.assertEqual(write().code, 201)
+            for key, path in {"validatingwebhookconfigurations/hook": "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/hook",
+                              "mutatingwebhookconfigurations/hook": "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/hook",
+                              "resourcequotas/mine/quota": "/api/v1/namespaces/mine/resourcequotas/quota"}.items():
+                with self.subTest(key):
+                    etcd.put("/registry/" + key, b"k8s\0\xff")
+                    served.when(lambda: write().code == 500)
+                    self.refused(write(), 500, f"corrupt object, Code: 7, Key: /registry/{key}")
+                    self.assertEqual(served.admin("DELETE", f"{path}?{self.IGNORE}=true").code, 200)
+                    served.when(lambda: write().code == 201)
+        finally:
+            server.stop()
+            server.folder.cleanup()
+            etcd.stop()
+
+
+class HungTest(Own):
+    """Other servers that take a request and never answer: whoever waits for them holds a seat."""
+    GROUP = "hung.example.com"
+    PATH = f"/apis/{GROUP}/v1/things"
+
+    @classmethod
+    def setUpClass(cls):
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 8192)), hard))
+        super().setUpClass()
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.hooks = HookServer(cls.folder.name)
+        cls.go_on = threading.Event()
+
+        def begins():
+            yield b"some"
+            cls.go_on.wait(120)
+
+        def hang(seen):
+            path = seen["path"].split("?")[0]
+            if path == f"/apis/{cls.GROUP}/v1":
+                return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": f"{cls.GROUP}/v1", "resources": []}
+            if path.startswith("/openapi"):
+                return 404, b""
+            if path.endswith("/begins"):
+                return 200, begins()
+            if path.endswith("/answers"):
+                return {}
+            cls.go_on.wait(120)
+            return {}
+
+        cls.hooks.on("*", hang)
+        aggregate(cls.users, cls.hooks, cls.GROUP)
+        grant(cls.users, "things", [rule("get list create", ["", cls.GROUP], "things configmaps")], "plain")
+        grant(cls.users, "maps", [rule("get list", [""], "configmaps")], "tenant")
+        cls.users.when(lambda: cls.users.call("GET", cls.PATH + "/answers", token="plain-token").code == 200, 30)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.go_on.set()
+        cls.hooks.stop()
+        super().tearDownClass()
+        cls.folder.cleanup()
+
+    @contextlib.contextmanager
+    def asking(self, count, request):
+        """That many connections of one user, each with a request that is not read any further."""
+        context = ssl.create_default_context(cafile=str(self.users.pki / "ca.crt"))
+        with contextlib.ExitStack() as held:
+            streams = []
+            for _ in range(count):
+                connection = socket.create_connection((self.users.host, self.users.port), timeout=20)
+                streams.append(held.enter_context(context.wrap_socket(connection, server_hostname="127.0.0.1")))
+                streams[-1].sendall(request.encode())
+            yield streams
+
+    def request(self, path, method="GET", body=""):
+        return (f"{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer plain-token\r\nContent-Type: application/json\r\n"
+                f"Content-Length: {len(body)}\r\n\r\n{body}")
+
+    def seats(self):
+        text = self.users.admin("GET", "/metrics").text
+        return sum(float(value) for value in re.findall(r'^apiserver_flowcontrol_current_executing_requests\{.*priority_level="(?!exempt).*\} (\S+)$', text, re.M))
+
+    def others_are_served(self):
+        self.assertEqual(self.users.call("GET", "/api/v1/namespaces/mine/configmaps", token="tenant-token").code, 200)
+        self.alive()
+
+    def test_seven_hundred_requests_to_a_hung_server_end_with_their_clients(self):
+        with self.asking(700, self.request(self.PATH)):
+            self.users.when(lambda: self.seats() > 0)
+        self.users.when(lambda: self.seats() == 0)
+        self.others_are_served()
+
+    def test_and_with_their_deadline(self):
+        with self.asking(700, self.request(self.PATH + "?timeout=3s")) as streams:
+            self.users.when(lambda: self.seats() > 0)
+            self.users.when(lambda: self.seats() == 0, 30)
+            self.others_are_served()
+            streams[0].settimeout(30)
+            self.assertRegex(streams[0].recv(100), rb"^HTTP/1\.1 (504|429) ")
+
+    def test_a_server_that_begins_to_answer_and_stops_is_cut_off(self):
+        with self.asking(5, self.request(self.PATH + "/begins?timeout=3s")) as streams:
+            self.users.when(lambda: self.seats() > 0)
+            self.users.when(lambda: self.seats() == 0, 30)
+            streams[0].settimeout(30)
+            said = b""
+            with contextlib.suppress(OSError, ssl.SSLError):
+                while piece := streams[0].recv(1000):
+                    said += piece
+            self.assertTrue(said.startswith(b"HTTP/1.1 200 "), said)
+            self.assertFalse(said.endswith(b"0\r\n\r\n"), said)
+
+    def test_a_hung_webhook_ends_with_the_client_and_with_the_deadline(self):
+        maps = "/api/v1/namespaces/mine/configmaps"
+        for kind in ("validating", "mutating"):
+            for policy in ("Fail", "Ignore"):
+                with self.subTest(f"{kind} {policy}"):
+                    hooks = f"/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations"
+                    self.users.made(hooks, {"metadata": {"name": "hung"}, "webhooks": [{
+                        "name": "hung.example.com", "clientConfig": {"url": self.hooks.url("/hang"), "caBundle": base64.b64encode(self.hooks.ca).decode()},
+                        "rules": [{"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}],
+                        "admissionReviewVersions": ["v1"], "sideEffects": "None", "failurePolicy": policy, "timeoutSeconds": 30}]})
+                    body = lambda name: json.dumps({"metadata": {"name": name}})
+                    with self.asking(50, self.request(maps, "POST", body("left"))):
+                        self.users.when(lambda: self.seats() > 0)
+                    self.users.when(lambda: self.seats() == 0)
+                    answer = self.users.call("POST", maps + "?timeout=2s", body("late"), token="plain-token")
+                    self.assertEqual(answer.code, 504, answer.text)
+                    self.users.when(lambda: self.seats() == 0)
+                    self.assertEqual(self.users.admin("DELETE", hooks + "/hung").code, 200)
+                    # What no webhook has judged is not written, whatever its policy about failures is.
+                    for name in ("left", "late"):
+                        self.assertEqual(self.users.admin("GET", f"{maps}/{name}").code, 404)
+                    self.others_are_served()
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 """An HTTPS server with configurable responses: webhooks, conversion, an aggregated API. Standard library and openssl."""
-import http.server, json, os, ssl, subprocess, sys, threading, traceback
+import http.server, itertools, json, os, ssl, subprocess, sys, threading, traceback
 
 
 def make_certificate(folder, names="DNS:localhost,DNS:hook.default.svc,IP:127.0.0.1"):
@@ -44,10 +44,10 @@ class HookServer:
                 code, data = answer if isinstance(answer, tuple) else (200, json.dumps(answer).encode())
                 self.send_response(code)
                 self.send_header("Content-Type", "application/json" if code == 200 else "text/plain")
-                if isinstance(data, list):  # Pieces, as a watch sends them.
+                if not isinstance(data, bytes):  # Pieces, as a watch sends them.
                     self.send_header("Transfer-Encoding", "chunked")
                     self.end_headers()
-                    for piece in data + [b""]:
+                    for piece in itertools.chain(data, [b""]):
                         self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
                         self.wfile.flush()
                     return
