@@ -638,6 +638,12 @@ class WireTest(Closed):
                 self.assertNotIn(SECRET, said)
                 self.assertRegex(said, r"^(HTTP/1\.[01] [45]\d\d |$)")
 
+    def test_control_characters_in_a_target_are_refused(self):
+        # They would be sent on to aggregated servers, with whatever stands behind them.
+        for character in "\t\x01\x0b\x1f\x7f":
+            with self.subTest(repr(character)):
+                said = self.raw(f"GET /version{character}X-Remote-User:admin HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                self.assertRegex(said, r"^HTTP/1\.1 400 ")
 
 
 class Own(Closed):
