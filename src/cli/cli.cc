@@ -35,18 +35,20 @@ int run(std::vector<std::string> arguments) {
   if (name == "etcd") return run_etcd(arguments);
   if (name == "kube-apiserver") return run_kube_apiserver(arguments);
   if (name.starts_with("kubectl-")) arguments.insert(arguments.begin(), name.substr(8));
-  CLI::App app("Holdfast: a Kubernetes API server in one small process.", "holdfast");
+  CLI::App app("Holdfast: a Kubernetes API server in one small process, and a command line for any.", "holdfast");
   app.set_version_flag("--version", "holdfast " + std::string(server::holdfast_version()) + " (Kubernetes " +
                                         std::string(server::kubernetes_version()) + ")");
   app.require_subcommand(1);
   app.footer(
-      "Start a server:  holdfast serve --data-dir /tmp/h\nThen:            kubectl --kubeconfig /tmp/h/kubeconfig get "
-      "namespaces");
+      "Start a server:      holdfast serve --data-dir /tmp/h\n"
+      "Then:                holdfast get namespaces --kubeconfig /tmp/h/kubeconfig\n"
+      "Or for one command:  holdfast with -- COMMAND");
 
   std::vector<std::pair<CLI::App*, Command>> commands;
-  for (auto add : {add_serve, add_with, add_get, add_watch, add_apply, add_diff, add_create, add_delete, add_wait,
-                   add_api_resources, add_blame, add_migrate, add_top, add_explain, add_kubeconfig, add_store,
-                   add_envtest_assets, add_applygen, add_cel}) {
+  for (auto add : {add_serve,  add_with,       add_get,      add_watch,          add_apply,      add_diff,
+                   add_create, add_delete,     add_wait,     add_api_resources,  add_blame,      add_migrate,
+                   add_top,    add_explain,    add_describe, add_edit,           add_completion, add_complete,
+                   add_man,    add_kubeconfig, add_store,    add_envtest_assets, add_applygen,   add_cel}) {
     Command run = add(app);
     commands.emplace_back(app.get_subcommands({}).back(), std::move(run));
   }

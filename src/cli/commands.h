@@ -33,6 +33,11 @@ Command add_blame(CLI::App& app);
 Command add_migrate(CLI::App& app);
 Command add_explain(CLI::App& app);
 Command add_top(CLI::App& app);
+Command add_describe(CLI::App& app);
+Command add_edit(CLI::App& app);
+Command add_completion(CLI::App& app);
+Command add_complete(CLI::App& app);
+Command add_man(CLI::App& app);
 Command add_with(CLI::App& app);
 
 // Makes the folder for KUBEBUILDER_ASSETS: links to this program, and to a kubectl on the PATH. Errors name the path.

@@ -283,6 +283,29 @@ def lifecycle(shell):
     watch.wait()
     out = shell.out("top", "ownership", "configmaps")
     check(re.search(r"^configmaps +\d+ +\d+(Ki)? +\d+(Ki)? +\d+%$", out, re.M) and re.search(r"^alice +\d+", out, re.M) and "opts out" in out, f"top ownership: {out}")
+    out = shell.out("describe", "deployment", "web")
+    check(re.search(r"^Name: +web$", out, re.M) and re.search(r"^  alice +Apply", out, re.M) and "Events:" in out, f"describe: {out}")
+    edit = lambda command: subprocess.run([HOLDFAST, "edit", "deployment", "web"], capture_output=True, text=True, env=dict(shell.environment, KUBE_EDITOR=command))
+    done = edit("sed -i 's/replicas: 3/replicas: 4/'")
+    check(done.stdout == "deployment.apps/web edited\n" and shell.out("get", "deployment", "web", "-o", "jsonpath={.spec.replicas}") == "4", f"edit: {done.stderr}")
+    done = edit("true")
+    check(done.returncode == 0 and "cancelled" in done.stdout, "edit without a change")
+    done = edit("sed -i 's/replicas: 4/replicas: -4/'")
+    check(done.returncode == 1 and "greater than or equal to 0" in done.stderr, f"edit that the server refuses: {done.stderr}")
+    done = edit("false")
+    check(done.returncode == 1 and "KUBE_EDITOR" in done.stderr, "an editor that fails")
+    words = lambda *given: shell.out("__complete", *given).split()
+    check(words("ap") == ["api-resources", "apply", "applygen"] and "deployments" in words("get", "dep") and words("get", "deploy", "w") == ["web"] and words("get", "-n", "default", "deploy", "") == ["web"]
+          and words("apply", "--force-f") == ["--force-fields"], "completion of commands, flags, kinds and names")
+    for name in ("bash", "zsh", "fish"):
+        check("holdfast __complete" in shell.out("completion", name), f"completion for {name}")
+    done = subprocess.run(["bash", "-c", 'source <("$0" completion bash); COMP_WORDS=(holdfast get deploy w) COMP_CWORD=3; PATH=$(dirname $0):$PATH; _holdfast; echo $COMPREPLY', HOLDFAST],
+                          capture_output=True, text=True, env=shell.environment)
+    check(done.stdout == "web\n" or pathlib.Path(HOLDFAST).name != "holdfast", f"as bash calls it: {done.stdout} {done.stderr}")
+    shell.out("man", str(shell.folder / "man"))
+    pages = {page.name for page in (shell.folder / "man").iterdir()}
+    check({"holdfast.1", "holdfast-apply.1", "holdfast-top-ownership.1"} <= pages, f"man pages: {pages}")
+    check("force\\-conflicts" in (shell.folder / "man/holdfast-apply.1").read_text(), "with the flags of the help")
     status, out, err = shell.run("wait", "--for=delete", "ns/none")
     check(status == 0, "wait for what is gone")
 
