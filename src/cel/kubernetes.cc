@@ -19,12 +19,11 @@ using Args = std::span<const Val>;
 
 // --- Quantities ---
 
-Val quantity_val(Context& c, const codec::Quantity& quantity, bool computed) {
+QuantityOpaque* quantity_val(Context& c, const codec::Quantity& quantity) {
   auto* out = c.arena.make<QuantityOpaque>();
   out->kind = OpaqueKind::Quantity;
   out->text = c.arena.copy(quantity.text());
-  out->computed = computed;
-  return Rep::opaque(out);
+  return out;
 }
 Result<codec::Quantity> parse_quantity(std::string_view text) {
   // ParseQuantity takes no surrounding white space, though JSON's reader does.
@@ -41,7 +40,7 @@ codec::Quantity quantity_of(const Val& v) {
 
 Val quantity(Context& c, Args a) {
   const Result<codec::Quantity> parsed = parse_quantity(a[0].text());
-  return parsed ? quantity_val(c, *parsed, false) : error(c.arena, parsed.error().message);
+  return parsed ? Rep::opaque(quantity_val(c, *parsed)) : error(c.arena, parsed.error().message);
 }
 Val is_quantity(Context&, Args a) { return Val::boolean(static_cast<bool>(parse_quantity(a[0].text()))); }
 Val sign(Context&, Args a) { return Val::integer(quantity_of(a[0]).sign()); }
@@ -54,6 +53,7 @@ Val quantity_less(Context&, Args a) { return Val::boolean(quantity_order(a) < 0)
 Val quantity_compare(Context&, Args a) { return Val::integer(quantity_order(a)); }
 Val quantity_float(Context&, Args a) { return Val::number(quantity_of(a[0]).approximate()); }
 std::optional<int64_t> whole(const Val& v) {
+  if (Rep::as<QuantityOpaque>(v).fractional) return std::nullopt;
   const codec::Quantity q = quantity_of(v);
   if (!q.is_multiple_of(0)) return std::nullopt;
   const int64_t value = q.value();
@@ -66,18 +66,26 @@ Val quantity_int(Context&, Args a) {
   return value ? Val::integer(*value) : Val::error("cannot convert value to integer");
 }
 Val quantity_is_integer(Context&, Args a) { return Val::boolean(whole(a[0]).has_value()); }
-Val quantity_add(Context& c, Args a) { return quantity_val(c, quantity_of(a[0]) + quantity_of(a[1]), true); }
-Val quantity_sub(Context& c, Args a) { return quantity_val(c, quantity_of(a[0]) - quantity_of(a[1]), true); }
+// What add() or sub() of these made.
+Val computed(Context& c, Args from, const codec::Quantity& quantity) {
+  QuantityOpaque* out = quantity_val(c, quantity);
+  out->computed = true;
+  out->fractional =
+      std::any_of(from.begin(), from.end(), [](const Val& v) { return v.kind() == Kind::Opaque && !whole(v); });
+  return Rep::opaque(out);
+}
+Val quantity_add(Context& c, Args a) { return computed(c, a, quantity_of(a[0]) + quantity_of(a[1])); }
+Val quantity_sub(Context& c, Args a) { return computed(c, a, quantity_of(a[0]) - quantity_of(a[1])); }
 codec::Quantity exponent_quantity(int64_t value) {
   return codec::Quantity::of(value, codec::Quantity::Format::DecimalExponent);
 }
 Val quantity_add_int(Context& c, Args a) {
-  return quantity_val(c, quantity_of(a[0]) + exponent_quantity(a[1].as_int()), true);
+  return computed(c, a, quantity_of(a[0]) + exponent_quantity(a[1].as_int()));
 }
 Val quantity_sub_int(Context& c, Args a) {
   // Upstream adds the negated number, which of the smallest one is that number itself, as long as int64 suffices.
   if (a[1].as_int() == INT64_MIN && whole(a[0]).value_or(-1) >= 0) return quantity_add_int(c, a);
-  return quantity_val(c, quantity_of(a[0]) - exponent_quantity(a[1].as_int()), true);
+  return computed(c, a, quantity_of(a[0]) - exponent_quantity(a[1].as_int()));
 }
 
 // --- Versions ---

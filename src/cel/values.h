@@ -65,6 +65,8 @@ struct Opaque {
 struct QuantityOpaque : Opaque {
   std::string_view text;  // As printed; parses to the same number.
   bool computed = false;  // By add() or sub().
+  // Computed from something that is no whole number: upstream keeps the fraction's scale, so it never is one again.
+  bool fractional = false;
 };
 struct IpOpaque : Opaque {
   bool v6 = false;
