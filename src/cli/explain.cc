@@ -8,6 +8,7 @@
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/session.h"
+#include "cli/terminal.h"
 #include "codec/codec.h"
 
 namespace holdfast::cli {
@@ -48,7 +49,7 @@ std::string wrapped(std::string_view text, size_t width) {
     const std::string_view word = text.substr(0, text.find_first_of(" \t\n"));
     text.remove_prefix(word.size());
     if (word.empty()) continue;
-    if (column > 0 && column + blanks.size() + word.size() > width) {
+    if (column > 0 && column + blanks.size() + shown_width(word) > width) {
       out += '\n';
       column = 0;
     } else {
@@ -56,7 +57,7 @@ std::string wrapped(std::string_view text, size_t width) {
       column += blanks.size();
     }
     out += word;
-    column += word.size();
+    column += shown_width(word);
   }
   return out;
 }

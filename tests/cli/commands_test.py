@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""commands_test.py HOLDFAST [KUBECTL]: the command line against a server, beside kubectl where that is there."""
+"""commands_test.py HOLDFAST [PEER]: the command line against Holdfast and, where PEER is a folder with kube-apiserver, etcd and
+kubectl, against that server too, and beside that kubectl."""
 import json
 import os
 import pathlib
@@ -13,10 +14,13 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "clients"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "client"))
+from peer import Peer
 from server import Server
 
 HOLDFAST = sys.argv[1]
-KUBECTL = sys.argv[2] if len(sys.argv) > 2 else None
+PEER = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else None
+KUBECTL = str(PEER / "kubectl") if PEER and (PEER / "kubectl").exists() else None
 failures = []
 
 
@@ -424,12 +428,24 @@ def compare_screen(path, text):
     check(text == want, f"the screen {path.name}" + ("" if text == want else f":\n{text}\n--- instead of\n{want}"))
 
 
-def main():
-    with tempfile.TemporaryDirectory(prefix="holdfast-cli-") as folder, Server(HOLDFAST) as server:
+def run_parts(server, parts):
+    with tempfile.TemporaryDirectory(prefix="holdfast-cli-") as folder:
         shell = Shell(server.kubeconfig, folder)
-        for part in (conflicts, manifests, declared_manager, ownership, migrate, lifecycle, unreachable, with_command, terminal, beside_kubectl):
+        for part in parts:
             print("---", part.__name__)
             part(shell)
+
+
+def main():
+    anywhere = (conflicts, manifests, ownership, migrate, lifecycle, terminal, beside_kubectl)
+    with Server(HOLDFAST) as server:
+        run_parts(server, (declared_manager, unreachable, with_command, *anywhere))
+    if PEER is None:
+        print("skipped against kube-apiserver: it is not built here")
+    else:
+        with Peer(str(PEER)) as peer:
+            print("=== kube-apiserver")
+            run_parts(peer, anywhere)
     print(f"{len(failures)} failures")
     return 1 if failures else 0
 
