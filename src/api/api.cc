@@ -210,7 +210,7 @@ Api::State::State(Api& api, const Dependencies& dependencies, Options chosen)
               .mutating_webhooks = storage_of(kWebhookGroup, "mutatingwebhookconfigurations"),
               .validating_webhooks = storage_of(kWebhookGroup, "validatingwebhookconfigurations"),
               .caller = caller,
-              .policies = deps.admission,
+              .registry = registry,
               .plugins = options.admission_plugins,
               .own = own}),
       verbs{.writer = writer,

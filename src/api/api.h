@@ -54,7 +54,7 @@ struct ObjectIdentity {
   std::optional<int64_t> deleted;  // deletionTimestamp, in Unix seconds.
 };
 
-// All but `rbac`, `admission`, `token_issuer` and `review_token` must be given, and outlive the Api.
+// All but `rbac`, `token_issuer` and `review_token` must be given, and outlive the Api.
 struct Dependencies {
   store::Store* store = nullptr;
   net::Loops* loops = nullptr;
@@ -64,7 +64,6 @@ struct Dependencies {
   const access::RbacAuthorizer* rbac = nullptr;  // The same authorizer; null: another one, which has no rules.
   MetricRegistry* metrics = nullptr;
   const Clock* clock = nullptr;
-  write::AdmissionHook* admission = nullptr;         // Policies.
   const verbs::TokenIssuer* token_issuer = nullptr;  // Null: serviceaccounts/token refuses.
   verbs::TokenReviewer review_token = {};
 };

@@ -6,15 +6,21 @@
 #include "controllers/leases.h"
 #include "controllers/namespaces.h"
 #include "controllers/pause.h"
+#include "controllers/policy_status.h"
 #include "controllers/quota_controller.h"
 #include "controllers/role_aggregation.h"
 
 namespace holdfast::controllers {
 namespace {
 
-constexpr std::string_view kNames[] = {"namespace",         "serviceaccount", "root-ca-certificate-publisher",
-                                       "garbage-collector", "resourcequota",  "clusterrole-aggregation-controller",
-                                       "lease-cleanup"};
+constexpr std::string_view kNames[] = {"namespace",
+                                       "serviceaccount",
+                                       "root-ca-certificate-publisher",
+                                       "garbage-collector",
+                                       "resourcequota",
+                                       "clusterrole-aggregation-controller",
+                                       "lease-cleanup",
+                                       "validatingadmissionpolicy-status-controller"};
 
 // As kube-controller-manager's IsControllerEnabled (controller-manager/app/helper.go).
 bool runs(const std::vector<std::string>& chosen, std::string_view name) {
@@ -53,6 +59,7 @@ struct Controllers::State {
   std::unique_ptr<RoleAggregation> roles;
   std::unique_ptr<QuotaController> quotas;
   std::unique_ptr<LeaseCleaner> leases;
+  std::unique_ptr<PolicyStatus> policies;
 };
 
 Controllers::Controllers(api::Api& api, net::EventLoop& loop, const Clock& clock, Options options)
@@ -77,6 +84,9 @@ Controllers::Controllers(api::Api& api, net::EventLoop& loop, const Clock& clock
   if (wanted("lease-cleanup")) {
     state_->leases = std::make_unique<LeaseCleaner>(api, loop, clock, state_->calls);
   }
+  if (wanted("validatingadmissionpolicy-status-controller")) {
+    state_->policies = std::make_unique<PolicyStatus>(api, loop, state_->calls, state_->pause);
+  }
   if (wanted("resourcequota")) {
     state_->quotas = std::make_unique<QuotaController>(api, loop, clock, state_->calls, state_->pause);
   }
@@ -90,6 +100,7 @@ void Controllers::start() {
   if (state_->roles) state_->roles->start();
   if (state_->quotas) state_->quotas->start();
   if (state_->leases) state_->leases->start();
+  if (state_->policies) state_->policies->start();
 }
 
 Task<void> Controllers::close(Executor& executor) {
@@ -98,6 +109,7 @@ Task<void> Controllers::close(Executor& executor) {
   if (state_->roles) co_await state_->roles->close(executor);
   if (state_->quotas) co_await state_->quotas->close(executor);
   if (state_->leases) co_await state_->leases->close(executor);
+  if (state_->policies) co_await state_->policies->close(executor);
 }
 
 }  // namespace holdfast::controllers

@@ -99,14 +99,19 @@ std::span<const cel::TypeRef> wanted_types(Purpose purpose) {
   return {};
 }
 
-// Environments without anything of a policy's own, made once. Indexed by scope, authorizer and mutation.
-std::shared_ptr<const cel::Environment> make_environment(Scope scope, std::span<const NamedExpression> variables,
-                                                         bool authorizer, bool mutation) {
+// `known` null: object and params are dyn.
+std::shared_ptr<const cel::Environment> make_environment(Scope scope, const KnownTypes* known,
+                                                         std::span<const NamedExpression> variables, bool authorizer,
+                                                         bool mutation) {
   const SharedTypes& shared = shared_types();
   cel::Environment::Options options;
   options.mutation = mutation;
-  options.variables = {{"object", cel::dyn_type()},
-                       {"oldObject", cel::dyn_type()},
+  const auto decl_of = [](const std::shared_ptr<const cel::SchemaTypes>& types) {
+    return types == nullptr ? nullptr : types->root();
+  };
+  const cel::Decl* object = known == nullptr ? nullptr : decl_of(known->object);
+  options.variables = {{"object", cel::dyn_type(), object},
+                       {"oldObject", cel::dyn_type(), object},
                        {"namespaceObject", shared.namespace_object},
                        {"request", shared.request}};
   if (scope.variables) {
@@ -119,20 +124,23 @@ std::shared_ptr<const cel::Environment> make_environment(Scope scope, std::span<
     options.variables.push_back(
         {"variables", options.types.object(kVariablesType, Fields(fields.begin(), fields.end()))});
   }
-  if (scope.params) options.variables.push_back({"params", cel::dyn_type()});
-  if (authorizer) {
-    options.variables.push_back({"authorizer", cel::authorizer_type()});
+  if (scope.params) {
+    options.variables.push_back({"params", cel::dyn_type(), known == nullptr ? nullptr : decl_of(known->params)});
+  }
+  if (authorizer) options.variables.push_back({"authorizer", cel::authorizer_type()});
+  if (authorizer && known == nullptr) {
     options.variables.push_back({"authorizer.requestResource", cel::resource_check_type()});
   }
   assert(options.variables.size() <= positions_of(scope).count);
   return cel::Environment::make(std::move(options));
 }
 
+// Environments without anything of a policy's own, made once.
 std::shared_ptr<const cel::Environment> plain_environment(Scope scope, bool authorizer, bool mutation) {
   static const auto kAll = [] {
     std::array<std::shared_ptr<const cel::Environment>, 16> all;
     for (size_t i = 0; i < all.size(); ++i) {
-      all[i] = make_environment({(i & 1) != 0, (i & 2) != 0}, {}, (i & 4) != 0, (i & 8) != 0);
+      all[i] = make_environment({(i & 1) != 0, (i & 2) != 0}, nullptr, {}, (i & 4) != 0, (i & 8) != 0);
     }
     return all;
   }();
@@ -142,9 +150,11 @@ std::shared_ptr<const cel::Environment> plain_environment(Scope scope, bool auth
 }  // namespace
 
 std::shared_ptr<const cel::Environment> Compiler::environment(bool authorizer, bool mutation) {
-  if (variables_.empty()) return plain_environment(scope_, authorizer, mutation);
+  if (variables_.empty() && !known_) return plain_environment(scope_, authorizer, mutation);
   std::shared_ptr<const cel::Environment>& found = environments_[(authorizer ? 1 : 0) + (mutation ? 2 : 0)];
-  if (found == nullptr) found = make_environment(scope_, variables_, authorizer, mutation);
+  if (found == nullptr) {
+    found = make_environment(scope_, known_ ? &*known_ : nullptr, variables_, authorizer, mutation);
+  }
   return found;
 }
 

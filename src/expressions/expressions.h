@@ -52,9 +52,16 @@ struct Scope {
   bool params = false;
 };
 
+// The types of `object` (and oldObject) and of `params`, where they are known. Null: dyn.
+struct KnownTypes {
+  std::shared_ptr<const cel::SchemaTypes> object, params;
+};
+
 class Compiler {
  public:
   explicit Compiler(Scope scope) : scope_(scope) {}
+  // For type checking, which Kubernetes does without authorizer.requestResource. Nothing of it is evaluated.
+  Compiler(Scope scope, KnownTypes types) : scope_(scope), known_(std::move(types)) {}
 
   // Declares variables.NAME for whatever is compiled later, also if it does not compile. Needs Scope::variables.
   const Expression& add_variable(std::string_view name, std::string_view text);
@@ -67,6 +74,7 @@ class Compiler {
   std::shared_ptr<const cel::Environment> environment(bool authorizer, bool mutation);
 
   const Scope scope_;
+  const std::optional<KnownTypes> known_;
   std::vector<NamedExpression> variables_;
   std::shared_ptr<const cel::Environment> environments_[4];  // For the variables so far.
 };

@@ -531,7 +531,6 @@ void Server::State::make_api() {
                         .rbac = rbac,
                         .metrics = &metrics,
                         .clock = &system_clock(),
-                        .admission = nullptr,
                         .token_issuer = token_issuer.get(),
                         .review_token =
                             [this](std::string_view token, const std::vector<std::string>& meant_for) {

@@ -18,8 +18,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   if (const Result<Value> configuration = codec::decode_json(arena, body); configuration && configuration->is_map()) {
     for (const Hook& hook : hooks_of(*configuration)) {
-      (void)selects_object(hook, *configuration, Value::null());
-      (void)selects_namespace(hook, configuration->find("labels"));
+      (void)selects_object(hook.object_selector, *configuration, Value::null());
+      (void)selects_namespace(hook.namespace_selector, configuration->find("labels"));
     }
   }
   return 0;

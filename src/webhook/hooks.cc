@@ -30,19 +30,6 @@ bool has_resource(const std::vector<std::string>& items, std::string_view resour
   });
 }
 
-Rule rule_of(const Value& value) {
-  Rule rule;
-  rule.operations = texts(value.items_at("operations"));
-  rule.groups = texts(value.items_at("apiGroups"));
-  rule.versions = texts(value.items_at("apiVersions"));
-  rule.resources = texts(value.items_at("resources"));
-  const std::string_view scope = value.text_at("scope");
-  rule.scope = scope == "Cluster"      ? Rule::Scope::Cluster
-               : scope == "Namespaced" ? Rule::Scope::Namespaced
-                                       : Rule::Scope::All;
-  return rule;
-}
-
 Value selector_of(const Value& hook, std::string_view key) {
   const Value* selector = hook.find(key);
   return selector == nullptr ? Value::null() : *selector;
@@ -64,14 +51,29 @@ std::string_view to_string(Operation operation) {
   return "CONNECT";
 }
 
+Rule rule_of(const Value& value) {
+  Rule rule;
+  rule.operations = texts(value.items_at("operations"));
+  rule.groups = texts(value.items_at("apiGroups"));
+  rule.versions = texts(value.items_at("apiVersions"));
+  rule.resources = texts(value.items_at("resources"));
+  rule.names = texts(value.items_at("resourceNames"));
+  const std::string_view scope = value.text_at("scope");
+  rule.scope = scope == "Cluster"      ? Rule::Scope::Cluster
+               : scope == "Namespaced" ? Rule::Scope::Namespaced
+                                       : Rule::Scope::All;
+  return rule;
+}
+
 bool Rule::matches(Operation operation, const GroupVersionResource& resource, std::string_view subresource,
-                   std::string_view ns) const {
+                   std::string_view ns, std::string_view name) const {
   // A request for a namespace has that namespace's own name here, yet namespaces are cluster-scoped.
   const bool of_cluster = ns.empty() || resource == GroupVersionResource{"", "v1", "namespaces"};
   if (scope == Scope::Namespaced && of_cluster) return false;
   if (scope == Scope::Cluster && !of_cluster) return false;
   return has(operations, to_string(operation)) && has(groups, resource.group) && has(versions, resource.version) &&
-         has_resource(resources, resource.resource, subresource);
+         has_resource(resources, resource.resource, subresource) &&
+         (names.empty() || std::find(names.begin(), names.end(), name) != names.end());
 }
 
 std::vector<Hook> hooks_of(const Value& configuration) {
@@ -98,6 +100,10 @@ std::vector<Hook> hooks_of(const Value& configuration) {
     }
     hook.namespace_selector = selector_of(value, "namespaceSelector");
     hook.object_selector = selector_of(value, "objectSelector");
+    for (const Value& condition : value.items_at("matchConditions")) {
+      expressions::Compiler compiler({});
+      hook.conditions.push_back(compiler.compile(condition.text_at("expression"), expressions::Purpose::Condition));
+    }
     hooks.push_back(std::move(hook));
   }
   return hooks;
@@ -108,16 +114,16 @@ bool selects_all(const Value& selector) {
          (selector.members_at("matchLabels").empty() && selector.items_at("matchExpressions").empty());
 }
 
-bool selects_object(const Hook& hook, const Value& object, const Value& old) {
-  if (selects_all(hook.object_selector)) return true;
+bool selects_object(const Value& selector, const Value& object, const Value& old) {
+  if (selects_all(selector)) return true;
   const auto selects = [&](const Value& candidate) {
-    return candidate.is_map() && kinds::selects(&hook.object_selector, candidate.get("metadata", "labels"));
+    return candidate.is_map() && kinds::selects(&selector, candidate.get("metadata", "labels"));
   };
   return selects(object) || selects(old);
 }
 
-bool selects_namespace(const Hook& hook, const Value* labels) {
-  return selects_all(hook.namespace_selector) || kinds::selects(&hook.namespace_selector, labels);
+bool selects_namespace(const Value& selector, const Value* labels) {
+  return selects_all(selector) || kinds::selects(&selector, labels);
 }
 
 }  // namespace holdfast::webhook

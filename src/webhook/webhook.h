@@ -19,6 +19,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/task.h"
+#include "expressions/expressions.h"
 #include "net/net.h"
 #include "value/value.h"
 
@@ -99,14 +100,17 @@ struct GroupVersionKind {
   std::string_view group, version, kind;
 };
 
+// One of the rules of a webhook, or of what a policy matches.
 struct Rule {
   enum class Scope : uint8_t { All, Cluster, Namespaced };
   std::vector<std::string> operations, groups, versions, resources;
+  std::vector<std::string> names;  // Of a policy's resourceNames; empty: all.
   Scope scope = Scope::All;
 
   bool matches(Operation operation, const GroupVersionResource& resource, std::string_view subresource,
-               std::string_view ns) const;
+               std::string_view ns, std::string_view name) const;
 };
+Rule rule_of(const Value& value);
 
 enum class ReviewVersion : uint8_t { None, V1, V1beta1 };
 
@@ -123,6 +127,7 @@ struct Hook {
   std::chrono::seconds timeout{10};
   ReviewVersion review_version = ReviewVersion::None;  // The first of its versions that we know.
   Value namespace_selector, object_selector;           // metav1.LabelSelector; null or empty: everything.
+  std::vector<expressions::Expression> conditions;     // matchConditions.
 };
 // The webhooks of one MutatingWebhookConfiguration or ValidatingWebhookConfiguration, in order. Selectors are in the
 // configuration's memory.
@@ -131,8 +136,8 @@ std::vector<Hook> hooks_of(const Value& configuration);
 // An empty selector selects everything, an absent one too.
 bool selects_all(const Value& selector);
 // Whether the old or the new object (null where there is none) has the labels.
-bool selects_object(const Hook& hook, const Value& object, const Value& old);
-bool selects_namespace(const Hook& hook, const Value* labels);
+bool selects_object(const Value& selector, const Value& object, const Value& old);
+bool selects_namespace(const Value& selector, const Value* labels);
 
 // ---------------------------------------------------------------------------------------------------- AdmissionReview
 

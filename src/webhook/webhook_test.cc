@@ -86,7 +86,8 @@ TEST(Rules, MatchAsTheirWordsSay) {
     const std::string text =
         R"({"metadata":{"name":"c"},"webhooks":[{"name":"h","rules":[)" + std::string(row.rule) + "]}]}";
     const std::vector<Hook> hooks = hooks_of(parse(arena, text));
-    EXPECT_EQ(hooks[0].rules[0].matches(row.operation, row.resource, row.subresource, row.ns), row.want) << row.name;
+    EXPECT_EQ(hooks[0].rules[0].matches(row.operation, row.resource, row.subresource, row.ns, ""), row.want)
+        << row.name;
   }
 }
 
@@ -109,10 +110,10 @@ TEST(Hooks, SelectByTheOldOrTheNewObject) {
       hooks_of(parse(arena, R"({"webhooks":[{"name":"h","objectSelector":{"matchLabels":{"a":"b"}}}]})"));
   const Value with = parse(arena, R"({"metadata":{"labels":{"a":"b"}}})");
   const Value without = parse(arena, R"({"metadata":{}})");
-  EXPECT_TRUE(selects_object(hooks[0], with, Value::null()));
-  EXPECT_TRUE(selects_object(hooks[0], without, with));
-  EXPECT_FALSE(selects_object(hooks[0], without, without));
-  EXPECT_FALSE(selects_object(hooks[0], Value::null(), Value::null()));
+  EXPECT_TRUE(selects_object(hooks[0].object_selector, with, Value::null()));
+  EXPECT_TRUE(selects_object(hooks[0].object_selector, without, with));
+  EXPECT_FALSE(selects_object(hooks[0].object_selector, without, without));
+  EXPECT_FALSE(selects_object(hooks[0].object_selector, Value::null(), Value::null()));
 }
 
 // --- Answers ---

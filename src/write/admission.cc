@@ -61,32 +61,31 @@ void take_changed(call::Call& call, const Value& changed, const Value* before, N
 
 Admission::Admission(const Parts& parts)
     : plugins_(parts.plugins),
-      webhooks_(parts.mutating_webhooks, parts.validating_webhooks, parts.caller, parts.plugins.disabled),
-      policies_(parts.policies),
+      webhooks_(parts.mutating_webhooks, parts.validating_webhooks, parts.caller, parts.authorizer,
+                parts.plugins.disabled),
+      policies_(parts.registry, parts.authorizer, parts.plugins.disabled),
       quotas_(parts.own, std::find(parts.plugins.disabled.begin(), parts.plugins.disabled.end(),
                                    admission::quota::kName) == parts.plugins.disabled.end()),
       authorizer_(parts.authorizer),
       rbac_(parts.rbac) {}
 
-bool Admission::is_shown(const call::Call& call) const { return policies_ != nullptr || webhooks_.handles(call); }
+bool Admission::is_shown(const call::Call& call, AdmissionOperation operation) const {
+  return policies_.handles(call, operation) || webhooks_.handles(call);
+}
 
 // Policies, then webhooks: Kubernetes' order.
 Task<Result<Value>> Admission::mutate_by_hooks(call::Call& call, AdmissionRequest& request, const KnownObjects& known,
                                                Reinvocation& reinvocation) {
-  if (policies_ != nullptr && policies_->handles(request)) {
-    Result<Value> changed = co_await policies_->mutate(call.arena, request, call.warnings, call.executor());
-    if (!changed) co_return changed.take_error();
-    request.object = *changed;
-  }
+  Result<Value> changed = co_await policies_.mutate(call, request, known, reinvocation);
+  if (!changed) co_return changed.take_error();
+  request.object = *changed;
   co_return co_await webhooks_.mutate(call, request, known, reinvocation);
 }
 
 Task<Result<Unit>> Admission::validate_by_hooks(call::Call& call, const AdmissionRequest& request,
                                                 const KnownObjects& known) {
-  if (policies_ != nullptr && policies_->handles(request)) {
-    Result<Unit> accepted = co_await policies_->validate(call.arena, request, call.warnings, call.executor());
-    if (!accepted) co_return accepted.take_error();
-  }
+  Result<Unit> accepted = co_await policies_.validate(call, request, known);
+  if (!accepted) co_return accepted.take_error();
   co_return co_await webhooks_.validate(call, request, known);
 }
 
@@ -124,7 +123,7 @@ Task<Result<NextObject>> Admission::mutate_object(call::Call& call, AdmissionOpe
   Result<KnownObjects> known = co_await find_known_objects(call, plugins_, operation, next.object);
   if (!known) co_return known.take_error();
   const Value* old = live == nullptr ? nullptr : &live->object;
-  const bool shown = is_shown(call);
+  const bool shown = is_shown(call, operation);
   Reinvocation reinvocation;
   // What a webhook changes, plugins and other webhooks may want to see: one more round, no more.
   for (const bool again : {false, true}) {
@@ -172,7 +171,7 @@ Task<Result<Unit>> Admission::validate(call::Call& call, AdmissionOperation oper
   Result<Unit> accepted = validate_by_plugins(call, plugins_, authorizer_, plugin_operation(operation), object, old,
                                               options.dry_run, *known);
   if (!accepted) co_return accepted.take_error();
-  if (!is_shown(call)) co_return co_await quotas_.charge(call, operation, object, old, options.dry_run);
+  if (!is_shown(call, operation)) co_return co_await quotas_.charge(call, operation, object, old, options.dry_run);
   const bool custom = call.served->custom;
   AdmissionRequest request = admission_request(call, operation, object, options.dry_run);
   request.options =
@@ -194,7 +193,7 @@ Task<Result<Unit>> Admission::validate(call::Call& call, AdmissionOperation oper
 Task<Result<Value>> Admission::admit_subresource(call::Call& call, AdmissionOperation operation,
                                                  const request::WriteOptions& options, Value object, Value old,
                                                  bool validates) {
-  if (!is_shown(call)) co_return object;
+  if (!is_shown(call, operation)) co_return object;
   Result<KnownObjects> known = co_await find_known_objects(call, plugins_, operation, object);
   if (!known) co_return known.take_error();
   Reinvocation reinvocation;
@@ -235,7 +234,7 @@ Task<Result<Unit>> Admission::admit_delete(call::Call& call, Value options, cons
                                               &live.object, dry_run, *known);
   if (!accepted) co_return accepted.take_error();
   // Of an eviction, webhooks have seen the Eviction.
-  if (!is_shown(call) || !call.info.subresource.empty()) {
+  if (!is_shown(call, AdmissionOperation::Delete) || !call.info.subresource.empty()) {
     co_return co_await quotas_.charge(call, AdmissionOperation::Delete, Value::null(), &live.object, dry_run);
   }
   AdmissionRequest request = admission_request(call, AdmissionOperation::Delete, live.object, dry_run);

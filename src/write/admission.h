@@ -11,7 +11,8 @@
 #include "admission/admission.h"
 #include "call/call.h"
 #include "webhook/webhook.h"
-#include "write/admission_hook.h"
+#include "write/admission_policies.h"
+#include "write/admission_request.h"
 #include "write/admission_webhooks.h"
 #include "write/plugins.h"
 #include "write/quota.h"
@@ -27,7 +28,7 @@ class Admission {
     resource::Storage& mutating_webhooks;
     resource::Storage& validating_webhooks;
     webhook::Caller& caller;
-    AdmissionHook* policies;  // Null: there are none.
+    const resource::Registry& registry;  // Where policies are.
     const auth::Authorizer& authorizer;
     const access::RbacAuthorizer* rbac;  // Null: another authorizer, which has no rules.
     own_calls::Handler own;
@@ -51,7 +52,7 @@ class Admission {
 
  private:
   // Whether anything but the built-in plugins looks at this write. Only that looks at managedFields.
-  bool is_shown(const call::Call& call) const;
+  bool is_shown(const call::Call& call, AdmissionOperation operation) const;
   Task<Result<NextObject>> mutate_object(call::Call& call, AdmissionOperation operation,
                                          const request::WriteOptions& options, std::string manager, NextObject next,
                                          const LiveObject* live);
@@ -61,7 +62,7 @@ class Admission {
 
   const admission::Chain plugins_;
   AdmissionWebhooks webhooks_;
-  AdmissionHook* const policies_;
+  AdmissionPolicies policies_;
   Quotas quotas_;
   const auth::Authorizer& authorizer_;
   const access::RbacAuthorizer* const rbac_;

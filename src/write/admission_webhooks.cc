@@ -7,12 +7,8 @@
 #include "base/text.h"
 #include "call/call.h"
 #include "codec/codec.h"
-#include "codec/typed.h"
-#include "custom/conversions.h"
-#include "custom/custom_objects.h"
 #include "patch/patch.h"
-#include "schema/schema.h"
-#include "write/body.h"
+#include "write/admission_inputs.h"
 #include "write/write.h"
 
 namespace holdfast::write {
@@ -29,63 +25,7 @@ bool is_exempt(const types::Resource& resource) {
   return resource.group == kGroup && std::find(std::begin(kKinds), std::end(kKinds), resource.kind) != std::end(kKinds);
 }
 
-webhook::Operation operation_of(AdmissionOperation operation) {
-  switch (operation) {
-    case AdmissionOperation::Create:
-      return webhook::Operation::Create;
-    case AdmissionOperation::Update:
-      return webhook::Operation::Update;
-    case AdmissionOperation::Delete:
-      return webhook::Operation::Delete;
-    case AdmissionOperation::Connect:
-      break;
-  }
-  return webhook::Operation::Connect;
-}
-
-webhook::GroupVersionResource resource_of(const types::Resource& resource) {
-  return {resource.group, resource.version, resource.plural};
-}
-
-// The kind that the body of a request has: of a subresource of its own kind that one.
-webhook::GroupVersionKind kind_of(const call::Call& call, const types::Resource& resource) {
-  if (call.subresource != nullptr && !call.subresource->kind.empty() && call.subresource->kind != resource.kind) {
-    const bool own = call.subresource->version.empty();
-    return {own ? resource.group : call.subresource->group, own ? resource.version : call.subresource->version,
-            call.subresource->kind};
-  }
-  return {resource.group, resource.version, resource.kind};
-}
-bool has_own_kind(const call::Call& call) {
-  return kind_of(call, *call.served->resource).kind != call.served->resource->kind;
-}
-
-// The object and what was there before, in the version in which they were shown last.
-struct Versioned {
-  const resource::Served* served = nullptr;
-  Value object, old;
-};
-
-Task<Result<Unit>> show_as(call::Call& call, Versioned& versioned, const resource::Served& wanted) {
-  if (versioned.served == &wanted) co_return Unit{};
-  if (!has_own_kind(call)) {
-    for (Value* value : {&versioned.object, &versioned.old}) {
-      if (value->is_null()) continue;
-      Result<Value> converted =
-          co_await custom::convert_object(call, *versioned.served->resource, *wanted.resource, *value);
-      if (!converted) co_return internal(converted.error().message);
-      *value = *converted;
-    }
-  }
-  versioned.served = &wanted;
-  co_return Unit{};
-}
-
-// What a patched tree is as an object of its kind, with the defaults that the patch may have called for.
-struct Patched {
-  Value object;
-  bool changed = false;
-};
+// The object after a webhook's patch.
 Result<Patched> apply_answer(call::Call& call, const Versioned& before, std::string_view hook,
                              const std::string& json) {
   Arena& arena = call.arena;
@@ -101,27 +41,7 @@ Result<Patched> apply_answer(call::Call& call, const Versioned& before, std::str
   }
   Result<Value> patched = patch::apply_json_patch(arena, before.object, *patch);
   if (!patched) return internal(patched.error().message);
-  const Gates& gates = call.settings.gates;
-  Value object = *patched;
-  if (has_own_kind(call) || !before.served->custom) {
-    const types::Type& type = has_own_kind(call) ? *expected_of(call).type : *before.served->resource->type;
-    Result<Value> typed = codec::to_typed(arena, type, object, {.gates = &gates});
-    if (!typed) return internal(typed.error().message);
-    object = *typed;
-  } else {
-    Result<Value> typed = custom::with_typed_metadata(arena, *before.served->version, object, gates);
-    if (!typed) return internal(typed.error().message);
-    object = schema::prune(arena, before.served->version->schema->root(), *typed);
-  }
-  Patched result;
-  result.changed = !equal(object, before.object);
-  if (!has_own_kind(call)) {
-    Draft draft(arena, object);
-    before.served->object_rules->set_defaults(arena, draft.root());
-    object = draft.value();
-  }
-  result.object = object;
-  return result;
+  return take_patched(call, before, *patched);
 }
 
 // One call, from the question to the answer.
@@ -253,83 +173,30 @@ struct Note {
   void failed_open() const { record_annotation(call, "failed-open.mutation." + place, hook.name); }
 };
 
-// The labels that namespace selectors look at. Looked up once a write, and only when a selector asks.
-class NamespaceLabels {
- public:
-  NamespaceLabels(call::Call& call, const AdmissionRequest& request, const KnownObjects& ns)
-      : call_(call), request_(request), ns_(ns) {}
-
-  // Null: there are none.
-  const Value* get() {
-    if (!looked_) {
-      looked_ = true;
-      find();
-    }
-    return labels_;
-  }
-  // Only requests in a namespace, or about one, can be exempted by it.
-  bool applies() const { return !call_.ns().empty() || is_namespaces(); }
-
- private:
-  bool is_namespaces() const { return call_.served->resource->plural == "namespaces"; }
-  void find() {
-    if (is_namespaces()) {
-      const bool written = request_.subresource.empty() && request_.object.is_map();
-      labels_ = (written ? request_.object : request_.old).get("metadata", "labels");
-      return;
-    }
-    if (!ns_.ns) return;
-    const store::Blob body = ns_.ns->body();
-    Result<Value> tree =
-        call_.registry->storage_of("", "namespaces")->codec().tree(call_.arena, call_.arena.copy(*body));
-    if (!tree) return;
-    tree_ = *tree;
-    labels_ = tree_.get("metadata", "labels");
-  }
-
-  call::Call& call_;
-  const AdmissionRequest& request_;
-  const KnownObjects& ns_;
-  bool looked_ = false;
-  Value tree_;
-  const Value* labels_ = nullptr;
-};
-
-bool any_rule(const webhook::Hook& hook, const AdmissionRequest& request, const types::Resource& resource) {
-  return std::any_of(hook.rules.begin(), hook.rules.end(), [&](const webhook::Rule& rule) {
-    return rule.matches(operation_of(request.operation), resource_of(resource), request.subresource, request.ns);
-  });
+// Whether the request meets the webhook's matchConditions. 403 where that cannot be told.
+Result<bool> meets_conditions(call::Call& call, const webhook::Hook& hook, const AdmissionRequest& request,
+                              const Versioned& versioned, const auth::Authorizer& authorizer) {
+  if (hook.conditions.empty()) return true;
+  RequestAuthorizer decides(authorizer, *request.user);
+  const Value described = request_value(call, request, *versioned.served->resource, *call.served->resource);
+  expressions::Inputs inputs;
+  inputs.object = cel::Val::data(versioned.object);
+  inputs.old_object = cel::Val::data(versioned.old);
+  inputs.request = cel::Val::data(described);
+  inputs.authorizer = &decides;
+  inputs.resource = request_resource(call, request);
+  expressions::Activation activation(call.arena, {}, {}, inputs);
+  expressions::Matched matched = expressions::match(hook.conditions, activation, hook.ignores_failure);
+  if (!matched.problem.empty()) return forbidden(call.group_resource(), request.name, matched.problem);
+  return matched.matches;
 }
 
-// The version in which this webhook wants to be asked; null: it does not.
-// Its matchConditions would be looked at last, here; without CEL every request meets them (docs/differences.md).
-const resource::Served* concerned(call::Call& call, const webhook::Hook& hook, const AdmissionRequest& request,
-                                  const Value& object, const Value& old, NamespaceLabels& labels) {
-  const resource::Served* found = nullptr;
-  if (any_rule(hook, request, *call.served->resource)) {
-    found = call.served;
-  } else if (hook.matches_equivalent && call.served->storage != nullptr) {
-    // The same objects under other names. Earlier rules count first.
-    for (const webhook::Rule& rule : hook.rules) {
-      for (const resource::Served& other : call.registry->all()) {
-        if (other.resource == call.served->resource || other.storage != call.served->storage) continue;
-        if (!rule.matches(operation_of(request.operation), resource_of(*other.resource), request.subresource,
-                          request.ns)) {
-          continue;
-        }
-        found = &other;
-        break;
-      }
-      if (found != nullptr) break;
-    }
-  }
-  if (found == nullptr) return nullptr;
-  if (!webhook::selects_object(hook, object, old)) return nullptr;
-  if (labels.applies() && !webhook::selects_all(hook.namespace_selector) &&
-      !webhook::selects_namespace(hook, labels.get())) {
-    return nullptr;
-  }
-  return found;
+// The version in which this webhook wants to be asked, if its matchConditions are met; null: it does not.
+const resource::Served* concerned(const webhook::Hook& hook, RequestMatcher& matcher, const Value& object,
+                                  const Value& old) {
+  const resource::Served* found = matcher.version(hook.rules, hook.matches_equivalent);
+  if (found == nullptr || !webhook::selects_object(hook.object_selector, object, old)) return nullptr;
+  return matcher.selects_namespace(hook.namespace_selector) ? found : nullptr;
 }
 
 }  // namespace
@@ -337,18 +204,17 @@ const resource::Served* concerned(call::Call& call, const webhook::Hook& hook, c
 // The webhooks of all configurations of one side. Immutable.
 struct AdmissionWebhooks::HookSet {
   Arena arena;
-  std::vector<cache::EntryRef> entries;  // What it was made from.
+  cache::Snapshot made_from;
   std::vector<webhook::Hook> hooks;
   std::optional<Error> problem;  // A configuration cannot be read.
 };
 
-bool is_webhook_configuration(const types::Resource& resource) {
-  return resource.group == kGroup && resource.plural.ends_with("webhookconfigurations");
-}
+bool is_admission_configuration(const types::Resource& resource) { return resource.group == kGroup; }
 
 AdmissionWebhooks::AdmissionWebhooks(resource::Storage& mutating, resource::Storage& validating,
-                                     webhook::Caller& caller, std::span<const std::string> disabled)
-    : storages_{&mutating, &validating}, caller_(caller) {
+                                     webhook::Caller& caller, const auth::Authorizer& authorizer,
+                                     std::span<const std::string> disabled)
+    : storages_{&mutating, &validating}, caller_(caller), authorizer_(authorizer) {
   for (const std::string& name : disabled) {
     if (name == "MutatingAdmissionWebhook") storages_[0] = nullptr;
     if (name == "ValidatingAdmissionWebhook") storages_[1] = nullptr;
@@ -360,25 +226,22 @@ AdmissionWebhooks::HookSetRef AdmissionWebhooks::current(Side side) const {
   if (storage == nullptr) return nullptr;
   Result<cache::Snapshot> snapshot = storage->cache().snapshot();
   if (!snapshot || (snapshot->count() == 0 && !snapshot->has_unreadable())) return nullptr;
-  cache::ListPage page = snapshot->list({});
-  if (!page.unreadable.empty()) {
-    // Nobody knows what it would have refused.
-    auto broken = std::make_shared<HookSet>();
-    broken->problem = corrupt_object(storage->key(page.unreadable.front().key), page.unreadable.front().why);
-    return broken;
-  }
-  std::vector<cache::EntryRef>& entries = page.entries;
   const std::lock_guard lock(mutex_);
   HookSetRef& known = known_[static_cast<size_t>(side)];
-  if (known != nullptr && known->entries == entries) return known;
+  if (known != nullptr && known->made_from.same_objects(*snapshot)) return known;
   auto made = std::make_shared<HookSet>();
-  for (const cache::EntryRef& entry : entries) {
+  const cache::ListPage page = snapshot->list({});
+  // Nobody knows what it would have refused.
+  if (!page.unreadable.empty()) {
+    made->problem = corrupt_object(storage->key(page.unreadable.front().key), page.unreadable.front().why);
+  }
+  for (const cache::EntryRef& entry : page.entries) {
     const store::Blob body = entry->body();
     Result<Value> tree = storage->codec().tree(made->arena, made->arena.copy(*body));
     if (!tree) continue;
     for (webhook::Hook& hook : webhook::hooks_of(*tree)) made->hooks.push_back(std::move(hook));
   }
-  made->entries = std::move(entries);
+  made->made_from = std::move(*snapshot);
   known = made;
   return known;
 }
@@ -393,19 +256,24 @@ Task<Result<Value>> AdmissionWebhooks::mutate(call::Call& call, const AdmissionR
   const HookSetRef set = current(Side::Mutating);
   if (set == nullptr) co_return request.object;
   if (set->problem) co_return *set->problem;
-  if (reinvocation.again && !equal(reinvocation.last_output, request.object)) reinvocation.note_change();
+  if (reinvocation.again && !equal(reinvocation.webhooks.last_output, request.object)) {
+    reinvocation.webhooks.note_change();
+  }
   co_await return_to_loop(call);
-  NamespaceLabels labels(call, request, ns);
+  RequestMatcher matcher(call, request, ns);
   Versioned versioned{call.served, request.object, request.old};
   for (size_t index = 0; index < set->hooks.size(); ++index) {
     const webhook::Hook& hook = set->hooks[index];
-    const resource::Served* wanted = concerned(call, hook, request, versioned.object, versioned.old, labels);
+    const resource::Served* wanted = concerned(hook, matcher, versioned.object, versioned.old);
     if (wanted == nullptr) continue;
-    if (reinvocation.again && !reinvocation.eligible.contains(hook.id)) continue;
-    const Note note(call, hook, reinvocation.again, index);
-    bool changed = false;
     Result<Unit> shown = co_await show_as(call, versioned, *wanted);
     if (!shown) co_return shown.take_error();
+    const Result<bool> met = meets_conditions(call, hook, request, versioned, authorizer_);
+    if (!met) co_return met.error();
+    if (!*met) continue;
+    if (reinvocation.again && !reinvocation.webhooks.eligible.contains(hook.id)) continue;
+    const Note note(call, hook, reinvocation.again, index);
+    bool changed = false;
     Outcome outcome = co_await ask(call, caller_, hook, request, versioned, true);
     if (!outcome.failure && !outcome.refusal && !outcome.answer->patch.empty()) {
       Result<Patched> patched = apply_answer(call, versioned, hook.name, outcome.answer->patch);
@@ -414,7 +282,7 @@ Task<Result<Value>> AdmissionWebhooks::mutate(call::Call& call, const AdmissionR
         changed = patched->changed;
         note.patch(outcome.answer->patch);
         if (patched->changed) {
-          reinvocation.note_change();
+          reinvocation.webhooks.note_change();
           reinvocation.wanted = true;
         }
       } else {
@@ -423,12 +291,12 @@ Task<Result<Value>> AdmissionWebhooks::mutate(call::Call& call, const AdmissionR
     }
     note.mutated(changed);
     if (outcome.failure && !outcome.refusal && hook.ignores_failure) note.failed_open();
-    if (hook.reinvokes) reinvocation.invoked.insert(hook.id);
+    if (hook.reinvokes) reinvocation.webhooks.invoked.insert(hook.id);
     if (std::optional<Error> error = verdict(call, hook, outcome)) co_return std::move(*error);
   }
   Result<Unit> back = co_await show_as(call, versioned, *call.served);
   if (!back) co_return back.take_error();
-  reinvocation.last_output = versioned.object;
+  reinvocation.webhooks.last_output = versioned.object;
   co_return versioned.object;
 }
 
@@ -438,15 +306,17 @@ Task<Result<Unit>> AdmissionWebhooks::validate(call::Call& call, const Admission
   if (set == nullptr) co_return Unit{};
   if (set->problem) co_return *set->problem;
   co_await return_to_loop(call);
-  NamespaceLabels labels(call, request, ns);
+  RequestMatcher matcher(call, request, ns);
   std::vector<Asked> asked;
   for (const webhook::Hook& hook : set->hooks) {
-    const resource::Served* wanted = concerned(call, hook, request, request.object, request.old, labels);
+    const resource::Served* wanted = concerned(hook, matcher, request.object, request.old);
     if (wanted == nullptr) continue;
     Asked one{&hook, {call.served, request.object, request.old}, {}};
     Result<Unit> shown = co_await show_as(call, one.versioned, *wanted);
     if (!shown) co_return shown.take_error();
-    asked.push_back(std::move(one));
+    const Result<bool> met = meets_conditions(call, hook, request, one.versioned, authorizer_);
+    if (!met) co_return met.error();
+    if (*met) asked.push_back(std::move(one));
   }
   if (asked.empty()) co_return Unit{};
   std::vector<Task<void>> calls;

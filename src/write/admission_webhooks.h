@@ -6,36 +6,21 @@
 
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "call/call.h"
 #include "webhook/webhook.h"
-#include "write/admission_hook.h"
+#include "write/admission_match.h"
 #include "write/plugins.h"
 
 namespace holdfast::write {
-
-// What a write remembers between the two rounds of mutating admission (k8s.io/apiserver, reinvocationcontext.go).
-struct Reinvocation {
-  bool again = false;                           // This is the second round.
-  bool wanted = false;                          // Something changed the object: there shall be one.
-  std::set<std::string, std::less<>> invoked;   // Webhooks that want to see later changes ...
-  std::set<std::string, std::less<>> eligible;  // ... and those of them that missed one.
-  Value last_output;                            // Of the webhooks, to see what others changed since.
-
-  void note_change() {
-    eligible.insert(invoked.begin(), invoked.end());
-    invoked.clear();
-  }
-};
 
 class AdmissionWebhooks {
  public:
   // `disabled`: admission plugins that are off, by Kubernetes' names. Everything outlives it.
   AdmissionWebhooks(resource::Storage& mutating, resource::Storage& validating, webhook::Caller& caller,
-                    std::span<const std::string> disabled);
+                    const auth::Authorizer& authorizer, std::span<const std::string> disabled);
 
   // Whether any webhook could be asked about this resource.
   bool handles(const call::Call& call) const;
@@ -52,11 +37,12 @@ class AdmissionWebhooks {
 
   resource::Storage* storages_[2];  // By side; null: its plugin is off.
   webhook::Caller& caller_;
+  const auth::Authorizer& authorizer_;
   mutable std::mutex mutex_;
   mutable HookSetRef known_[2];  // By side; guarded by mutex_.
 };
 
-// A configuration of webhooks: its writer is answered when it acts.
-bool is_webhook_configuration(const types::Resource& resource);
+// A webhook configuration, a policy or a binding: its writer is answered when it acts.
+bool is_admission_configuration(const types::Resource& resource);
 
 }  // namespace holdfast::write

@@ -6,7 +6,7 @@
 
 #include "admission/admission.h"
 #include "call/call.h"
-#include "write/admission_hook.h"
+#include "write/admission_request.h"
 
 namespace holdfast::write {
 

@@ -17,7 +17,7 @@
 #include "base/task.h"
 #include "call/call.h"
 #include "own_calls/own_calls.h"
-#include "write/admission_hook.h"
+#include "write/admission_request.h"
 
 namespace holdfast::write {
 

@@ -10,6 +10,7 @@
 #include "services/ip_objects.h"
 #include "services/service_pools.h"
 #include "write/admission.h"
+#include "write/param_access.h"
 
 namespace holdfast::write {
 
@@ -20,7 +21,7 @@ Writer::Writer(const Parts& parts)
                                                               .mutating_webhooks = parts.mutating_webhooks,
                                                               .validating_webhooks = parts.validating_webhooks,
                                                               .caller = parts.caller,
-                                                              .policies = parts.policies,
+                                                              .registry = parts.registry,
                                                               .authorizer = parts.authorizer,
                                                               .rbac = parts.rbac,
                                                               .own = parts.own})) {}
@@ -287,6 +288,8 @@ Task<Result<Writer::Judged>> Writer::judge_change(call::Call& call, const WriteR
     call.served->object_rules->prepare_for_update(context, request.endpoint, draft.root(), old);
     Result<Unit> valid = call.served->object_rules->validate_update(context, request.endpoint, draft.value(), old);
     if (!valid) co_return with_empty_containers(call, valid.take_error());
+    valid = check_param_access(call, authorizer_, draft.value(), &old);
+    if (!valid) co_return valid.take_error();
   }
   Result<std::string> at_rest = finish_judging(call, context, request.endpoint, draft, &old);
   if (!at_rest) co_return at_rest.take_error();
@@ -394,8 +397,8 @@ Error write_error(call::Call& call, const store::StoreError& error) {
 Task<store::StoreResult<store::WriteResult>> commit(call::Call& call, store::Transaction transaction) {
   store::StoreResult<store::WriteResult> result =
       co_await call.storage().write(std::move(transaction), call.executor());
-  // Webhooks are looked up in the cache: whoever configures one expects it to act from now on.
-  if (result && is_webhook_configuration(*call.served->resource)) {
+  // Webhooks and policies are looked up in the cache: whoever configures one expects it to act from now on.
+  if (result && is_admission_configuration(*call.served->resource)) {
     if (const auto* committed = std::get_if<store::Committed>(&*result)) {
       (void)co_await call.storage().cache().at_least(committed->revision, call.executor());
     }
@@ -498,6 +501,8 @@ Task<Result<Writer::Judged>> Writer::judge_new(call::Call& call, const request::
   call.served->object_rules->prepare_for_create(context, draft.root());
   Result<Unit> valid = call.served->object_rules->validate_create(context, draft.value());
   if (!valid) co_return with_empty_containers(call, valid.take_error());
+  valid = check_param_access(call, authorizer_, draft.value(), nullptr);
+  if (!valid) co_return valid.take_error();
   Result<std::string> at_rest = finish_judging(call, context, kinds::Endpoint::Main, draft, nullptr);
   if (!at_rest) co_return at_rest.take_error();
   co_return Judged{draft.value(), std::move(*at_rest), std::move(lease)};

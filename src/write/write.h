@@ -17,7 +17,7 @@
 #include "resource/managers.h"
 #include "services/services.h"
 #include "webhook/webhook.h"
-#include "write/admission_hook.h"
+#include "write/admission_request.h"
 #include "write/body.h"
 
 namespace holdfast::write {
@@ -82,7 +82,7 @@ class Writer {
     resource::Storage& mutating_webhooks;
     resource::Storage& validating_webhooks;
     webhook::Caller& caller;
-    AdmissionHook* policies;  // Null: there are none.
+    const resource::Registry& registry;  // Where policies are.
     const admission::PluginChoice& plugins;
     own_calls::Handler own;
   };

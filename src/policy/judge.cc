@@ -1,0 +1,133 @@
+#include "policy/judge.h"
+
+#include "base/strings.h"
+
+namespace holdfast::policy {
+namespace {
+
+using expressions::Activation;
+using expressions::Evaluated;
+
+constexpr size_t kMaxAnnotationBytes = 10 * 1024;
+
+Verdict failed_as_a_whole(const Policy& policy, std::string message) {
+  Verdict verdict;
+  if (!policy.ignores_failure) verdict.failures.push_back({0, std::move(message), {}});
+  return verdict;
+}
+
+// What a messageExpression gave, if that is fit to be shown.
+std::string_view shown_message(const std::optional<Evaluated>& evaluated) {
+  if (!evaluated || !evaluated->problem.empty() || !evaluated->value.is_string()) return {};
+  const std::string_view message = trim(evaluated->value.text());
+  if (message.size() > cel::kMaxMessageBytes || message.find('\n') != std::string_view::npos) return {};
+  return message;
+}
+
+std::string message_of(const Policy::Validation& validation, const std::optional<Evaluated>& evaluated) {
+  if (const std::string_view message = shown_message(evaluated); !message.empty()) return std::string(message);
+  if (!validation.message.empty()) return validation.message;
+  return "failed expression: " + std::string(trim(validation.condition.text));
+}
+
+// The messages of a policy's validations, by validation.
+struct Messages {
+  std::vector<std::optional<Evaluated>> evaluated;
+  bool out_of_budget = false;
+};
+
+// Kubernetes evaluates all messages before it knows whether one is wanted, and a budget that they exceed fails the
+// policy. Those that are not wanted are evaluated here only if that could happen.
+Messages evaluate_messages(Arena& arena, const Policy& policy, const Subject& subject,
+                           std::span<const std::optional<Evaluated>> results, int64_t budget) {
+  const Policy::Programs& programs = policy.programs();
+  Messages messages;
+  messages.evaluated.resize(programs.validations.size());
+  size_t count = 0;
+  for (const Policy::Validation& validation : programs.validations) count += validation.message_expression ? 1 : 0;
+  if (count == 0) return messages;
+  // An evaluation ends at the first step beyond its limit.
+  constexpr int64_t kMost = int64_t{cel::kPerCallLimit} * 2;
+  const bool may_exceed = static_cast<int64_t>(count + programs.variables.size()) * kMost > budget;
+  Activation activation(arena, policy.scope(), programs.variables, subject.inputs);
+  for (size_t i = 0; i < programs.validations.size(); ++i) {
+    const Policy::Validation& validation = programs.validations[i];
+    if (!validation.message_expression) continue;
+    const bool wanted = results[i] && results[i]->problem.empty() && !results[i]->value.is_true();
+    if (!wanted && !may_exceed) continue;
+    messages.evaluated[i] = activation.evaluate(*validation.message_expression, budget);
+    if (!messages.evaluated[i]) {
+      messages.out_of_budget = true;
+      return messages;
+    }
+  }
+  return messages;
+}
+
+// Nothing: the policy's budget did not suffice.
+std::optional<Verdict> annotate(Arena& arena, const Policy& policy, const Subject& subject, Verdict verdict) {
+  const Policy::Programs& programs = policy.programs();
+  Activation activation(arena, policy.scope(), programs.variables, subject.inputs);
+  int64_t budget = cel::kRuntimeBudget;
+  for (const Policy::AuditAnnotation& annotation : programs.annotations) {
+    const std::optional<Evaluated> result = activation.evaluate(annotation.value, budget);
+    if (!result) return std::nullopt;
+    if (!result->problem.empty()) {
+      if (!policy.ignores_failure) verdict.annotation_problems.push_back(result->problem);
+      continue;
+    }
+    if (!result->value.is_string()) continue;
+    if (const std::string_view value = trim(result->value.text()); !value.empty()) {
+      verdict.annotations.emplace_back(annotation.key, value.substr(0, kMaxAnnotationBytes));
+    }
+  }
+  return verdict;
+}
+
+}  // namespace
+
+expressions::Matched meets_conditions(Arena& arena, const Policy& policy, const Subject& subject) {
+  const Policy::Programs& programs = policy.programs();
+  if (programs.conditions.empty()) return {};
+  expressions::Inputs inputs = subject.inputs;
+  inputs.namespace_object = cel::Val::null();
+  inputs.request = subject.request_as_asked;
+  Activation activation(arena, policy.scope(), programs.variables, inputs);
+  return expressions::match(programs.conditions, activation, policy.ignores_failure);
+}
+
+Verdict judge(Arena& arena, const Policy& policy, const Subject& subject) {
+  const expressions::Matched matched = meets_conditions(arena, policy, subject);
+  if (!matched.problem.empty()) return failed_as_a_whole(policy, matched.problem);
+  if (!matched.matches) return {};
+
+  const Policy::Programs& programs = policy.programs();
+  Activation activation(arena, policy.scope(), programs.variables, subject.inputs);
+  int64_t budget = cel::kRuntimeBudget;
+  std::vector<std::optional<Evaluated>> results;
+  results.reserve(programs.validations.size());
+  for (const Policy::Validation& validation : programs.validations) {
+    results.push_back(activation.evaluate(validation.condition, budget));
+    if (!results.back()) return failed_as_a_whole(policy, std::string(expressions::kOutOfBudget));
+  }
+  const Messages messages = evaluate_messages(arena, policy, subject, results, budget);
+  Verdict verdict;
+  for (size_t i = 0; i < results.size(); ++i) {
+    const Policy::Validation& validation = programs.validations[i];
+    if (!results[i]->problem.empty()) {
+      if (!policy.ignores_failure) verdict.failures.push_back({i, results[i]->problem, {}});
+    } else if (messages.out_of_budget) {
+      if (!policy.ignores_failure) {
+        verdict.failures.push_back({i, "failed messageExpression: " + std::string(expressions::kOutOfBudget), {}});
+      }
+    } else if (!results[i]->value.is_true()) {
+      verdict.failures.push_back({i, message_of(validation, messages.evaluated[i]), validation.reason});
+    }
+  }
+  if (programs.annotations.empty()) return verdict;
+  std::optional<Verdict> annotated = annotate(arena, policy, subject, std::move(verdict));
+  if (!annotated) return failed_as_a_whole(policy, std::string(expressions::kOutOfBudget));
+  return std::move(*annotated);
+}
+
+}  // namespace holdfast::policy

@@ -1,0 +1,99 @@
+#include "write/admission_inputs.h"
+
+#include "write/admission_match.h"
+
+namespace holdfast::write {
+namespace {
+
+void add_text(MapBuilder& map, std::string_view key, std::string_view text) {
+  if (!text.empty()) map.add(key, Value::string(text));
+}
+
+Value user_value(Arena& arena, const auth::UserInfo& user) {
+  MapBuilder map(arena);
+  add_text(map, "username", user.name);
+  add_text(map, "uid", user.uid);
+  if (!user.groups.empty()) {
+    ListBuilder groups(arena);
+    for (const std::string& group : user.groups) groups.add(Value::string(group));
+    map.add("groups", groups.build());
+  }
+  if (!user.extra.empty()) {
+    MapBuilder extra(arena);
+    for (const auto& [key, values] : user.extra) {
+      ListBuilder list(arena);
+      for (const std::string& value : values) list.add(Value::string(value));
+      extra.add(key, list.build());
+    }
+    map.add("extra", extra.build());
+  }
+  return map.build();
+}
+
+}  // namespace
+
+cel::Authorizer::Decision RequestAuthorizer::decide(const Check& check) {
+  auth::UserInfo account;
+  if (!check.service_account_name.empty()) {
+    const std::string ns(check.service_account_namespace);
+    account.name = "system:serviceaccount:" + ns + ":" + std::string(check.service_account_name);
+    account.groups = {"system:serviceaccounts", "system:serviceaccounts:" + ns, std::string(auth::kAuthenticatedGroup)};
+  }
+  auth::Attributes attributes;
+  attributes.user = check.service_account_name.empty() ? &user_ : &account;
+  attributes.verb = check.verb;
+  attributes.is_resource = check.about_resource;
+  if (check.about_resource) {
+    attributes.group = check.group;
+    attributes.version = "*";
+    attributes.resource = check.resource;
+    attributes.subresource = check.subresource;
+    attributes.ns = check.namespace_name;
+    attributes.name = check.name;
+  } else {
+    attributes.path = check.path;
+  }
+  const auth::Decision decision = authorizer_.authorize(attributes);
+  return {decision.allowed(), decision.reason, std::nullopt};
+}
+
+Value request_value(call::Call& call, const AdmissionRequest& request, const types::Resource& kind,
+                    const types::Resource& resource) {
+  Arena& arena = call.arena;
+  const auto kind_value = [&](const types::Resource& of) {
+    const webhook::GroupVersionKind kind = kind_of(call, of);
+    MapBuilder map(arena);
+    map.add("group", Value::string(kind.group));
+    map.add("version", Value::string(kind.version));
+    map.add("kind", Value::string(kind.kind));
+    return map.build();
+  };
+  const auto resource_value = [&](const types::Resource& of) {
+    MapBuilder map(arena);
+    map.add("group", Value::string(of.group));
+    map.add("version", Value::string(of.version));
+    map.add("resource", Value::string(of.plural));
+    return map.build();
+  };
+  MapBuilder map(arena);
+  map.add("kind", kind_value(kind));
+  map.add("resource", resource_value(resource));
+  add_text(map, "subResource", request.subresource);
+  map.add("requestKind", kind_value(*call.served->resource));
+  map.add("requestResource", resource_value(*call.served->resource));
+  add_text(map, "requestSubResource", request.subresource);
+  add_text(map, "name", request.name);
+  add_text(map, "namespace", request.ns);
+  map.add("operation", Value::string(webhook::to_string(operation_of(request.operation))));
+  map.add("userInfo", user_value(arena, *request.user));
+  map.add("dryRun", Value::boolean(request.dry_run));
+  map.add("options", request.options);
+  return map.build();
+}
+
+cel::Val::RequestResource request_resource(const call::Call& call, const AdmissionRequest& request) {
+  const types::Resource& asked = *call.served->resource;
+  return {asked.group, asked.plural, request.subresource, request.ns, request.name};
+}
+
+}  // namespace holdfast::write

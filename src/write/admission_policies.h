@@ -1,0 +1,59 @@
+// Admission policies at work: which exist at this moment, and what they say about a write.
+//
+// Policies and bindings are as fresh as the watch cache, and whoever writes one is answered when the cache has it;
+// params are as fresh as the store. So each acts on every request that starts after its write returned. Order: by name
+// of the policy, then of the binding, then of the param.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "call/call.h"
+#include "policy/policy.h"
+#include "write/admission_match.h"
+#include "write/admission_request.h"
+#include "write/plugins.h"
+
+namespace holdfast::write {
+
+class AdmissionPolicies {
+ public:
+  // `disabled`: admission plugins that are off, by Kubernetes' names. Everything else outlives it.
+  AdmissionPolicies(const resource::Registry& registry, const auth::Authorizer& authorizer,
+                    std::span<const std::string> disabled);
+  ~AdmissionPolicies();
+
+  // Whether any policy could be about such a request; false spares preparing it.
+  bool handles(const call::Call& call, AdmissionOperation operation) const;
+  // The object in the requested version, changed or not; new parts lie in the call's arena.
+  Task<Result<Value>> mutate(call::Call& call, const AdmissionRequest& request, const KnownObjects& known,
+                             Reinvocation& reinvocation) const;
+  Task<Result<Unit>> validate(call::Call& call, const AdmissionRequest& request, const KnownObjects& known) const;
+
+ private:
+  enum class Side : uint8_t { Mutating, Validating };
+  struct Known;
+  using IndexRef = std::shared_ptr<const policy::Index>;
+  struct Source {
+    resource::Storage* policies = nullptr;  // Null: the plugin is off.
+    resource::Storage* bindings = nullptr;
+    mutable std::mutex mutex;  // Held while an index is made.
+    mutable std::atomic<std::shared_ptr<const Known>> known;
+  };
+
+  // Null: there are no policies in force.
+  Result<IndexRef> current(Side side) const;
+  std::shared_ptr<const Known> renew(const Source& source, cache::Snapshot policies, cache::Snapshot bindings) const;
+  bool handles(Side side, const call::Call& call, AdmissionOperation operation) const;
+
+  const auth::Authorizer& authorizer_;
+  std::vector<policy::Index::Alias> aliases_;
+  std::array<Source, 2> sources_;  // By side.
+};
+
+}  // namespace holdfast::write
