@@ -303,6 +303,26 @@ class Resting(Story):
         self.wait("it still rests", lambda: not self.there("configmap", "child"))
 
 
+class TypeChecking(Story):
+    def policy(self, *expressions):
+        return {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy", "metadata": {"name": self.ns + ".example.com"},
+                "spec": {"matchConstraints": {"resourceRules": [{"apiGroups": ["apps"], "apiVersions": ["v1"], "resources": ["deployments"], "operations": ["CREATE"]}]},
+                         "validations": [{"expression": expression} for expression in expressions]}}
+
+    def status(self):
+        return self.get("validatingadmissionpolicy", self.ns + ".example.com").get("status", {})
+
+    def test_a_policys_status_says_what_types_say_of_its_expressions(self):
+        self.make(self.policy("object.spec.replicas > 1 && object.metadata.labels['a'] == 'b'", "object.spec.replicas > '1'", "object.spec.nope == 1"))
+        self.wait("it was not checked", lambda: self.status().get("observedGeneration") == 1)
+        warnings = self.status()["typeChecking"]["expressionWarnings"]
+        self.assertEqual([w["fieldRef"] for w in warnings], ["spec.validations[1].expression", "spec.validations[2].expression"])
+        self.assertEqual(warnings[1]["warning"], "apps/v1, Kind=Deployment: ERROR: <input>:1:12: undefined field 'nope'\n | object.spec.nope == 1\n | ...........^\n")
+        self.make(self.policy("object.spec.replicas > 1"))
+        self.wait("it was not checked again", lambda: self.status().get("observedGeneration") == 2)
+        self.assertEqual(self.status()["typeChecking"], {})
+
+
 class Namespaces(Story):
     def test_a_namespace_is_furnished(self):
         self.wait("no service account", lambda: self.there("serviceaccount", "default"))
