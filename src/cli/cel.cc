@@ -2,12 +2,14 @@
 #include "cel/cel.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
 #include <memory>
 #include <sstream>
 
+#include "cli/cel_policy.h"
 #include "cli/commands.h"
 #include "codec/codec.h"
 
@@ -65,7 +67,10 @@ std::string answer_rules(Arena& arena, const Value& query) {
     }
   }
   const Value* self = query.find("self");
-  if (rules == nullptr || self == nullptr || self->is_null()) return "{\"errors\":[],\"rules\":[" + listed + "]}";
+  const bool any = rules != nullptr && std::any_of(rules->rules().begin(), rules->rules().end(), [](const auto& rule) {
+                     return rule.problem != cel::SchemaRules::kInvisible;
+                   });
+  if (!any || self == nullptr || self->is_null()) return "{\"errors\":[],\"rules\":[" + listed + "]}";
   int64_t budget = cel::kRuntimeBudget;
   std::string problems;
   for (const cel::SchemaRules::Failure& failure : rules->validate(arena, *self, query.find("old"), budget, false))
@@ -92,7 +97,7 @@ int run_json_lines() {
 struct Options {
   bool json_lines = false;
   bool mutation = false;
-  std::string expression, object, old_object, params, schema;
+  std::string expression, object, old_object, params, schema, policy, binding;
 };
 
 Result<codec::Document> read_file(const std::string& path) {
@@ -142,21 +147,6 @@ int run_expression(const Options& given) {
   return 0;
 }
 
-// The schema of the version that the object names; the storage version's where it names none.
-const Value* schema_for(const Value& definition, const Value& object) {
-  const std::string_view api_version = object.text_at("apiVersion");
-  const std::string_view wanted =
-      api_version.substr(api_version.find('/') == std::string_view::npos ? 0 : api_version.find('/') + 1);
-  const Value* storage = nullptr;
-  for (const Value& version : definition.items_at("spec", "versions")) {
-    const Value* schema = version.get("schema", "openAPIV3Schema");
-    if (version.text_at("name") == wanted) return schema;
-    const Value* is_storage = version.find("storage");
-    if (is_storage != nullptr && is_storage->is_bool() && is_storage->as_bool()) storage = schema;
-  }
-  return storage;
-}
-
 int run_schema(const Options& given) {
   if (given.object.empty()) return fail("cel --schema needs an object: -f FILE");
   Result<codec::Document> definition = read_file(given.schema);
@@ -188,6 +178,34 @@ int run_schema(const Options& given) {
   return failures.empty() ? 0 : 1;
 }
 
+// Reads the file, if one is given.
+Result<Value> read_into(std::vector<codec::Document>& documents, const std::string& path) {
+  if (path.empty()) return Value::null();
+  Result<codec::Document> document = read_file(path);
+  if (!document) return document.take_error();
+  documents.push_back(std::move(*document));
+  return documents.back().root();
+}
+
+int run_policy(const Options& given) {
+  std::vector<codec::Document> documents;
+  documents.reserve(6);
+  PolicyCase about;
+  const std::pair<Value*, const std::string*> files[] = {
+      {&about.policy, &given.policy},         {&about.binding, &given.binding}, {&about.object, &given.object},
+      {&about.old_object, &given.old_object}, {&about.params, &given.params},   {&about.definition, &given.schema}};
+  for (const auto& [value, path] : files) {
+    Result<Value> read = read_into(documents, *path);
+    if (!read) return fail(read.error().message.c_str());
+    *value = *read;
+  }
+  Arena arena;
+  const Result<PolicyReport> report = evaluate_policy(arena, about);
+  if (!report) return fail((given.policy + ": " + report.error().message).c_str());
+  printf("%s", report->text.c_str());
+  return report->denied ? 1 : 0;
+}
+
 }  // namespace
 
 Command add_cel(CLI::App& app) {
@@ -199,12 +217,16 @@ Command add_cel(CLI::App& app) {
   command->add_option("--params", options->params, "File with the parameters of a policy");
   command->add_option("--schema", options->schema,
                       "CustomResourceDefinition whose rules are run over the object in place of an expression");
+  command->add_option("--policy", options->policy,
+                      "ValidatingAdmissionPolicy or MutatingAdmissionPolicy that is evaluated for the object");
+  command->add_option("--binding", options->binding, "Binding of the policy, for its validationActions");
   command->add_flag("--mutation", options->mutation, "Allow Object{} and JSONPatch{}, as mutating policies do");
   command->add_flag("--json-lines", options->json_lines, "Read one query per line as JSON and answer each in one line");
   return [options] {
     if (options->json_lines) return run_json_lines();
+    if (!options->policy.empty()) return run_policy(*options);
     if (!options->schema.empty()) return run_schema(*options);
-    if (options->expression.empty()) return fail("cel needs an expression, --schema or --json-lines");
+    if (options->expression.empty()) return fail("cel needs an expression, --policy, --schema or --json-lines");
     return run_expression(*options);
   };
 }
