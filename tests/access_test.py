@@ -3,6 +3,7 @@
 
 access_test.py PATH/TO/holdfast
 """
+import base64
 import json
 import os
 import pathlib
@@ -77,7 +78,8 @@ class AuditTest(unittest.TestCase):
         self.assertEqual(event["responseStatus"], {"metadata": {}, "code": 201})
         self.assertEqual(event["requestObject"]["data"], {"a": "Yg=="})
         self.assertEqual(event["requestObject"]["type"], "Opaque")
-        self.assertEqual(event["annotations"], {"authorization.k8s.io/decision": "allow", "authorization.k8s.io/reason": ""})
+        self.assertEqual(event["annotations"], {"authorization.k8s.io/decision": "allow", "authorization.k8s.io/reason": "",
+                                                "holdfast/field-manager": "test"})
 
     def test_answers_are_told_without_managed_fields(self):
         users.admin("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "au"}, "data": {"a": "b"}},
@@ -118,6 +120,7 @@ class AuditTest(unittest.TestCase):
         answer = users.admin(method, path, body, headers={"Audit-ID": name, "Content-Type": content_type})
         found = events(name, 2)[-1]["annotations"]
         self.assertEqual((found.pop("authorization.k8s.io/decision"), found.pop("authorization.k8s.io/reason")), ("allow", ""))
+        found.pop("holdfast/field-manager", None)
         return answer, found
 
     def test_pod_security_says_what_it_enforced_and_what_it_would_have(self):
@@ -297,6 +300,63 @@ class FairnessTest(unittest.TestCase):
         finally:
             server.stop()
             server.folder.cleanup()
+
+
+class SecretTokens(unittest.TestCase):
+    """Tokens in Secrets: issued for the account that a Secret names, good while both are there."""
+    SECRETS, ACCOUNTS = "/api/v1/namespaces/default/secrets", "/api/v1/namespaces/default/serviceaccounts"
+
+    def make(self, name, account):
+        users.made(self.SECRETS, {"metadata": {"name": name, "annotations": {"kubernetes.io/service-account.name": account}},
+                                  "type": "kubernetes.io/service-account-token"})
+
+    def token(self, name):
+        path = f"{self.SECRETS}/{name}"
+        users.when(lambda: "token" in users.admin("GET", path).json.get("data", {}))
+        secret = users.admin("GET", path).json
+        return secret, base64.b64decode(secret["data"]["token"]).decode()
+
+    def whoami(self, token):
+        return users.call("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews",
+                          {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}, token=token)
+
+    def test_a_secret_gets_a_token_that_is_good_while_the_secret_holds_it(self):
+        account = users.made(self.ACCOUNTS, {"metadata": {"name": "ci"}})
+        self.make("ci-token", "ci")
+        secret, token = self.token("ci-token")
+        self.assertEqual(secret["metadata"]["annotations"]["kubernetes.io/service-account.uid"], account["metadata"]["uid"])
+        self.assertEqual(base64.b64decode(secret["data"]["namespace"]), b"default")
+        self.assertIn(b"BEGIN CERTIFICATE", base64.b64decode(secret["data"]["ca.crt"]))
+        claims = json.loads(base64.urlsafe_b64decode(token.split(".")[1] + "=="))
+        self.assertEqual(claims, {"iss": "kubernetes/serviceaccount", "kubernetes.io/serviceaccount/namespace": "default",
+                                  "kubernetes.io/serviceaccount/secret.name": "ci-token", "kubernetes.io/serviceaccount/service-account.name": "ci",
+                                  "kubernetes.io/serviceaccount/service-account.uid": account["metadata"]["uid"],
+                                  "sub": "system:serviceaccount:default:ci"})
+        me = self.whoami(token)
+        self.assertEqual((me.code, me.json["status"]["userInfo"]["username"]), (201, "system:serviceaccount:default:ci"), me.text)
+        self.assertIn("system:serviceaccounts:default", me.json["status"]["userInfo"]["groups"])
+        review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token, "audiences": ["elsewhere"]}}
+        self.assertIn("is invalid for the target audiences", users.admin("POST", "/apis/authentication.k8s.io/v1/tokenreviews", review).json["status"]["error"])
+
+        merge = {"Content-Type": "application/merge-patch+json"}
+        label = lambda value: users.admin("PATCH", self.SECRETS + "/ci-token", {"metadata": {"labels": {"kubernetes.io/legacy-token-invalid-since": value}}}, headers=merge)
+        label("2026-01-01")
+        self.assertEqual(self.whoami(token).code, 401)
+        label(None)
+        self.assertEqual(self.whoami(token).code, 201)
+        users.admin("PATCH", self.SECRETS + "/ci-token", {"data": {"token": base64.b64encode(b"another").decode()}}, headers=merge)
+        self.assertEqual(self.whoami(token).code, 401)
+
+    def test_a_secret_goes_with_its_account(self):
+        users.made(self.ACCOUNTS, {"metadata": {"name": "gone"}})
+        self.make("gone-token", "gone")
+        _, token = self.token("gone-token")
+        self.assertEqual(self.whoami(token).code, 201)
+        users.admin("DELETE", self.ACCOUNTS + "/gone")
+        self.assertEqual(self.whoami(token).code, 401)
+        users.when(lambda: users.admin("GET", self.SECRETS + "/gone-token").code == 404)
+        self.make("nobody", "never-there")
+        users.when(lambda: users.admin("GET", self.SECRETS + "/nobody").code == 404)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "controllers/account_tokens.h"
 #include "controllers/garbage_collector.h"
 #include "controllers/leases.h"
 #include "controllers/namespaces.h"
@@ -20,6 +21,7 @@ constexpr std::string_view kNames[] = {"namespace",
                                        "resourcequota",
                                        "clusterrole-aggregation-controller",
                                        "lease-cleanup",
+                                       "serviceaccount-token",
                                        "validatingadmissionpolicy-status-controller"};
 
 // As kube-controller-manager's IsControllerEnabled (controller-manager/app/helper.go).
@@ -60,11 +62,16 @@ struct Controllers::State {
   std::unique_ptr<QuotaController> quotas;
   std::unique_ptr<LeaseCleaner> leases;
   std::unique_ptr<PolicyStatus> policies;
+  std::unique_ptr<AccountTokens> tokens;
 };
 
 Controllers::Controllers(api::Api& api, net::EventLoop& loop, const Clock& clock, Options options)
     : state_(std::make_unique<State>(api, loop, clock)) {
   const auto wanted = [&](std::string_view name) { return runs(options.controllers, name); };
+  if (wanted("serviceaccount-token") && options.signer != nullptr) {
+    state_->tokens =
+        std::make_unique<AccountTokens>(api, loop, state_->calls, state_->pause, *options.signer, options.root_ca_pem);
+  }
   const bool deletes = wanted("namespace"), accounts = wanted("serviceaccount"),
              publishes = wanted("root-ca-certificate-publisher");
   if (deletes || accounts || publishes) {
@@ -101,6 +108,7 @@ void Controllers::start() {
   if (state_->quotas) state_->quotas->start();
   if (state_->leases) state_->leases->start();
   if (state_->policies) state_->policies->start();
+  if (state_->tokens) state_->tokens->start();
 }
 
 Task<void> Controllers::close(Executor& executor) {
@@ -110,6 +118,7 @@ Task<void> Controllers::close(Executor& executor) {
   if (state_->quotas) co_await state_->quotas->close(executor);
   if (state_->leases) co_await state_->leases->close(executor);
   if (state_->policies) co_await state_->policies->close(executor);
+  if (state_->tokens) co_await state_->tokens->close(executor);
 }
 
 }  // namespace holdfast::controllers

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/task.h"
 #include "net/net.h"
+#include "tokens/tokens.h"
 
 namespace holdfast::controllers {
 
@@ -27,7 +28,8 @@ struct Options {
   // "*" (all), "none", names, and "-name" for all but that. The first that says something of a controller counts, as in
   // kube-controller-manager.
   std::vector<std::string> controllers = {"*"};
-  std::string root_ca_pem;  // What root-ca-certificate-publisher publishes.
+  std::string root_ca_pem = {};            // What root-ca-certificate-publisher publishes.
+  const tokens::Signer* signer = nullptr;  // Of serviceaccount-token, which without one does nothing. Outlives them.
 };
 
 // An error names what is not a controller.

@@ -436,7 +436,8 @@ Result<std::shared_ptr<const auth::Authenticator>> Server::State::make_authentic
     a.tokens.push_back(auth::static_tokens(std::move(*table), audiences()));
   }
   a.audiences = audiences();
-  a.tokens.push_back(service_account_tokens(std::move(verifier), [this] { return api.get(); }, system_clock()));
+  a.tokens.push_back(
+      service_account_tokens(std::move(verifier), [this] { return api.get(); }, audiences(), system_clock()));
   if (!options.requestheader_client_ca_file.empty()) {
     Result<std::string> pem = auth::read_file(options.requestheader_client_ca_file);
     if (!pem) return pem.take_error();
@@ -562,7 +563,8 @@ bool Server::State::start_api(const std::string& client_ca_pem) {
   controllers = std::make_unique<controllers::Controllers>(
       *api, loops->at(0), system_clock(),
       controllers::Options{.controllers = options.controllers,
-                           .root_ca_pem = credentials.load()->pki.authority.certificate_pem});
+                           .root_ca_pem = credentials.load()->pki.authority.certificate_pem,
+                           .signer = token_issuer == nullptr ? nullptr : &token_issuer->signer});
   controllers->start();
   if (!options.gates.on(Gate::APIServerIdentity)) return true;
   char hostname[HOST_NAME_MAX + 1] = "localhost";
@@ -596,7 +598,7 @@ Result<Unit> Server::State::check_options() {
   if (options.data_dir.empty() && (options.etcd_servers.empty() || options.cert_dir.empty())) {
     return bad_request("--data-dir is needed (or --etcd-servers together with --cert-dir)");
   }
-  if (Result<Unit> known = controllers::check({.controllers = options.controllers, .root_ca_pem = {}}); !known) {
+  if (Result<Unit> known = controllers::check({.controllers = options.controllers}); !known) {
     return known.take_error();
   }
   if (Result<Unit> known =

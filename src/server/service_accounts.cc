@@ -5,6 +5,10 @@
 #include <mutex>
 
 #include "base/api_error.h"
+#include "base/base64.h"
+#include "cache/cache.h"
+#include "codec/codec.h"
+#include "types/types.h"
 
 namespace holdfast::server {
 namespace {
@@ -29,8 +33,42 @@ Result<Unit> check_bound(const api::Api& api, std::string_view kind, std::string
   return Unit{};
 }
 
-Result<Unit> check_claims(const api::Api& api, const tokens::Claims& claims, UnixTime now) {
+// Set by kube-controller-manager on Secrets whose tokens nobody has used for long.
+constexpr std::string_view kInvalidSince = "kubernetes.io/legacy-token-invalid-since";
+
+// Whether the Secret of a token still holds it. In the words of pkg/serviceaccount/legacy.go.
+Result<Unit> check_secret(api::Api& api, const tokens::Claims& claims, std::string_view token, UnixTime now) {
+  const Error invalidated = refused("Token has been invalidated");
+  cache::Cache* secrets = api.cache_of("", "secrets");
+  Result<cache::Snapshot> snapshot = secrets == nullptr ? Result<cache::Snapshot>(invalidated) : secrets->snapshot();
+  if (!snapshot) return invalidated;
+  const cache::EntryRef entry = snapshot->find(claims.ns + "/" + claims.secret->name);
+  if (!entry) return invalidated;
+  const std::optional<api::ObjectIdentity> live = api.identity_of("", "secrets", claims.ns, claims.secret->name);
+  if (!live || is_gone(*live, now)) return invalidated;
+  Arena arena;
+  const store::Blob body = entry->body();
+  Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(*body);
+  if (!envelope) return invalidated;
+  Result<Value> secret = codec::decode_protobuf(arena, *types::find_kind("", "v1", "Secret")->type, envelope->message);
+  if (!secret || secret->text_at("data", "token") != base64_encode(token)) {
+    return refused("Token does not match server's copy");
+  }
+  if (entry->label(kInvalidSince)) {
+    const std::string account = claims.ns + "/" + claims.service_account.name;
+    return refused("the token in secret " + claims.ns + "/" + claims.secret->name + " for service account " + account +
+                   " has been marked invalid. Use tokens from the TokenRequest API or manually created secret-based "
+                   "tokens, or remove the '" +
+                   std::string(kInvalidSince) + "' label from the secret to temporarily allow use of this token");
+  }
+  return Unit{};
+}
+
+Result<Unit> check_claims(api::Api& api, const tokens::Claims& claims, std::string_view token, UnixTime now) {
   const tokens::NamedUid& account = claims.service_account;
+  if (claims.is_kept_in_secret()) {
+    if (Result<Unit> kept = check_secret(api, claims, token, now); !kept) return kept;
+  }
   const std::optional<api::ObjectIdentity> live = api.identity_of("", "serviceaccounts", claims.ns, account.name);
   if (!live) return not_found({"", "serviceaccounts"}, account.name);
   if (live->uid != account.uid) {
@@ -39,7 +77,7 @@ Result<Unit> check_claims(const api::Api& api, const tokens::Claims& claims, Uni
   if (is_gone(*live, now)) {
     return refused("service account " + claims.ns + "/" + account.name + " has been deleted");
   }
-  if (claims.secret) {
+  if (claims.secret && !claims.is_kept_in_secret()) {
     if (Result<Unit> ok = check_bound(api, "secret", "secrets", claims.ns, *claims.secret, now); !ok) return ok;
   }
   if (claims.pod) return check_bound(api, "pod", "pods", claims.ns, *claims.pod, now);
@@ -95,10 +133,12 @@ class KnownTokens {
 }  // namespace
 
 auth::TokenCheck service_account_tokens(std::shared_ptr<const tokens::Verifier> verifier,
-                                        std::function<const api::Api*()> api, const Clock& clock) {
-  return [verifier = std::move(verifier), api = std::move(api), &clock, known_tokens = std::make_shared<KnownTokens>()](
+                                        std::function<api::Api*()> api, std::vector<std::string> own_audiences,
+                                        const Clock& clock) {
+  return [verifier = std::move(verifier), api = std::move(api), own_audiences = std::move(own_audiences), &clock,
+          known_tokens = std::make_shared<KnownTokens>()](
              std::string_view token, const std::vector<std::string>& audiences) -> Result<auth::TokenUser> {
-    const api::Api* served = api();
+    api::Api* served = api();
     if (served == nullptr) return auth::TokenUser{};
     const UnixTime now = clock.now();
     std::shared_ptr<const tokens::Claims> claims = known_tokens->find(token);
@@ -108,10 +148,14 @@ auth::TokenCheck service_account_tokens(std::shared_ptr<const tokens::Verifier> 
       if (!verifier->recognizes(token)) return auth::TokenUser{};
       Result<tokens::Claims> verified = verifier->verify(token, audiences, now);
       if (!verified) return verified.take_error();
+      if (verified->is_kept_in_secret()) {
+        verified->audiences = own_audiences;
+        if (Result<Unit> good = tokens::Verifier::check(*verified, audiences, now); !good) return good.take_error();
+      }
       claims = std::make_shared<const tokens::Claims>(std::move(*verified));
       known_tokens->add(token, claims);
     }
-    if (Result<Unit> live = check_claims(*served, *claims, now); !live) return live.take_error();
+    if (Result<Unit> live = check_claims(*served, *claims, token, now); !live) return live.take_error();
     auth::TokenUser known;
     known.user = user_of(*claims);
     for (const std::string& audience : audiences) {

@@ -12,8 +12,10 @@
 
 namespace holdfast::server {
 
-// `api` is called for each token: before the API exists, no account is known.
+// `api` is called for each token: before the API exists, no account is known. Tokens in Secrets are for
+// `own_audiences`.
 auth::TokenCheck service_account_tokens(std::shared_ptr<const tokens::Verifier> verifier,
-                                        std::function<const api::Api*()> api, const Clock& clock);
+                                        std::function<api::Api*()> api, std::vector<std::string> own_audiences,
+                                        const Clock& clock);
 
 }  // namespace holdfast::server

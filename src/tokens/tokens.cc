@@ -152,7 +152,26 @@ std::optional<NamedUid> reference_at(const Value& map, std::string_view key) {
   return NamedUid{std::string(found->text_at("name")), std::string(found->text_at("uid"))};
 }
 
+// What the claims of a token in a Secret are called.
+constexpr std::string_view kSecretNamespace = "kubernetes.io/serviceaccount/namespace",
+                           kSecretName = "kubernetes.io/serviceaccount/secret.name",
+                           kSecretAccount = "kubernetes.io/serviceaccount/service-account.name",
+                           kSecretAccountUid = "kubernetes.io/serviceaccount/service-account.uid";
+
+std::string secret_payload(const Claims& claims) {
+  Arena arena;
+  MapBuilder token(arena);
+  token.add("iss", Value::string(claims.issuer));
+  token.add(kSecretNamespace, Value::string(claims.ns));
+  token.add(kSecretName, Value::string(claims.secret->name));
+  token.add(kSecretAccount, Value::string(claims.service_account.name));
+  token.add(kSecretAccountUid, Value::string(claims.service_account.uid));
+  token.add("sub", Value::string(arena, claims.subject()));
+  return codec::encode_json(token.build());
+}
+
 std::string payload(const Claims& claims) {
+  if (claims.is_kept_in_secret()) return secret_payload(claims);
   Arena arena;
   ListBuilder audiences(arena);
   for (const std::string& audience : claims.audiences) audiences.add(Value::string(audience));
@@ -299,6 +318,21 @@ Result<Verifier> Verifier::from_pem(std::vector<std::string> issuers, const std:
   return Verifier(std::move(issuers), std::move(keys));
 }
 
+// As legacyValidator.Validate of pkg/serviceaccount/legacy.go, in its words.
+static Result<Claims> secret_claims(const Value& token) {
+  Claims claims;
+  claims.issuer = kSecretIssuer;
+  claims.ns = token.text_at(kSecretNamespace);
+  claims.secret = NamedUid{std::string(token.text_at(kSecretName)), ""};
+  claims.service_account = {std::string(token.text_at(kSecretAccount)), std::string(token.text_at(kSecretAccountUid))};
+  if (claims.ns.empty()) return refused("namespace claim is missing");
+  if (claims.secret->name.empty()) return refused("secretName claim is missing");
+  if (claims.service_account.name.empty()) return refused("serviceAccountName claim is missing");
+  if (claims.service_account.uid.empty()) return refused("serviceAccountUID claim is missing");
+  if (token.text_at("sub") != claims.subject()) return refused("sub claim is invalid");
+  return claims;
+}
+
 bool Verifier::recognizes(std::string_view token) const {
   const auto parts = split(token);
   const auto json = parts ? url_decode(parts->header) : std::nullopt;
@@ -336,6 +370,7 @@ Result<Claims> Verifier::verify(std::string_view token, const std::vector<std::s
 
   Claims claims;
   claims.issuer = token_claims->text_at("iss");
+  if (claims.is_kept_in_secret()) return secret_claims(*token_claims);
   if (std::find(issuers_.begin(), issuers_.end(), claims.issuer) == issuers_.end())
     return refused("the token's issuer is " + claims.issuer);
   claims.expires = token_claims->int_at_or(0, "exp");
@@ -365,7 +400,8 @@ Result<Claims> Verifier::verify(std::string_view token, const std::vector<std::s
 
 Result<Unit> Verifier::check(const Claims& claims, const std::vector<std::string>& audiences, UnixTime now) {
   // Texts that a TokenReview shows; clocks may differ by a minute, as go-jose has it.
-  if (now.seconds - kLeewaySeconds > claims.expires) return refused("service account token has expired");
+  const bool has_times = !claims.is_kept_in_secret();
+  if (has_times && now.seconds - kLeewaySeconds > claims.expires) return refused("service account token has expired");
   if (now.seconds + kLeewaySeconds < claims.not_before) return refused("service account token is not valid yet");
   if (now.seconds + kLeewaySeconds < claims.issued) return refused("service account token is issued in the future");
   const bool meant =

@@ -18,6 +18,10 @@
 
 namespace holdfast::tokens {
 
+// The issuer of tokens that are kept in Secrets (kubernetes.io/service-account-token). They have no times and no
+// audiences, and are good while their Secret holds them.
+inline constexpr std::string_view kSecretIssuer = "kubernetes/serviceaccount";
+
 // Maximum difference between the clocks of signer and verifier.
 inline constexpr int64_t kLeewaySeconds = 60;
 
@@ -36,6 +40,7 @@ struct Claims {
   std::optional<int64_t> warn_after;
   bool operator==(const Claims&) const = default;
 
+  bool is_kept_in_secret() const { return issuer == kSecretIssuer; }  // `secret` has no uid then.
   std::string subject() const { return "system:serviceaccount:" + ns + ":" + service_account.name; }
 };
 
@@ -69,7 +74,7 @@ class Verifier {
   // but the header.
   bool recognizes(std::string_view token) const;
   // Unauthorized with the reason for the log. The claims are decoded once the signature is good. `audiences`: at least
-  // one must be the token's; empty asks for none.
+  // one must be the token's; empty asks for none. Audiences of a token in a Secret are the caller's to add.
   Result<Claims> verify(std::string_view token, const std::vector<std::string>& audiences, UnixTime now) const;
 
   // The part of verify() that can change its mind later: times and audiences.

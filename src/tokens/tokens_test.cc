@@ -130,5 +130,21 @@ TEST(TokensTest, ExtensionsThatMustBeUnderstoodAreRefused) {
   EXPECT_EQ(claims.error().message, "go-jose/go-jose: unsupported crit header");
 }
 
+TEST(SecretTokens, AreGoodWithoutTimesAndNameTheirSecret) {
+  const std::string pem = pem_of(EVP_EC_gen("P-256"));
+  Result<Signer> signer = Signer::from_pem(pem);
+  Result<Verifier> verifier = Verifier::from_pem({"https://kubernetes.default.svc"}, {pem});
+  ASSERT_TRUE(signer && verifier);
+  const Claims claims{.issuer = std::string(kSecretIssuer),
+                      .ns = "shop",
+                      .service_account = {"cart", "u-1"},
+                      .secret = NamedUid{"cart-token", ""}};
+  Result<Claims> back = verifier->verify(signer->sign(claims), {"https://kubernetes.default.svc"}, UnixTime{1'000'000});
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(*back, claims);
+  // The audiences that such a token is for are known only where it is used.
+  EXPECT_FALSE(Verifier::check(*back, {"other"}, UnixTime{1'000'000}));
+}
+
 }  // namespace
 }  // namespace holdfast::tokens
