@@ -1,8 +1,11 @@
 #include "server/first_objects.h"
 
+#include "base/api_error.h"
 #include "base/log.h"
 #include "base/task_group.h"
+#include "cache/cache.h"
 #include "codec/codec.h"
+#include "server/reconcile.h"
 
 namespace holdfast::server {
 
@@ -87,12 +90,54 @@ class Maker {
   net::Loops& loops_;
 };
 
-bool is_there(const api::Api& api, const bootstrap::Step& step) {
-  const types::Resource& resource = *step.resource;
-  return api
-      .identity_of(resource.group, resource.plural, step.object.text_at("metadata", "namespace"),
-                   step.object.text_at("metadata", "name"))
-      .has_value();
+// The object of this name as it is stored; nothing: there is none.
+std::optional<Value> stored_object(api::Api& api, Arena& arena, const types::Resource& resource, std::string_view ns,
+                                   std::string_view name) {
+  cache::Cache* objects = api.cache_of(resource.group, resource.plural);
+  Result<cache::Snapshot> snapshot = objects == nullptr ? internal_error("not served") : objects->snapshot();
+  if (!snapshot) return std::nullopt;
+  const std::string key = resource.namespaced ? std::string(ns) + "/" + std::string(name) : std::string(name);
+  const cache::EntryRef entry = snapshot->find(key);
+  if (!entry) return std::nullopt;
+  const store::Blob body = entry->body();
+  Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(arena.copy(*body));
+  Result<Value> object = envelope ? codec::decode_protobuf(arena, *resource.type, envelope->message, envelope->type)
+                                  : Result<Value>(envelope.error());
+  // What cannot be read is there all the same.
+  return object ? *object : Value::empty_map();
+}
+
+constexpr std::string_view kRbacGroup = "rbac.authorization.k8s.io";
+
+// Roles and bindings that are there and lack something: written again. One that refers to another role is deleted
+// first.
+std::vector<net::ClientRequest> repairs_of(Arena& arena, const bootstrap::Step& step, const Value& live) {
+  std::vector<net::ClientRequest> repairs;
+  if (step.resource->group != kRbacGroup || !live.has("metadata")) return repairs;
+  const std::optional<Value> repaired = reconcile(arena, live, step.object);
+  if (!repaired) return repairs;
+  const std::string collection = collection_path(*step.resource, step.object.text_at("metadata", "namespace"));
+  const std::string path = collection + "/" + std::string(step.object.text_at("metadata", "name"));
+  const Value *before = live.find("roleRef"), *after = repaired->find("roleRef");
+  const bool replaces = after != nullptr && (before == nullptr || !equal(*before, *after));
+  Draft draft(arena, *repaired);
+  if (replaces) {
+    for (const std::string_view key : {"uid", "resourceVersion"}) draft.root().child("metadata").remove(key);
+    repairs.push_back({.method = "DELETE", .target = path});
+  }
+  repairs.push_back({.method = replaces ? "POST" : "PUT",
+                     .target = (replaces ? collection : path) + "?fieldManager=" + std::string(step.manager),
+                     .headers = {{"content-type", "application/json"}},
+                     .body = codec::encode_json(draft.value())});
+  return repairs;
+}
+
+// The permissions of system:public-info-viewer were once part of system:discovery: where that is there and the new one
+// is not, those who have the one get the other; also those who have it by default, unless the one is not to be changed
+// (primeSplitClusterRoleBindings).
+bool was_split(const bootstrap::Step& step) {
+  return step.resource->plural == "clusterrolebindings" &&
+         step.object.text_at("metadata", "name") == "system:public-info-viewer";
 }
 
 }  // namespace
@@ -101,10 +146,23 @@ Task<void> make_first_objects(api::Api& api, store::Store& store, net::Loops& lo
                               UnixTime now) {
   if (!loops.at(0).in_thread()) co_await resume_on(loops.at(0));
   std::vector<Writes> namespaces, others;
+  std::vector<net::ClientRequest> repairs;
   {
     Arena arena;
-    for (const bootstrap::Step& step : bootstrap::steps(arena, options, now)) {
-      if (is_there(api, step)) continue;
+    for (bootstrap::Step& step : bootstrap::steps(arena, options, now)) {
+      const std::optional<Value> live =
+          stored_object(api, arena, *step.resource, step.object.text_at("metadata", "namespace"),
+                        step.object.text_at("metadata", "name"));
+      if (live) {
+        for (net::ClientRequest& repair : repairs_of(arena, step, *live)) repairs.push_back(std::move(repair));
+        continue;
+      }
+      if (was_split(step)) {
+        if (const std::optional<Value> source = stored_object(api, arena, *step.resource, "", "system:discovery")) {
+          const Value split = split_binding(arena, step.object, *source);
+          step.object = reconcile(arena, split, step.object).value_or(split);
+        }
+      }
       const bool is_namespace = step.resource->group.empty() && step.resource->plural == "namespaces";
       (is_namespace ? namespaces : others).push_back(writes_of(step));
     }
@@ -113,6 +171,13 @@ Task<void> make_first_objects(api::Api& api, store::Store& store, net::Loops& lo
   // Namespaces first: everything else may be in one.
   co_await maker.make(std::move(namespaces));
   co_await maker.make(std::move(others));
+  for (net::ClientRequest& repair : repairs) {
+    const std::string what = repair.method + " " + repair.target;
+    const Result<net::ClientResponse> answer = co_await api.own_calls(loops.at(0)).send(std::move(repair));
+    if (answer && answer->status < 300) continue;
+    log::warning("a role or binding that every server has could not be repaired",
+                 {{"request", what}, {"answer", answer ? answer->body : answer.error().message}});
+  }
 }
 
 }  // namespace holdfast::server

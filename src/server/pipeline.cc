@@ -8,6 +8,7 @@
 #include "base/strings.h"
 #include "base/text.h"
 #include "flow/flow.h"
+#include "render/render.h"
 #include "server/impersonation.h"
 #include "server/pages.h"
 #include "server/version.h"
@@ -262,8 +263,15 @@ Task<void> Pipeline::route(net::Request& request, net::Response& response, Accou
       send_text(response, 404, "404 page not found\n");
     }
   } else if (path == "/version" || path == "/version/") {
+    static constexpr std::string_view kProduced[] = {"application/json"};
+    Result<Unit> ok = request::check_accept_route(request.headers.get("accept"), std::span(kProduced));
+    if (!ok) {
+      co_return call::send_error(account.info, request, response, ok.error());
+    }
     response.add_header("content-type", "application/json");
     (void)response.send(200, net::Body(net::Bytes::lasting(version_json())));
+  } else if (below("/version")) {
+    call::send_error(account.info, request, response, render::route_not_found());
   } else if (path == "/metrics") {
     response.add_header("content-type", "text/plain; version=0.0.4; charset=utf-8");
     response.allow_gzip();
@@ -273,8 +281,12 @@ Task<void> Pipeline::route(net::Request& request, net::Response& response, Accou
     co_await parts_.refresh_health(response.loop());
     response.add_header("content-type", "text/plain; version=0.0.4; charset=utf-8");
     (void)response.send(200, net::Body(parts_.health->metrics()));
-  } else if (path == "/statusz") {
-    send_text(response, 200, statusz_page(parts_.started, system_clock().now()));
+  } else if (path == "/statusz" || path == "/flagz") {
+    if (Result<Unit> ok = request::check_accepts_text(request.headers.get("accept")); !ok) {
+      co_return call::send_error(account.info, request, response, ok.error());
+    }
+    send_text(response, 200,
+              path == "/flagz" ? flagz_page(parts_.flags) : statusz_page(parts_.started, system_clock().now()));
   } else if (path == "/debug/ownership" && parts_.ownership_page) {
     Result<std::string> page = parts_.ownership_page(account.info.query());
     if (page) {
@@ -282,8 +294,6 @@ Task<void> Pipeline::route(net::Request& request, net::Response& response, Accou
     } else {
       call::send_error(account.info, request, response, page.error());
     }
-  } else if (path == "/flagz") {
-    send_text(response, 200, flagz_page(parts_.flags));
   } else if (parts_.openid && (path == "/.well-known/openid-configuration" || path == "/openid/v1/jwks")) {
     send_openid(account.info, request, response);
   } else if (path == "/" || path == "/index.html") {
