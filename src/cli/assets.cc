@@ -27,28 +27,39 @@ fs::path on_path(std::string_view name) {
   return {};
 }
 
-Result<Unit> link_to(const fs::path& target, const fs::path& at) {
+Result<Unit> put(const fs::path& target, const fs::path& at, AssetFiles files) {
   std::error_code failed;
   fs::remove(at, failed);
-  fs::create_symlink(target, at, failed);
+  if (files == AssetFiles::Copies) {
+    fs::copy_file(target, at, failed);
+  } else {
+    fs::create_symlink(target, at, failed);
+  }
   if (failed) return internal_error(at.string() + ": " + failed.message());
   return Unit{};
 }
 
 }  // namespace
 
-Result<Unit> make_assets(const std::string& folder) {
+Result<Unit> make_assets(const std::string& folder, AssetFiles files) {
   std::error_code failed;
   const fs::path self = fs::read_symlink("/proc/self/exe", failed);
   if (failed) return internal_error("cannot find this program: " + failed.message());
   fs::create_directories(folder, failed);
   if (failed) return internal_error(folder + ": " + failed.message());
   for (const char* name : {"kube-apiserver", "etcd"}) {
-    Result<Unit> linked = link_to(self, fs::path(folder) / name);
-    if (!linked) return linked;
+    Result<Unit> made = put(self, fs::path(folder) / name, files);
+    if (!made) return made;
+  }
+  // What talks to a real etcd is loaded from beside the program.
+  constexpr const char* kEtcdLibrary = "libholdfast_etcd.so";
+  if (const fs::path library = self.parent_path() / kEtcdLibrary;
+      files == AssetFiles::Copies && fs::exists(library, failed)) {
+    Result<Unit> made = put(library, fs::path(folder) / kEtcdLibrary, files);
+    if (!made) return made;
   }
   const fs::path kubectl = on_path("kubectl");
-  return kubectl.empty() ? Unit{} : link_to(kubectl, fs::path(folder) / "kubectl");
+  return kubectl.empty() ? Unit{} : put(kubectl, fs::path(folder) / "kubectl", files);
 }
 
 Command add_envtest_assets(CLI::App& app) {
@@ -57,11 +68,13 @@ Command add_envtest_assets(CLI::App& app) {
       "envtest-assets", "Create a directory for KUBEBUILDER_ASSETS, so that any envtest suite runs on Holdfast.");
   c->add_option("DIR", *folder, "Directory to create; kube-apiserver and etcd in it are links to this program")
       ->required();
+  auto copies = std::make_shared<bool>(false);
+  c->add_flag("--copy", *copies, "Write regular files instead of links, for tools that skip links (setup-envtest)");
   c->footer(
       "\nLike the real one, this kube-apiserver runs no controllers; a suite enables them with\n"
       "  testEnv.ControlPlane.GetAPIServer().Configure().Append(\"controllers\", \"*\")");
-  return [folder] {
-    Result<Unit> made = make_assets(*folder);
+  return [folder, copies] {
+    Result<Unit> made = make_assets(*folder, *copies ? AssetFiles::Copies : AssetFiles::Links);
     if (!made) return fail(made.error().message.c_str());
     std::error_code ignored;
     printf("export KUBEBUILDER_ASSETS=%s\n", fs::absolute(*folder, ignored).c_str());

@@ -41,7 +41,8 @@ Command add_man(CLI::App& app);
 Command add_with(CLI::App& app);
 
 // Makes the folder for KUBEBUILDER_ASSETS: links to this program, and to a kubectl on the PATH. Errors name the path.
-Result<Unit> make_assets(const std::string& folder);
+enum class AssetFiles : uint8_t { Links, Copies };
+Result<Unit> make_assets(const std::string& folder, AssetFiles files = AssetFiles::Links);
 
 // The program run as kube-apiserver: takes its flags and, like it, runs no controllers by default.
 int run_kube_apiserver(const std::vector<std::string>& arguments);

@@ -426,24 +426,13 @@ void validate_stored_versions(const Value& definition, FieldErrors& errors) {
 
 // Groups of Kubernetes itself are reserved: using one needs an approval annotation.
 void validate_approval(const Value& definition, FieldErrors& errors) {
-  const std::string_view group = definition.text_at("spec", "group");
-  auto within = [group](std::string_view domain) {
-    return group == domain || group.ends_with("." + std::string(domain));
-  };
-  if (!within("k8s.io") && !within("kubernetes.io")) return;
-  constexpr std::string_view kAnnotation = "api-approved.kubernetes.io";
-  const std::string_view value = definition.text_at("metadata", "annotations", kAnnotation);
-  const Path metadata("metadata"), annotations = metadata.child("annotations"), at = annotations.key(kAnnotation);
-  if (value.empty()) {
-    errors.required(at,
-                    "protected groups must have approval annotation \"api-approved.kubernetes.io\", see "
-                    "https://github.com/kubernetes/enhancements/pull/1111");
-  } else if (!value.starts_with("unapproved") && !(value.find("://") != std::string_view::npos)) {
-    errors.invalid(at, value,
-                   "protected groups must have approval annotation \"api-approved.kubernetes.io\" with either a URL or "
-                   "a reason starting with \"unapproved\", see "
-                   "https://github.com/kubernetes/enhancements/pull/1111");
-  }
+  if (!is_protected_group(definition.text_at("spec", "group"))) return;
+  const std::string_view value = definition.text_at("metadata", "annotations", kApprovedAnnotation);
+  const Path metadata("metadata"), annotations = metadata.child("annotations"),
+                                   at = annotations.key(kApprovedAnnotation);
+  const Approval approval = approval_of(value);
+  if (approval == Approval::Missing) errors.required(at, kApprovalMissing);
+  if (approval == Approval::Invalid) errors.invalid(at, value, kApprovalInvalid);
 }
 
 void validate_status_names(const Value& definition, FieldErrors& errors) {
@@ -491,6 +480,19 @@ void validate_new_metadata(const Value* metadata, const Value* before, FieldErro
 }
 
 }  // namespace
+
+bool is_protected_group(std::string_view group) {
+  const auto within = [group](std::string_view domain) {
+    return group == domain || group.ends_with("." + std::string(domain));
+  };
+  return within("k8s.io") || within("kubernetes.io");
+}
+
+Approval approval_of(std::string_view annotation) {
+  if (annotation.empty()) return Approval::Missing;
+  if (annotation.starts_with("unapproved")) return Approval::Bypassed;
+  return annotation.find("://") == std::string_view::npos ? Approval::Invalid : Approval::Approved;
+}
 
 Result<Unit> validate_definition(const Value& as_sent, const Value* old) {
   FieldErrors errors;

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/base64.h"
+#include "base/text.h"
 #include "crd/crd.h"
 #include "crd/rules.h"
 
@@ -17,6 +19,42 @@ const Value* condition(const Value& definition, std::string_view type) {
     if (item.text_at("type") == type) return &item;
   }
   return nullptr;
+}
+
+// Whether bytes in base64 hold a certificate in PEM form, as far as this can be seen from outside: DER is a sequence.
+bool holds_certificate(std::string_view encoded) {
+  const std::optional<std::string> pem = base64_decode(encoded);
+  if (!pem) return false;
+  constexpr std::string_view kBegin = "-----BEGIN CERTIFICATE-----", kEnd = "-----END CERTIFICATE-----";
+  for (size_t at = pem->find(kBegin); at != std::string::npos; at = pem->find(kBegin, at + 1)) {
+    const size_t start = at + kBegin.size(), end = pem->find(kEnd, start);
+    if (end == std::string::npos) return false;
+    std::string body = pem->substr(start, end - start);
+    std::erase_if(body, [](char c) { return c == '\n' || c == '\r' || c == ' ' || c == '\t'; });
+    const std::optional<std::string> der = base64_decode(body);
+    if (der && der->starts_with('\x30')) return true;
+  }
+  return false;
+}
+
+// Groups of Kubernetes itself say whether their definition was approved: KubernetesAPIApprovalPolicyConformant, as
+// calculateCondition of apiapproval_controller.go.
+Value with_approval(Arena& arena, const Value& definition, UnixTime now) {
+  if (!is_protected_group(definition.text_at("spec", "group"))) return definition;
+  const std::string value(definition.text_at("metadata", "annotations", kApprovedAnnotation));
+  constexpr std::string_view kType = "KubernetesAPIApprovalPolicyConformant";
+  switch (approval_of(value)) {
+    case Approval::Missing:
+      return with_condition(arena, definition, kType, "False", "MissingAnnotation", kApprovalMissing, now);
+    case Approval::Bypassed:
+      return with_condition(arena, definition, kType, "False", "UnapprovedAnnotation",
+                            "not approved: " + go_quote(value), now);
+    case Approval::Invalid:
+      return with_condition(arena, definition, kType, "False", "InvalidAnnotation", kApprovalInvalid, now);
+    case Approval::Approved:
+      break;
+  }
+  return with_condition(arena, definition, kType, "True", "ApprovedAnnotation", "approved in " + value, now);
 }
 
 }  // namespace
@@ -122,12 +160,17 @@ Value accept_names(Arena& arena, const Value& definition, const TakenNames& take
                : with_condition(arena, next, "Established", "False", "Installing",
                                 "the initial names have been accepted", now);
   }
-  return next;
+  return with_approval(arena, next, now);
 }
 
 Value establish(Arena& arena, const Value& definition, UnixTime now) {
   if (!has_condition(definition, "NamesAccepted", "True") || has_condition(definition, "Established", "True"))
     return definition;
+  const std::string_view bundle = definition.text_at("spec", "conversion", "webhook", "clientConfig", "caBundle");
+  if (!bundle.empty() && !holds_certificate(bundle)) {
+    return with_condition(arena, definition, "Established", "False", "InvalidCABundle",
+                          "The conversion webhook CABundle is invalid", now);
+  }
   return with_condition(arena, definition, "Established", "True", "InitialNamesAccepted",
                         "the initial names have been accepted", now);
 }

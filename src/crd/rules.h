@@ -20,6 +20,18 @@ bool flag_at(const Value& map, std::string_view key);
 // A definition whose verbatim JSON (defaults, enum values) is read into trees, so that it can be compared and checked.
 Value with_read_raws(Arena& arena, const Value& value);
 
+// Groups of Kubernetes itself need an annotation: the URL of the approval, or why there is none.
+inline constexpr std::string_view kApprovedAnnotation = "api-approved.kubernetes.io";
+enum class Approval : uint8_t { Missing, Bypassed, Approved, Invalid };
+bool is_protected_group(std::string_view group);
+Approval approval_of(std::string_view annotation);
+inline constexpr std::string_view kApprovalMissing =
+    "protected groups must have approval annotation \"api-approved.kubernetes.io\", see "
+    "https://github.com/kubernetes/enhancements/pull/1111";
+inline constexpr std::string_view kApprovalInvalid =
+    "protected groups must have approval annotation \"api-approved.kubernetes.io\" with either a URL or a reason "
+    "starting with \"unapproved\", see https://github.com/kubernetes/enhancements/pull/1111";
+
 // The schema rules of one openAPIV3Schema: structural form first, then keyword by keyword.
 void validate_schema(const Value& schema, bool status_enabled, const Path& at, FieldErrors& errors);
 

@@ -80,7 +80,8 @@ void validate_reference(const Value& reference, bool need_group, const Path& at,
   const auto slashes = std::count(version.begin(), version.end(), '/');
   if (slashes > 1) {
     errors.invalid(at.child("apiVersion"), version, "unexpected GroupVersion string: " + std::string(version));
-  } else if (need_group && (slashes == 0 || version.starts_with('/')) && version != "v1") {
+  } else if (need_group && (slashes == 0 || version.starts_with('/')) &&
+             reference.text_at("kind") != "ReplicationController") {  // The one kind in the core group that scales.
     errors.invalid(at.child("apiVersion"), version, "apiVersion must specify API group");
   }
 }

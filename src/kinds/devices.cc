@@ -31,15 +31,6 @@ void default_claim_template(Arena&, const types::Resource&, Draft::Node object) 
   default_claim_spec(object.child("spec").child("spec"));
 }
 
-void default_slice(Arena& arena, const types::Resource&, Draft::Node object) {
-  Draft::Node spec = object.child("spec");
-  for (Draft::Node device : spec.list("devices")) {
-    for (Draft::Node taint : device.list("taints")) {
-      if (!is_set(taint.value(), "timeAdded")) taint.set("timeAdded", time_value(arena, system_clock().now()));
-    }
-  }
-}
-
 using Items = std::span<const Value>;
 
 std::string_view text_of(const Value& value) { return value.is_string() ? value.as_string() : std::string_view{}; }
@@ -525,8 +516,23 @@ void drop_list_attributes(Draft::Node object) {
     }
   }
 }
-void create_slice(Context&, Draft::Node object) { drop_list_attributes(object); }
-void update_slice(Context&, Draft::Node next, const Value&) { drop_list_attributes(next); }
+// Kubernetes calls this a default. It is one of writes only: what is stored must read the same every time.
+void add_taint_times(Context& context, Draft::Node object) {
+  for (Draft::Node device : object.child("spec").list("devices")) {
+    for (Draft::Node taint : device.list("taints")) {
+      if (!is_set(taint.value(), "timeAdded")) taint.set("timeAdded", time_value(context.arena, context.now));
+    }
+  }
+}
+
+void create_slice(Context& context, Draft::Node object) {
+  drop_list_attributes(object);
+  add_taint_times(context, object);
+}
+void update_slice(Context& context, Draft::Node next, const Value&) {
+  drop_list_attributes(next);
+  add_taint_times(context, next);
+}
 
 }  // namespace
 
@@ -544,7 +550,6 @@ const Hooks kResourceClaimTemplateHooks = {.update_checks = {.whole = 1},
                                            .validate = validate_claim_template,
                                            .validate_update = validate_claim_template_update};
 const Hooks kResourceSliceHooks = {.generation = Generation::Spec,
-                                   .defaults = default_slice,
                                    .create = create_slice,
                                    .update = update_slice,
                                    .validate = validate_slice,

@@ -1,7 +1,6 @@
 // Metadata of any object: apimachinery's api/validation/objectmeta.go and apis/meta/v1/validation.
 
 #include <algorithm>
-#include <cstdio>
 
 #include "base/api_error.h"
 #include "base/strings.h"
@@ -71,13 +70,19 @@ void validate_managed_fields(const Value* entries, const Path& at, FieldErrors& 
       errors.invalid(entry_at.child("fieldsType"), type, "must be `FieldsV1`");
     }
     const std::string_view manager = entry.text_at("manager");
-    if (manager.size() > 128) errors.too_long(entry_at.child("manager"), 128);
-    for (size_t i = 0; i < manager.size(); ++i) {
-      const auto byte = static_cast<unsigned char>(manager[i]);
-      if (byte >= 0x20 && byte != 0x7f) continue;
-      char text[64];
-      snprintf(text, sizeof text, "invalid character U+%04X (at position %zu)", byte, i);
-      errors.invalid(entry_at.child("manager"), manager, text);
+    // Kubernetes counts bytes. A manager that an object declared may have that many characters, and what was stored
+    // must be accepted when it is written back.
+    const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; };
+    if (manager.size() - static_cast<size_t>(std::count_if(manager.begin(), manager.end(), continues)) > 128) {
+      errors.too_long(entry_at.child("manager"), 128);
+    }
+    for (size_t at = 0; at < manager.size();) {
+      const Rune rune = decode_rune(manager, at);
+      if (!is_print(rune.value)) {
+        errors.invalid(entry_at.child("manager"), manager,
+                       "invalid character " + go_code_point(rune.value) + " (at position " + std::to_string(at) + ")");
+      }
+      at += rune.length;
     }
     if (entry.text_at("subresource").size() > 256) errors.too_long(entry_at.child("subresource"), 256);
   }

@@ -241,9 +241,7 @@ void priority_level(Row& row) {
     else
       row.text("<none>");
   };
-  const Value* shares = o.get("spec", "limited", "nominalConcurrencyShares");
-  if (shares == nullptr) shares = o.get("spec", "exempt", "nominalConcurrencyShares");
-  integer_or_none(shares);
+  integer_or_none(o.get("spec", "limited", "nominalConcurrencyShares"));
   const Value* queuing = o.get("spec", "limited", "limitResponse", "queuing");
   for (std::string_view key : {"queues", "handSize", "queueLengthLimit"})
     integer_or_none(queuing == nullptr ? nullptr : queuing->find(key));

@@ -103,6 +103,15 @@ class AssetsTest(unittest.TestCase):
         done = subprocess.run([BINARY, "envtest-assets", self.assets], text=True, capture_output=True, check=True)
         self.assertEqual(done.stdout, f"export KUBEBUILDER_ASSETS={self.assets}\n")
 
+    def test_copies_are_regular_files(self):
+        folder = pathlib.Path(self.folder.name) / "copies"
+        for _ in range(2):  # The second time over the first.
+            subprocess.run([BINARY, "envtest-assets", "--copy", folder], check=True, stdout=subprocess.DEVNULL)
+        for name in ("kube-apiserver", "etcd"):
+            self.assertTrue((folder / name).is_file() and not (folder / name).is_symlink(), name)
+        done = subprocess.run([folder / "kube-apiserver", "--version"], text=True, capture_output=True, timeout=20, check=True)
+        self.assertRegex(done.stdout, r"^Kubernetes v1\.36\.")
+
     def test_help_is_what_the_framework_looks_for(self):
         etcd = self.run_asset("etcd", "--help")
         self.assertEqual(etcd.returncode, 0)
