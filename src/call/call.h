@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,7 +60,6 @@ struct Recording {
   std::string ns, name, uid, resource_version;  // Of the object in the body.
   std::string request, response;                // JSON; a patch as it was sent.
   std::string status;                           // JSON of the Status that was the answer.
-  std::string chunks;                           // Of a list that is still being sent.
   // Annotations of the event, by key: what plugins and webhooks have to say. The first value of a key counts.
   std::map<std::string, std::string, std::less<>> annotations;
 };
@@ -198,10 +198,13 @@ std::string status_json(const Error& error);
 void record_request(Call& call, const Value& object);
 // A body that is not an object of the resource, as it was sent: a patch, options.
 void record_request(Call& call, request::Format format, std::string_view bytes);
+// How the answer is recorded: as JSON, with everything that the client may have asked to leave out and managedFields as
+// FieldsV1. Nothing: it is not recorded.
+std::optional<render::View> recorded_view(const Call& call);
+// What recorded_view() made of the answer, or why it could not be made. The first record of an answer counts.
+void record_response(Call& call, const Result<std::string>& json);
+// An answer that is the same for every client.
 void record_response(Call& call, std::string_view content_type, const net::Body& body);
-// A list that is sent in pieces.
-void record_chunk(Call& call, std::string_view bytes);
-void record_stream_end(Call& call);
 void record_status(Call& call, const Value& status);
 void record_error(Call& call, const Error& error);
 // An annotation of the audit event.

@@ -55,23 +55,31 @@ void record_request(Call& call, request::Format format, std::string_view bytes) 
   call.recording->request = json_of(format, bytes, nullptr);
 }
 
+std::optional<render::View> recorded_view(const Call& call) {
+  if (call.recording == nullptr || !call.recording->wants_response) return std::nullopt;
+  render::View view = call.view;
+  view.accepted.format = request::Format::Json;
+  view.accepted.pretty = false;
+  view.accepted.ownership = request::Ownership::AsIs;
+  view.accepted.drop_paths.clear();
+  view.drop = {};
+  return view;
+}
+
+void record_response(Call& call, const Result<std::string>& json) {
+  if (!json || !call.recording->response.empty()) return;
+  std::string_view text = *json;
+  while (text.ends_with('\n')) text.remove_suffix(1);  // An event is one line.
+  call.recording->response = text;
+}
+
 void record_response(Call& call, std::string_view content_type, const net::Body& body) {
-  if (call.recording == nullptr || !call.recording->wants_response) return;
+  if (call.recording == nullptr || !call.recording->wants_response || !call.recording->response.empty()) return;
   const types::Type* type = call.served == nullptr ? nullptr : call.served->resource->type;
   for (const request::Format format :
        {request::Format::Json, request::Format::Yaml, request::Format::Cbor, request::Format::Protobuf}) {
     if (content_type == media_type(format)) call.recording->response = json_of(format, joined(body), type);
   }
-}
-
-void record_chunk(Call& call, std::string_view bytes) {
-  if (call.recording != nullptr && call.recording->wants_response) call.recording->chunks += bytes;
-}
-
-void record_stream_end(Call& call) {
-  if (call.recording == nullptr || !call.recording->wants_response) return;
-  call.recording->response = json_of(call.view.accepted.format, call.recording->chunks, nullptr);
-  call.recording->chunks.clear();
 }
 
 void record_status(Call& call, const Value& status) {

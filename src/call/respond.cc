@@ -153,6 +153,9 @@ void respond_error(Call& call, const Error& error) {
 void respond_tree(Call& call, int code, const Value& tree, const types::Type& type) {
   Result<std::string> body = render_tree(call.view, call.arena, tree, type);
   if (!body) return respond_error(call, body.error());
+  if (const std::optional<render::View> view = recorded_view(call)) {
+    record_response(call, render_tree(*view, call.arena, tree, type));
+  }
   respond(call, code, std::move(*body));
 }
 

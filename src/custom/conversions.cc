@@ -216,11 +216,10 @@ Result<std::vector<std::string>> Conversions::read_answer(std::string_view body,
                      (single ? std::string() : " in object at index " + std::to_string(i)) + ": " +
                      whole.error().message);
     }
-    // As what is read from the store: what the version does not know goes, what it defaults comes.
+    // What the version does not know goes. Its defaults are those of requests and of the store, not of conversions.
     const types::Type& root = target->schema->root();
     Value coerced = schema::prune(arena, root, *whole);
     coerced = schema::drop_nulls(arena, root, coerced);
-    coerced = schema::apply_defaults(arena, root, coerced);
     texts.push_back(codec::encode_json_sorted(coerced));
   }
   return texts;

@@ -120,7 +120,7 @@ Task<Result<Value>> convert_object(call::Call& call, const types::Resource& from
 // After this, showing these in the call's view wants nothing any more. Nothing happens where no webhook converts.
 Task<Result<Unit>> prepare_to_show(call::Call& call, const std::vector<cache::EntryRef>& entries);
 Task<Result<Unit>> prepare_to_show(call::Call& call, std::string_view body);
-// What a list or watch says whose objects cannot be converted.
+// What a watch says whose objects cannot be converted.
 Error not_convertible();
 
 }  // namespace holdfast::custom

@@ -1,8 +1,10 @@
 #include "custom/custom_objects.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/limits.h"
+#include "base/text.h"
 #include "codec/codec.h"
 #include "codec/typed.h"
 #include "custom/conversions.h"
@@ -118,9 +120,27 @@ class CustomRules final : public resource::ObjectRules {
     return endpoint == kinds::Endpoint::Status ? crd::validate_object_status(version_, next, old)
                                                : crd::validate_object(version_, next, &old);
   }
+  // CEL rules that fail on what did not change; and new finalizers that are not named as others can be sure not to name
+  // theirs. Through /status none are added.
   std::vector<std::string> warnings(kinds::Context&, kinds::Endpoint, const Value& object,
                                     const Value* old) const override {
-    return old == nullptr ? std::vector<std::string>() : crd::rule_warnings(version_, object, *old);
+    std::set<std::string_view> added;
+    for (const Value& finalizer : object.items_at("metadata", "finalizers")) added.insert(finalizer.as_string());
+    if (old != nullptr) {
+      for (const Value& finalizer : old->items_at("metadata", "finalizers")) added.erase(finalizer.as_string());
+    }
+    std::vector<std::string> warnings =
+        old == nullptr ? std::vector<std::string>() : crd::rule_warnings(version_, object, *old);
+    for (const std::string_view finalizer : added) {
+      const std::string start = "metadata.finalizers: " + go_quote(finalizer) + ": ";
+      for (const std::string& problem : kinds::qualified_name_errors(finalizer)) warnings.push_back(start + problem);
+      const bool standard = finalizer == "orphan" || finalizer == "foregroundDeletion" || finalizer == "kubernetes";
+      if (standard || finalizer.find('/') != std::string_view::npos) continue;
+      const bool dotted = finalizer.find('.') != std::string_view::npos;
+      warnings.push_back(start + "prefer a domain-qualified finalizer name " + (dotted ? "including a path (/) " : "") +
+                         "to avoid accidental conflicts with other finalizer writers");
+    }
+    return warnings;
   }
   bool same(const Value& a, const Value& b) const override { return equal(a, b); }
   std::string_view deprecation_warning() const override { return version_.deprecation_warning; }
@@ -134,7 +154,12 @@ class CustomRules final : public resource::ObjectRules {
 class CustomCodec final : public resource::ObjectCodec {
  public:
   explicit CustomCodec(std::shared_ptr<const crd::Definition> definition) : definition_(std::move(definition)) {
-    for (const std::string& field : version().selectable_fields) names_.push_back(field);
+    // All versions select from one cache, each by its own fields.
+    for (const crd::Version& version : definition_->versions()) {
+      for (const std::string& field : version.selectable_fields) {
+        if (std::find(names_.begin(), names_.end(), field) == names_.end()) names_.push_back(field);
+      }
+    }
   }
 
   const types::Resource& stored() const override { return *version().resource; }
@@ -160,20 +185,12 @@ class CustomCodec final : public resource::ObjectCodec {
     decoded.managed = resource::managed_entries(arena, tree->get("metadata", "managedFields"));
     Draft draft(arena, *tree);
     draft.root().child("metadata").remove("managedFields");
-    // An older version is read as the storage version where only its name differs. Where a webhook converts, it stays
-    // what it is: the cache cannot wait for anybody.
-    const crd::Version* own = &version();
-    if (definition_->conversion_webhook() != nullptr) {
-      if (const crd::Version* named = version_named(*definition_, tree->text_at("apiVersion"))) own = named;
-    }
-    draft.root().set("apiVersion", Value::string(arena, resource::api_version_of(*own->resource)));
-    const types::Type& root = own->schema->root();
-    Value object = schema::prune(arena, root, draft.value());
-    object = schema::drop_nulls(arena, root, object);
-    object = schema::apply_defaults(arena, root, object);
-    Draft finished(arena, object);
+    draft.root().child("metadata").remove("options");  // Of a request; see BuiltinCodec::decode().
+    const crd::Version& own = version_of(*tree);
+    draft.root().set("apiVersion", Value::string(arena, resource::api_version_of(*own.resource)));
+    Draft finished(arena, as_read(arena, schema::prune(arena, own.schema->root(), draft.value())));
     finished.root().child("metadata").set("resourceVersion", Value::string(arena, std::to_string(revision.value)));
-    object = finished.value();
+    const Value object = finished.value();
 
     codec::encode_json_sorted(object, decoded.body);
     decoded.uid = object.text_at("metadata", "uid");
@@ -201,8 +218,12 @@ class CustomCodec final : public resource::ObjectCodec {
     assert(object);
     Draft draft(arena, *object);
     draft.root().child("metadata").set("resourceVersion", Value::string(arena, std::to_string(revision.value)));
-    // As it will be read: a null that an apply left at a field without a type is stored and not read.
-    return codec::encode_json_sorted(schema::drop_nulls(arena, version().schema->root(), draft.value()));
+    return codec::encode_json_sorted(as_read(arena, draft.value()));
+  }
+
+  Value as_read(Arena& arena, const Value& stored) const override {
+    const types::Type& root = version_of(stored).schema->root();
+    return schema::apply_defaults(arena, root, schema::drop_nulls(arena, root, stored));
   }
 
   Result<Value> tree(Arena& arena, std::string_view body) const override { return codec::decode_json(arena, body); }
@@ -226,6 +247,13 @@ class CustomCodec final : public resource::ObjectCodec {
     Arena arena;
   };
   const crd::Version& version() const { return definition_->storage_version(); }
+  // An older version is read as the storage version where only its name differs. Where a webhook converts, it stays
+  // what it is: the cache cannot wait for anybody.
+  const crd::Version& version_of(const Value& stored) const {
+    if (definition_->conversion_webhook() == nullptr) return version();
+    const crd::Version* named = version_named(*definition_, stored.text_at("apiVersion"));
+    return named == nullptr ? version() : *named;
+  }
 
   const std::shared_ptr<const crd::Definition> definition_;
   std::vector<std::string_view> names_;
@@ -235,27 +263,29 @@ class CustomCodec final : public resource::ObjectCodec {
 struct MetadataTyper {
   Arena& arena;
   const Gates& gates;
-  std::vector<std::string>* unknown;
+  // Where what ObjectMeta does not know is reported. Null: nowhere.
+  std::vector<std::string>* unknown = nullptr;           // Of the object's own.
+  std::vector<std::string>* embedded_unknown = nullptr;  // Of others.
 
   // The object's own may carry options, which are for the request and not for the type.
   Result<Value> own_metadata(const Value& value, const std::string& path) {
     const Value* options = gates.on(Gate::DeclarativeFieldManager) ? value.find("options") : nullptr;
-    if (options == nullptr) return metadata(value, path);
-    Result<Value> typed = metadata(without_member(arena, value, "options"), path);
+    if (options == nullptr) return metadata(value, path, unknown);
+    Result<Value> typed = metadata(without_member(arena, value, "options"), path, unknown);
     if (!typed) return typed;
     return with_member(arena, *typed, "options", *options);
   }
 
-  Result<Value> metadata(const Value& value, const std::string& path) {
+  Result<Value> metadata(const Value& value, const std::string& path, std::vector<std::string>* findings) {
     codec::TypedReport report;
     Result<Value> typed = codec::to_typed(arena, object_meta(), value, {.gates = &gates}, &report);
     if (!typed) return typed;
-    if (unknown != nullptr && report.has_unknown) {
+    if (findings != nullptr && report.has_unknown) {
       for (const std::string& finding : codec::strict_tree_errors(object_meta(), value, &gates)) {
         // unknown field "foo" -> unknown field "metadata.foo"
         constexpr std::string_view kStart = "unknown field \"";
         if (finding.starts_with(kStart))
-          unknown->push_back(std::string(kStart) + path + "." + finding.substr(kStart.size()));
+          findings->push_back(std::string(kStart) + path + "." + finding.substr(kStart.size()));
       }
     }
     return typed;
@@ -282,7 +312,7 @@ struct MetadataTyper {
       Result<Value> next = member.value;
       if (resource && member.key == "metadata") {
         const Value& given = member.value.is_null() ? Value::empty_map() : member.value;
-        next = root ? own_metadata(given, here) : metadata(given, here);
+        next = root ? own_metadata(given, here) : metadata(given, here, embedded_unknown);
       } else if (const types::Type* child = child_of(type, member.key)) {
         next = walk(*child, member.value, false, here);
       }
@@ -323,7 +353,7 @@ kinds::Rules custom_kind_rules(const crd::Version& version) {
 }
 
 Result<Value> with_typed_metadata(Arena& arena, const crd::Version& version, const Value& object, const Gates& gates) {
-  return MetadataTyper{arena, gates, nullptr}.walk(version.schema->root(), object, true, "");
+  return MetadataTyper{arena, gates}.walk(version.schema->root(), object, true, "");
 }
 
 Result<Value> normalize_custom(Arena& arena, const crd::Version& version, const Value& object, const Gates& gates,
@@ -331,14 +361,15 @@ Result<Value> normalize_custom(Arena& arena, const crd::Version& version, const 
   const types::Type& root = version.schema->root();
   std::vector<std::string> paths;
   const Value pruned = schema::prune(arena, root, object, unknown == nullptr ? nullptr : &paths);
-  std::vector<std::string> in_metadata;
+  std::vector<std::string> embedded;
   Result<Value> typed =
-      MetadataTyper{arena, gates, unknown == nullptr ? nullptr : &in_metadata}.walk(root, pruned, true, "");
+      MetadataTyper{arena, gates, unknown, unknown == nullptr ? nullptr : &embedded}.walk(root, pruned, true, "");
   if (!typed) return typed;
   if (unknown != nullptr) {
+    // The order of unstructuredSchemaCoercer.apply: the object's own metadata, the schema, other metadata.
+    std::sort(paths.begin(), paths.end());
     for (const std::string& path : paths) unknown->push_back("unknown field \"" + path + "\"");
-    unknown->insert(unknown->end(), in_metadata.begin(), in_metadata.end());
-    std::sort(unknown->begin(), unknown->end());
+    unknown->insert(unknown->end(), embedded.begin(), embedded.end());
   }
   return schema::drop_nulls(arena, root, *typed);
 }

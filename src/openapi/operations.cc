@@ -80,12 +80,18 @@ std::vector<std::string> object_media(const Source& source, bool custom, bool st
     }
   }
   if (source.gates.on(Gate::ManagedFieldsOptOut)) {
-    const size_t plain = custom ? 2 : 4;
-    for (size_t i = 0; i < plain; ++i) media.push_back(media[i] + ";drop=metadata.managedFields");
-    // The older spelling, listed once: it works with every type.
-    media.emplace_back("application/json;mf=none");
-    media.emplace_back("application/json;mf=v1");
-    if (source.gates.on(Gate::FieldsV2)) media.emplace_back("application/json;mf=v2");
+    std::vector<std::string> served = media;
+    if (custom) {
+      // Kubernetes does not list these for custom resources, though it serves them.
+      served.emplace_back("application/cbor");
+      if (streams) served.insert(served.end(), {"application/json;stream=watch", "application/cbor-seq"});
+    }
+    for (const std::string& type : served) {
+      media.push_back(type + ";drop=metadata.managedFields");
+      media.push_back(type + ";mf=none");
+      media.push_back(type + ";mf=v1");
+      if (source.gates.on(Gate::FieldsV2)) media.push_back(type + ";mf=v2");
+    }
   }
   return media;
 }

@@ -19,15 +19,55 @@ constexpr size_t kMaxClauses = 64;
 constexpr size_t kMaxDropTargets = 8;
 constexpr size_t kMaxDropBytes = 256;
 
+// HTTP's optional white space.
 std::string_view trim_spaces(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  constexpr std::string_view kSpaces = " \t";
+  while (!text.empty() && kSpaces.find(text.front()) != std::string_view::npos) text.remove_prefix(1);
+  while (!text.empty() && kSpaces.find(text.back()) != std::string_view::npos) text.remove_suffix(1);
   return text;
 }
 
-// Splits at the first separator; `rest` is what follows it.
+// Where a quoted string that begins at `at` ends; npos: it never does, and the quote is a character like any other.
+size_t end_of_quoted(std::string_view text, size_t at) {
+  for (++at; at < text.size(); ++at) {
+    if (text[at] == '"') return at;
+    if (text[at] == '\\') ++at;
+  }
+  return std::string_view::npos;
+}
+
+size_t find_unquoted(std::string_view text, char separator) {
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == separator) return at;
+    if (text[at] != '"') continue;
+    if (const size_t end = end_of_quoted(text, at); end != std::string_view::npos) at = end;
+  }
+  return std::string_view::npos;
+}
+
+// A parameter's name as it is spelled here, where we know it.
+std::string_view known_name(std::string_view name) {
+  for (const std::string_view known : {"as", "g", "v", "q", "stream", "sv", "pretty", "drop", "mf"}) {
+    const bool same = std::equal(name.begin(), name.end(), known.begin(), known.end(),
+                                 [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a | 0x20 : a) == b; });
+    if (same) return known;
+  }
+  return name;
+}
+
+std::string_view without_quotes(std::string_view text, AcceptClause& clause) {
+  if (text.size() < 2 || text.front() != '"' || end_of_quoted(text, 0) != text.size() - 1) return text;
+  text = text.substr(1, text.size() - 2);
+  if (text.find('\\') == std::string_view::npos) return text;
+  std::string plain;
+  for (size_t i = 0; i < text.size(); ++i) plain += text[i] == '\\' ? text[++i] : text[i];
+  clause.unescaped.push_back(std::make_unique<const std::string>(std::move(plain)));
+  return *clause.unescaped.back();
+}
+
+// Splits at the first separator outside of quotes; `rest` is what follows it.
 std::string_view cut(std::string_view& rest, char separator) {
-  const size_t at = rest.find(separator);
+  const size_t at = find_unquoted(rest, separator);
   const std::string_view item = rest.substr(0, at);
   rest = at == std::string_view::npos ? std::string_view{} : rest.substr(at + 1);
   return item;
@@ -182,10 +222,11 @@ std::vector<AcceptClause> parse_accept(std::string_view header) {
     }
     while (!part.empty()) {
       std::string_view value = cut(part, ';');
-      const std::string_view name = trim_spaces(cut(value, '='));
+      const std::string_view name = known_name(trim_spaces(cut(value, '=')));
       if (value.empty()) continue;
-      const std::string_view text = cut(value, '=');
+      std::string_view text = cut(value, '=');
       if (!value.empty()) continue;
+      text = without_quotes(trim_spaces(text), clause);
       if (name == "q") {
         const std::string number(text);
         char* end = nullptr;
@@ -197,9 +238,9 @@ std::vector<AcceptClause> parse_accept(std::string_view header) {
       const auto same = std::find_if(clause.parameters.begin(), clause.parameters.end(),
                                      [&](const auto& parameter) { return parameter.first == name; });
       if (same != clause.parameters.end()) {
-        same->second = trim_spaces(text);
+        same->second = text;
       } else {
-        clause.parameters.emplace_back(name, trim_spaces(text));
+        clause.parameters.emplace_back(name, text);
       }
     }
     clauses.push_back(std::move(clause));
@@ -247,23 +288,39 @@ Accepted negotiate_error(const NegotiationInput& input) {
   return fallback;
 }
 
-Result<Unit> check_accept_route(std::string_view accept, bool list_route) {
+Result<Unit> check_accept_route(std::string_view accept, std::span<const std::string_view> produced) {
   if (accept.empty()) return Unit{};
   std::string_view rest = accept;
   while (!rest.empty()) {
     std::string_view clause = cut(rest, ',');
     const std::string_view type = trim_spaces(cut(clause, ';'));
-    if (type == "*/*") return Unit{};
-    for (const Format format : kFormats) {
-      if (type == media_type(format)) return Unit{};
-    }
-    if (list_route && type == "application/cbor-seq") return Unit{};
+    if (type == "*/*" || std::find(produced.begin(), produced.end(), type) != produced.end()) return Unit{};
   }
-  std::string message = "406: Not Acceptable\n\nAvailable representations: " + std::string(kTypes);
-  if (list_route) message += ", " + std::string(kStreamTypes);
+  std::string message = "406: Not Acceptable\n\nAvailable representations: ";
+  for (size_t i = 0; i < produced.size(); ++i) message += (i == 0 ? "" : ", ") + std::string(produced[i]);
   Error error{Reason::NotAcceptable, std::move(message)};
   error.details.emplace();
   return error;
+}
+
+Result<Unit> check_accept_route(std::string_view accept, bool list_route) {
+  static constexpr std::array<std::string_view, 7> kProduced = {"application/json",
+                                                                "application/yaml",
+                                                                "application/vnd.kubernetes.protobuf",
+                                                                "application/cbor",
+                                                                "application/json;stream=watch",
+                                                                "application/vnd.kubernetes.protobuf;stream=watch",
+                                                                "application/cbor-seq"};
+  return check_accept_route(accept, std::span(kProduced).first(list_route ? 7 : 4));
+}
+
+Result<Unit> check_accepts_text(std::string_view accept) {
+  if (accept.empty()) return Unit{};
+  for (const AcceptClause& clause : parse_accept(accept)) {
+    if (clause.type == "*" && clause.subtype == "*") return Unit{};
+    if (clause.type == "text" && (clause.subtype == "plain" || clause.subtype == "*")) return Unit{};
+  }
+  return not_acceptable("application/json, application/yaml, text/plain, application/cbor");
 }
 
 Result<Format> body_format(std::string_view content_type) {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,11 +50,14 @@ struct Offer {
 
 struct AcceptClause {
   std::string_view type, subtype;
+  // By the grammar of media types: names that we know in lower case however they were sent, values without their
+  // quotes. Of a repeated parameter the last one.
   std::vector<std::pair<std::string_view, std::string_view>> parameters;
   double q = 1.0;
+  std::vector<std::unique_ptr<const std::string>> unescaped;  // Values that had a backslash in their quotes.
   std::string_view parameter(std::string_view name) const;
 };
-// Sorted as Kubernetes tries them.
+// Sorted as Kubernetes tries them. Kubernetes itself compares names by case, and knows neither quotes nor tabs.
 std::vector<AcceptClause> parse_accept(std::string_view header);
 
 struct NegotiationInput {
@@ -72,6 +77,11 @@ Accepted negotiate_error(const NegotiationInput& input);
 
 // The router's own check, for built-in resources: the header must hold */* or a produced type literally.
 Result<Unit> check_accept_route(std::string_view accept, bool list_route);
+
+// The same for a route that produces only these types. 406 in the router's words.
+Result<Unit> check_accept_route(std::string_view accept, std::span<const std::string_view> produced);
+// Whether a page of plain text is acceptable. 406, naming the types that Kubernetes' debugging pages have.
+Result<Unit> check_accepts_text(std::string_view accept);
 
 // Encoding of a request body. 415.
 Result<Format> body_format(std::string_view content_type);

@@ -62,6 +62,31 @@ TEST(NegotiateTest, AnyOfTheSpellingsOmitsManagedFields) {
   EXPECT_EQ(query->ownership, Ownership::Omitted);
 }
 
+TEST(NegotiateTest, ParametersFollowTheGrammarOfMediaTypes) {
+  // Names have no case; values do.
+  EXPECT_EQ(outcome("application/json;DROP=metadata.managedFields"), "application/json omitted");
+  EXPECT_EQ(outcome("application/json;Mf=none"), "application/json omitted");
+  EXPECT_EQ(outcome("application/json;drop=METADATA.managedFields"), "application/json");
+  EXPECT_EQ(outcome("application/json;AS=Table;G=meta.k8s.io;V=v1"), "application/json table");
+  EXPECT_EQ(outcome("application/yaml;Q=0.5,application/cbor;q=0.7"), "application/cbor");
+  // Quotes, with what would separate outside of them.
+  EXPECT_EQ(outcome(R"(application/json;drop="metadata.managedFields")"), "application/json omitted");
+  EXPECT_EQ(outcome(R"(application/json;drop="metadata.\managedFields")"), "application/json omitted");
+  EXPECT_EQ(outcome(R"(application/json;as="Table";g="meta.k8s.io";v="v1")"), "application/json table");
+  EXPECT_EQ(outcome(R"(application/json;x="a,b;mf=none";y=1)"), "application/json");
+  EXPECT_EQ(outcome(R"(application/json;x="\";mf=none",application/yaml)"), "application/json");
+  EXPECT_EQ(outcome(R"(application/json;x="open;mf=none)"), "application/json omitted");
+  // White space is optional, and tabs are white space.
+  EXPECT_EQ(outcome("application/json\t;\tdrop\t=\tmetadata.managedFields\t, text/plain"), "application/json omitted");
+  EXPECT_EQ(outcome("application/json ; as = Table ;\tg=meta.k8s.io; v=v1"), "application/json table");
+  EXPECT_TRUE(check_accept_route("application/json\t;x=\"a,b\"", false));
+  // Of a repeated parameter the last one counts, as it does for Kubernetes.
+  EXPECT_EQ(outcome("application/json;mf=none;mf=v1"), "application/json v1");
+  EXPECT_EQ(outcome("application/json;drop=metadata.managedFields;Drop=spec"), "application/json");
+  EXPECT_EQ(outcome("application/json;as=Table;AS=PartialObjectMetadata;g=meta.k8s.io;v=v1"),
+            "application/json metadata");
+}
+
 TEST(NegotiateTest, GatesTurnTheSpellingsIntoUnknownParameters) {
   const Gates off = Gates().with(Gate::ManagedFieldsOptOut, false);
   EXPECT_EQ(outcome("application/json;drop=metadata.managedFields", {}, off), "application/json");

@@ -174,16 +174,38 @@ Result<Unit> validate(const ListOptions& options) {
   return Unit{};
 }
 
-std::vector<Cause> check_field_manager(std::string_view name, const std::string& field) {
+namespace {
+
+constexpr size_t kMaxManagerLength = 128;
+
+// Causes for the characters of `name` that are not printable; `count` says how many there are in all.
+std::vector<Cause> check_printable(std::string_view name, const std::string& field, size_t& count) {
   std::vector<Cause> causes;
-  if (name.size() > 128) causes.push_back(field_too_long(field, 128));
-  for (size_t at = 0; at < name.size();) {
+  for (size_t at = 0; at < name.size(); ++count) {
     const Rune rune = decode_rune(name, at);
     if (!is_print(rune.value)) {
       causes.push_back(field_invalid_text(
           field, name, "invalid character " + go_code_point(rune.value) + " (at position " + std::to_string(at) + ")"));
     }
     at += rune.length;
+  }
+  return causes;
+}
+
+std::vector<Cause> check_field_manager(std::string_view name) {
+  size_t characters = 0;
+  std::vector<Cause> causes = check_printable(name, "fieldManager", characters);
+  if (name.size() > kMaxManagerLength) causes.insert(causes.begin(), field_too_long("fieldManager", kMaxManagerLength));
+  return causes;
+}
+
+}  // namespace
+
+std::vector<Cause> check_declared_manager(std::string_view name, const std::string& field) {
+  size_t characters = 0;
+  std::vector<Cause> causes = check_printable(name, field, characters);
+  if (characters > kMaxManagerLength) {
+    causes.insert(causes.begin(), {"FieldValueTooLong", "Too long: may not be more than 128 characters", field});
   }
   return causes;
 }
@@ -199,7 +221,7 @@ Result<WriteOptions> parse_write_options(const Query& query, WriteKind kind, Wri
   } else if (kind == WriteKind::Patch && options.force) {
     causes.push_back(field_forbidden("force", "may not be specified for non-apply patch"));
   }
-  for (Cause& cause : check_field_manager(options.field_manager, "fieldManager")) causes.push_back(std::move(cause));
+  for (Cause& cause : check_field_manager(options.field_manager)) causes.push_back(std::move(cause));
   const std::vector<std::string> dry_run = query.all("dryRun");
   for (Cause& cause : check_dry_run(dry_run)) causes.push_back(std::move(cause));
   options.dry_run = !dry_run.empty();

@@ -69,8 +69,9 @@ enum class WriteManager : uint8_t { InQuery, GivenElsewhere };
 Result<WriteOptions> parse_write_options(const Query& query, WriteKind kind,
                                          WriteManager manager = WriteManager::InQuery);
 
-// Causes for a field manager's name that is too long or not printable, found at `field`.
-std::vector<Cause> check_field_manager(std::string_view name, const std::string& field);
+// Causes for the name of a field manager in metadata.options, found at `field`: more than 128 characters, or some that
+// are not printable. The query parameter is checked as Kubernetes does it, which counts bytes.
+std::vector<Cause> check_declared_manager(std::string_view name, const std::string& field);
 
 inline constexpr std::string_view kIgnoreStoreReadError = "ignoreStoreReadErrorWithClusterBreakingPotential";
 

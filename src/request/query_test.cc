@@ -50,9 +50,18 @@ TEST(QueryTest, DryRunTakesOnlyAll) {
 }
 
 TEST(QueryTest, ManagersArePrintableAndShort) {
-  EXPECT_EQ(check_field_manager("a\nb", "fieldManager").at(0).message,
+  EXPECT_EQ(check_declared_manager("a\nb", "fieldManager").at(0).message,
             "Invalid value: \"a\\nb\": invalid character U+000A (at position 1)");
-  EXPECT_EQ(check_field_manager(std::string(129, 'x'), "f").at(0).message, "Too long: may not be more than 128 bytes");
+  EXPECT_EQ(check_declared_manager(std::string(129, 'x'), "f").at(0).message,
+            "Too long: may not be more than 128 characters");
+  std::string umlauts;
+  for (int i = 0; i < 128; ++i) umlauts += "ü";
+  EXPECT_TRUE(check_declared_manager(umlauts, "f").empty());
+  EXPECT_EQ(check_declared_manager(umlauts + "ü", "f").size(), 1u);
+  // Kubernetes counts the bytes of its query parameter.
+  Result<WriteOptions> options = write_options("fieldManager=" + umlauts, WriteKind::Update);
+  ASSERT_FALSE(options);
+  EXPECT_EQ(options.error().causes.at(0).message, "Too long: may not be more than 128 bytes");
 }
 
 }  // namespace

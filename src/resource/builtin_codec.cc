@@ -22,6 +22,24 @@ GroupVersion split_api_version(std::string_view text) {
   return {text.substr(0, slash), text.substr(slash + 1)};
 }
 
+// Webhook configurations that were stored before v1 existed have its fields, and other defaults
+// (pkg/apis/admissionregistration/v1beta1/defaults.go).
+constexpr std::string_view kOldWebhooks = "admissionregistration.k8s.io/v1beta1";
+
+Value from_old_webhooks(Arena& arena, const Value& stored) {
+  Draft draft(arena, stored);
+  draft.root().set("apiVersion", Value::string("admissionregistration.k8s.io/v1"));
+  for (Draft::Node hook : draft.root().list("webhooks")) {
+    hook.set_default("failurePolicy", Value::string("Ignore"));
+    hook.set_default("matchPolicy", Value::string("Exact"));
+    hook.set_default("sideEffects", Value::string("Unknown"));
+    hook.set_default("timeoutSeconds", Value::integer(30));
+    static const Value kVersions[] = {Value::string("v1beta1")};
+    hook.set_default("admissionReviewVersions", Value::list(kVersions));
+  }
+  return draft.value();
+}
+
 class BuiltinCodec final : public ObjectCodec {
  public:
   BuiltinCodec(const types::Resource& stored, const Gates& gates)
@@ -30,6 +48,7 @@ class BuiltinCodec final : public ObjectCodec {
         api_version_(api_version_of(stored)),
         written_version_(api_version_of(stored.storage_group, stored.storage_version)),
         is_definition_(stored.group == "apiextensions.k8s.io"),
+        is_webhooks_(stored.kind.ends_with("WebhookConfiguration")),
         selectable_(selectable_fields(stored)) {}
 
   const types::Resource& stored() const override { return stored_; }
@@ -44,6 +63,7 @@ class BuiltinCodec final : public ObjectCodec {
     Draft draft(*arena, *tree);
     Draft::Node metadata = draft.root().child("metadata");
     metadata.remove("managedFields");
+    metadata.remove("options");  // Of a request. Earlier versions stored those that a webhook had added.
     metadata.set("resourceVersion", Value::string(*arena, std::to_string(revision.value)));
     kinds::set_defaults(*arena, stored_, draft.root());
     const Value object = draft.value();
@@ -130,6 +150,9 @@ class BuiltinCodec final : public ObjectCodec {
       const bool has_metadata = object->is_map() && (!object->has("metadata") || object->find("metadata")->is_map());
       if (!has_metadata) return internal_error("it is no object");
       if (is_definition_) return typed(arena, *stored_.type, crd::served_definition(arena, *object));
+      if (is_webhooks_ && object->text_at("apiVersion") == kOldWebhooks) {
+        return typed(arena, *stored_.type, from_old_webhooks(arena, *object));
+      }
       const GroupVersion from = split_api_version(object->text_at("apiVersion"));
       const types::Resource* resource = types::find_kind(from.group, from.version, object->text_at("kind"));
       if (resource != nullptr && resource->type != nullptr) object = typed(arena, *resource->type, *object);
@@ -140,6 +163,11 @@ class BuiltinCodec final : public ObjectCodec {
     if (!envelope) return envelope.take_error();
     if (envelope->type.api_version == written_version_) envelope->type.api_version = api_version_;
     const types::Type* type = stored_.type;
+    if (is_webhooks_ && envelope->type.api_version == kOldWebhooks) {
+      Result<Value> old = codec::decode_protobuf(arena, *type, envelope->message, envelope->type, {.gates = &gates_});
+      if (!old) return old;
+      return from_old_webhooks(arena, *old);
+    }
     if (envelope->type.api_version != api_version_) {
       const GroupVersion from = split_api_version(envelope->type.api_version);
       const types::Resource* resource = types::find_kind(from.group, from.version, envelope->type.kind);
@@ -168,6 +196,7 @@ class BuiltinCodec final : public ObjectCodec {
   const std::string api_version_;
   const std::string written_version_;  // What kube-apiserver calls it.
   const bool is_definition_;
+  const bool is_webhooks_;
   const request::SelectableFields selectable_;
 };
 

@@ -25,6 +25,9 @@ class ObjectCodec : public cache::Codec {
   // A tree in the stored version as a canonical body; managedFields in it are left out. Refuses what is nested too
   // deeply: whatever is stored can be read again.
   virtual Result<std::string> body_of(Arena& arena, const Value& tree) const = 0;
+  // A tree in the stored version as it will be read back: with the defaults of that version, which a request through
+  // another version does not store, and without nulls that mean nothing.
+  virtual Value as_read(Arena&, const Value& stored) const { return stored; }
   // The values of field_names() in a tree. Strings are in it or in `arena`.
   virtual std::vector<std::string_view> fields_of(Arena& arena, const Value& tree) const = 0;
 };

@@ -128,6 +128,42 @@ Value sample(Arena& arena, const types::Type& type, int depth) {
   }
 }
 
+TEST(BuiltinCodec, OptionsThatWereStoredAreGoneWhenRead) {
+  auto codec = make_builtin_codec(*types::find_kind("", "v1", "ConfigMap"), Gates());
+  Result<cache::Decoded> decoded = codec->decode(
+      "k", R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","options":{"bogus":"x"}}})", Revision{1});
+  ASSERT_TRUE(decoded) << decoded.error().message;
+  Arena arena;
+  Result<Value> tree = codec->tree(arena, decoded->body);
+  ASSERT_TRUE(tree) << tree.error().message;
+  EXPECT_EQ(tree->text_at("metadata", "name"), "a");
+  EXPECT_EQ(tree->get("metadata", "options"), nullptr);
+}
+
+TEST(BuiltinCodec, WebhooksThatWereStoredAsV1beta1HaveTheDefaultsOfThen) {
+  auto codec = make_builtin_codec(
+      *types::find_kind("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration"), Gates());
+  Result<cache::Decoded> decoded = codec->decode(
+      "k",
+      R"({"apiVersion":"admissionregistration.k8s.io/v1beta1","kind":"ValidatingWebhookConfiguration",)"
+      R"("metadata":{"name":"a"},"webhooks":[{"name":"a.example.com","clientConfig":{"url":"https://a"}},)"
+      R"({"name":"b.example.com","clientConfig":{"url":"https://b"},"failurePolicy":"Fail"}]})",
+      Revision{1});
+  ASSERT_TRUE(decoded) << decoded.error().message;
+  Arena arena;
+  Result<Value> tree = codec->tree(arena, decoded->body);
+  ASSERT_TRUE(tree) << tree.error().message;
+  EXPECT_EQ(tree->text_at("apiVersion"), "admissionregistration.k8s.io/v1");
+  const auto hooks = tree->items_at("webhooks");
+  ASSERT_EQ(hooks.size(), 2u);
+  EXPECT_EQ(hooks[0].text_at("failurePolicy"), "Ignore");
+  EXPECT_EQ(hooks[0].text_at("matchPolicy"), "Exact");
+  EXPECT_EQ(hooks[0].text_at("sideEffects"), "Unknown");
+  EXPECT_EQ(hooks[0].int_at_or(0, "timeoutSeconds"), 30);
+  EXPECT_EQ(hooks[0].items_at("admissionReviewVersions").size(), 1u);
+  EXPECT_EQ(hooks[1].text_at("failurePolicy"), "Fail");
+}
+
 TEST(NormalForm, HasAnotherNumberWhenItMakesAnythingElse) {
   const std::string path = HOLDFAST_SOURCE_DIR "/catalog/normal_form";
   std::ifstream file(path);

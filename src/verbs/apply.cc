@@ -53,28 +53,15 @@ Result<request::WriteOptions> decode_apply(call::Call& call, request::PatchType 
                                            DecodedConfig& config) {
   Result<Value> decoded = decode_config(call, type, bytes, config.duplicates);
   Result<request::WriteOptions> options = parse_write_options(call.query, request::WriteKind::Apply);
-  if (!call.settings.gates.on(Gate::DeclarativeFieldManager)) {
-    if (!options) return options;
-    if (!decoded) return decoded.take_error();
-    config.value = *decoded;
-    return options;
-  }
   // The configuration may name its manager; then the query need not.
-  if (!decoded) {
-    if (!options) return options;
-    return decoded.take_error();
-  }
-  Result<write::DeclaredOptions> declared = write::take_declared_options(call, *decoded);
-  const bool names_manager = !declared || declared->field_manager;
-  if (!options && names_manager && call.query.get("fieldManager").empty()) {
+  if (!options && call.query.get("fieldManager").empty() && decoded && write::declares_manager(call, *decoded)) {
     options = parse_write_options(call.query, request::WriteKind::Apply, request::WriteManager::GivenElsewhere);
   }
   if (!options) return options;
-  if (!declared) return declared.take_error();
-  config.value = declared->object;
-  Result<std::string> manager = write::effective_manager(call, *options, *declared, call.info.name);
-  if (!manager) return manager.take_error();
-  options->field_manager = *manager;
+  if (!decoded) return decoded.take_error();
+  Result<Value> bare = write::take_declared_manager(call, *decoded, *options);
+  if (!bare) return bare.take_error();
+  config.value = *bare;
   return options;
 }
 

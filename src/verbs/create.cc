@@ -33,13 +33,14 @@ Task<Result<write::Written>> create_from_body(call::Call& call, write::Writer& w
   const Value object = draft.value();
   record_request(call, object);
 
+  const std::string manager = write::manager_of(call, body->options);
   Result<ownership::UpdateResult> owned = co_await custom::with_conversions(call, [&] {
     return call.served->managers->at(kinds::Endpoint::Main)
-        .update(call.arena, {.object = object, .manager = body->options.field_manager, .now = call.view.now});
+        .update(call.arena, {.object = object, .manager = manager, .now = call.view.now});
   });
   if (!owned) co_return owned.take_error();
   Result<write::NextObject> next =
-      co_await writer.mutate(call, write::AdmissionOperation::Create, body->options, body->options.field_manager,
+      co_await writer.mutate(call, write::AdmissionOperation::Create, body->options,
                              write::NextObject{owned->object, std::move(owned->managed)}, nullptr);
   if (!next) co_return next.take_error();
   next->object = write::without_repeated_owners(call, next->object, true);

@@ -57,6 +57,9 @@ Task<void> serve_get(call::Call& call) {
     co_await serve_component_status(call);
     co_return;
   }
+  if (call.query.has("export") && request::query_bool(call.query.get("export"))) {
+    co_return respond_error(call, bad_request("the export parameter, deprecated since v1.14, is no longer supported"));
+  }
   Result<std::optional<Revision>> revision = parse_revision(call.query.get("resourceVersion"));
   if (!revision) co_return respond_error(call, revision.error());
   Result<cache::EntryRef> entry = co_await read_entry(call, call.info.name, *revision);
@@ -74,7 +77,8 @@ Task<void> serve_get(call::Call& call) {
   // Protobuf without owners is the cached body itself: it leaves without being copied.
   const request::Accepted& accepted = call.view.accepted;
   if (accepted.format == request::Format::Protobuf && accepted.form == request::Form::Object &&
-      call.view.omits_ownership() && call.view.drop.empty() && call.served->resource == call.served->stored) {
+      call.view.omits_ownership() && call.view.drop.empty() && call.served->resource == call.served->stored &&
+      !recorded_view(call)) {
     co_return respond(call, 200, net::Body(net::Bytes(*body, body)), media_type(request::Format::Protobuf));
   }
   Result<Unit> prepared = co_await custom::prepare_to_show(call, *body);
@@ -85,6 +89,9 @@ Task<void> serve_get(call::Call& call) {
     co_return respond_error(call, as_read_error(call, call.info.name, error));
   }
   if (!rendered) co_return respond_error(call, rendered.error());
+  if (const std::optional<render::View> view = recorded_view(call)) {
+    record_response(call, render_object(*view, source_of(call.arena, *view, **entry, *body)));
+  }
   respond(call, 200, std::move(*rendered));
 }
 

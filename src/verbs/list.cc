@@ -1,4 +1,6 @@
 // LIST: which revision, which page, then a stream of items whose memory does not grow with the list.
+#include <algorithm>
+
 #include "base/api_error.h"
 #include "base/limits.h"
 #include "base/text.h"
@@ -83,13 +85,10 @@ void fetch_ahead(const std::vector<cache::EntryRef>& entries, size_t at) {
   if (at + 2 < entries.size()) entries[at + 2]->ownership().fetch();
 }
 
-// Renders what a stream cannot carry in pieces: Tables as YAML.
-Result<std::string> render_whole(const render::View& view, render::ListHead head,
-                                 const std::vector<cache::EntryRef>& entries) {
-  render::View plain = view;
-  plain.accepted.pretty = false;
-  plain.accepted.format = request::Format::Json;
-  render::ListRenderer renderer(plain, std::move(head), entries.size());
+// A whole list as JSON. The view is one of JSON that is not indented.
+Result<std::string> render_json(const render::View& view, render::ListHead head,
+                                const std::vector<cache::EntryRef>& entries) {
+  render::ListRenderer renderer(view, std::move(head), entries.size());
   std::string json;
   renderer.begin(json);
   for (const cache::EntryRef& entry : entries) {
@@ -97,8 +96,19 @@ Result<std::string> render_whole(const render::View& view, render::ListHead head
     if (!added) return added.take_error();
   }
   renderer.end(json);
+  return json;
+}
+
+// Renders what a stream cannot carry in pieces: Tables as YAML.
+Result<std::string> render_whole(const render::View& view, render::ListHead head,
+                                 const std::vector<cache::EntryRef>& entries) {
+  render::View plain = view;
+  plain.accepted.pretty = false;
+  plain.accepted.format = request::Format::Json;
+  Result<std::string> json = render_json(plain, std::move(head), entries);
+  if (!json) return json;
   Arena arena;
-  Result<Value> tree = codec::decode_json(arena, json);
+  Result<Value> tree = codec::decode_json(arena, *json);
   if (!tree) return tree.take_error();
   return render::encode_answer(*tree, nullptr, view.accepted.format, view.accepted.pretty);
 }
@@ -108,6 +118,23 @@ Error item_error(call::Call& call, const cache::Entry& entry, Error error) {
   if (is_readable(call, *entry.body())) return error;
   const cache::Unreadable item{std::string(entry.key()), cache::undecodable(entry.revision(), error.message).message};
   return unreadable_items(call, {&item, 1});
+}
+
+// Rows of FlowSchemas are in the order in which requests are matched (printFlowSchemaList); everything else is printed
+// as it is listed.
+void sort_rows(const call::Call& call, std::vector<cache::EntryRef>& entries) {
+  const types::Resource& resource = *call.served->resource;
+  if (call.view.accepted.form != request::Form::Table || resource.kind != "FlowSchema" || call.served->custom) return;
+  std::vector<std::pair<int64_t, cache::EntryRef>> ranked;
+  for (cache::EntryRef& entry : entries) {
+    Arena arena;
+    const store::Blob body = entry->body();
+    Result<Value> tree = call.storage().codec().tree(arena, *body);
+    ranked.emplace_back(tree ? tree->int_at_or(0, "spec", "matchingPrecedence") : 0, std::move(entry));
+  }
+  // They are listed by name.
+  std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (size_t i = 0; i < entries.size(); ++i) entries[i] = std::move(ranked[i].second);
 }
 
 }  // namespace
@@ -130,7 +157,11 @@ Task<void> stream_list(call::Call& call, Listed listed) {
                                                render::go_struct(*call.served->resource->type, "List") + ")"});
   }
   Result<Unit> prepared = co_await custom::prepare_to_show(call, listed.entries);
-  if (!prepared) co_return respond_error(call, custom::not_convertible());
+  if (!prepared) co_return respond_error(call, prepared.error());
+  sort_rows(call, listed.entries);
+  if (const std::optional<render::View> recorded = recorded_view(call)) {
+    record_response(call, render_json(*recorded, listed.head, listed.entries));
+  }
   const render::View& view = call.view;
   const request::Format format = view.accepted.format;
   if (view.accepted.form == request::Form::Table && format == request::Format::Yaml) {
@@ -177,17 +208,12 @@ Task<void> stream_list(call::Call& call, Listed listed) {
       call.response.allow_gzip();
       if (!call.response.start(200)) co_return;
     }
-    std::string piece = take_chunk();
-    record_chunk(call, piece);
-    Result<Unit> written = co_await call.response.write(net::Bytes(std::move(piece)));
+    Result<Unit> written = co_await call.response.write(net::Bytes(take_chunk()));
     if (!written) co_return;
   }
   renderer.end(chunk);
   if (!started) co_return respond(call, 200, take_chunk());
-  std::string piece = take_chunk();
-  record_chunk(call, piece);
-  record_stream_end(call);
-  Result<Unit> written = co_await call.response.write(net::Bytes(std::move(piece)));
+  Result<Unit> written = co_await call.response.write(net::Bytes(take_chunk()));
   if (written) call.response.end();
 }
 
@@ -200,6 +226,13 @@ Result<cache::Selector> resolve_selector(const call::Call& call, const request::
   if (call.served->custom) {
     selectable.names = call.storage().codec().field_names();
     selectable.refusal = "field label not supported: %s";
+    const std::vector<std::string>& own = call.served->version->selectable_fields;
+    for (const request::FieldTerm& term : query.fields) {
+      const bool of_another =
+          std::find(selectable.names.begin(), selectable.names.end(), term.field) != selectable.names.end() &&
+          std::find(own.begin(), own.end(), term.field) == own.end();
+      if (of_another) return bad_request("field label not supported: " + std::string(term.field));
+    }
   }
   Result<std::vector<cache::FieldRequirement>> fields = resolve_fields(query.fields, selectable);
   if (!fields) return fields.take_error();
@@ -223,11 +256,11 @@ Task<Result<Listed>> list_entries(call::Call& call, const request::ListOptions& 
   std::string page_revision;
   bool honours_limit = true;
   if (!options.continue_token.empty()) {
+    Result<request::ContinueToken> token = request::decode_continue(options.continue_token);
+    if (!token) co_return token.take_error();
     if (!options.resource_version.empty() && options.resource_version != "0") {
       co_return bad_request("specifying resource version is not allowed when using continue");
     }
-    Result<request::ContinueToken> token = request::decode_continue(options.continue_token);
-    if (!token) co_return token.take_error();
     Result<cache::Snapshot> found = co_await continue_snapshot(call, *token);
     if (!found) co_return found.take_error();
     snapshot = std::move(*found);

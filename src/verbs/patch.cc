@@ -27,12 +27,25 @@ std::string joined(const std::vector<std::string>& texts) {
   return out;
 }
 
-// Members of operations that Kubernetes does not know are findings of field validation.
-void find_unknown_members(const Value& patch, std::vector<std::string>& findings) {
+bool is_known_member(std::string_view key) { return key == "op" || key == "path" || key == "from" || key == "value"; }
+
+// Members of operations that are given twice (`duplicates`, in order) or that Kubernetes does not know are findings of
+// field validation, by operation.
+void find_strange_members(const Value& patch, const std::vector<std::string>& duplicates,
+                          std::vector<std::string>& findings) {
+  auto duplicate = duplicates.begin();
   for (size_t i = 0; i < patch.items().size(); ++i) {
+    const std::string here = "\"[" + std::to_string(i) + "]";
+    for (; duplicate != duplicates.end() && duplicate->find(here) != std::string::npos; ++duplicate) {
+      std::string_view member = std::string_view(*duplicate).substr(duplicate->find(here) + here.size());
+      if (member.starts_with('.')) member.remove_prefix(1);
+      // What is not known is not known to be there twice.
+      if (is_known_member(member.substr(0, member.find_first_of(".[\""))))
+        findings.push_back("json patch " + *duplicate);
+    }
     if (!patch.items()[i].is_map()) continue;
     for (const Member& member : patch.items()[i].members()) {
-      if (member.key == "op" || member.key == "path" || member.key == "from" || member.key == "value") continue;
+      if (is_known_member(member.key)) continue;
       findings.push_back("json patch unknown field \"[" + std::to_string(i) + "]." + std::string(member.key) + "\"");
     }
   }
@@ -158,8 +171,7 @@ Result<DecodedPatch> decode_patch(call::Call& call, request::PatchType type, std
     if (const std::string wrong = checks ? non_string_member_error(patch.value) : ""; !wrong.empty()) {
       return bad_request(prefix + wrong);
     }
-    for (const std::string& finding : duplicates) patch.findings.push_back("json patch " + finding);
-    find_unknown_members(patch.value, patch.findings);
+    find_strange_members(patch.value, duplicates, patch.findings);
     for (const Value& operation : patch.value.items()) {
       patch.sees_ownership = patch.sees_ownership || reaches_ownership(operation.text_at("path")) ||
                              (operation.has("from") && reaches_ownership(operation.text_at("from")));
@@ -217,9 +229,11 @@ Result<Value> apply_patch(Arena& arena, const DecodedPatch& patch, const Value& 
   }
 }
 
-Result<Value> typed_from_patch(call::Call& call, const DecodedPatch& patch, const Value& patched,
-                               const std::function<Value()>& shown, const types::Type& type,
-                               request::FieldValidation validation) {
+namespace {
+
+Result<Value> decode_patched(call::Call& call, const DecodedPatch& patch, const Value& patched,
+                             const std::function<Value()>& shown, const types::Type& type,
+                             request::FieldValidation validation) {
   Arena& arena = call.arena;
   const Gates* gates = &call.settings.gates;
   const write::Expected expected = write::expected_of(call);
@@ -255,7 +269,8 @@ Result<Value> typed_from_patch(call::Call& call, const DecodedPatch& patch, cons
     if (!converted) return refused(converted.error().message);
     tree = *converted;
   } else {
-    if (const std::string why = write::why_another_kind(patched, expected); !why.empty()) return refused(why);
+    if (const std::string why = write::why_patched_to_another_kind(arena, patched, expected); !why.empty())
+      return refused(why);
     if (patched.text_at("apiVersion").empty()) return without_version(call, patched, validation, refused);
   }
   // Whatever the patch says of these, a strategic one even in vain.
@@ -298,6 +313,16 @@ Result<Value> typed_from_patch(call::Call& call, const DecodedPatch& patch, cons
   return object;
 }
 
+}  // namespace
+
+Result<Value> typed_from_patch(call::Call& call, const DecodedPatch& patch, const Value& patched,
+                               const std::function<Value()>& shown, const types::Type& type,
+                               request::WriteOptions& options) {
+  Result<Value> typed = decode_patched(call, patch, patched, shown, type, options.field_validation);
+  if (!typed) return typed;
+  return write::take_declared_manager(call, *typed, options);
+}
+
 namespace {
 
 Task<Result<write::NextObject>> finish_change(call::Call& call, write::Writer& writer,
@@ -309,13 +334,13 @@ Task<Result<write::NextObject>> finish_change(call::Call& call, write::Writer& w
   if (!named) co_return named.take_error();
   Result<write::NextObject> next = co_await writer.mutate(
       call, live == nullptr ? write::AdmissionOperation::Create : write::AdmissionOperation::Update, options,
-      options.field_manager, write::NextObject{*placed, std::move(managed)}, live);
+      write::NextObject{*placed, std::move(managed)}, live);
   if (!next) co_return next.take_error();
   next->object = write::without_repeated_owners(call, next->object, true);
   co_return next;
 }
 
-Task<Result<write::NextObject>> patch_live(call::Call& call, write::Writer& writer, const request::WriteOptions& asked,
+Task<Result<write::NextObject>> patch_live(call::Call& call, write::Writer& writer, request::WriteOptions options,
                                            kinds::Endpoint endpoint, const DecodedPatch& patch,
                                            const write::LiveObject* live) {
   Arena& arena = call.arena;
@@ -332,23 +357,17 @@ Task<Result<write::NextObject>> patch_live(call::Call& call, write::Writer& writ
     Result<Value> again = apply_patch(arena, patch, whole, *resource.type);
     return again ? *again : *patched;
   };
-  Result<Value> typed = typed_from_patch(call, patch, *patched, shown, *resource.type, asked.field_validation);
+  Result<Value> typed = typed_from_patch(call, patch, *patched, shown, *resource.type, options);
   if (!typed) co_return typed.take_error();
-  Result<write::DeclaredOptions> declared = write::take_declared_options(call, *typed);
-  if (!declared) co_return declared.take_error();
-  Result<std::string> manager = write::effective_manager(call, asked, *declared, call.info.name);
-  if (!manager) co_return manager.take_error();
-  request::WriteOptions options = asked;
-  options.field_manager = *manager;
-
-  Draft draft(arena, declared->object);
+  const std::string manager = write::manager_of(call, options);
+  Draft draft(arena, *typed);
   call.served->object_rules->set_defaults(arena, draft.root());
   const Value object = draft.value();
   Result<ownership::UpdateResult> owned = co_await custom::with_conversions(call, [&] {
     return call.served->managers->at(endpoint).update(arena, {.live = &live->object,
                                                               .live_managed = &live->managed,
                                                               .object = object,
-                                                              .manager = options.field_manager,
+                                                              .manager = manager,
                                                               .now = call.view.now});
   });
   if (!owned) co_return owned.take_error();

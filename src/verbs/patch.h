@@ -21,11 +21,11 @@ struct DecodedPatch {
 Result<DecodedPatch> decode_patch(call::Call& call, request::PatchType type, std::string_view bytes,
                                   request::FieldValidation validation);
 Result<Value> apply_patch(Arena& arena, const DecodedPatch& patch, const Value& object, const types::Type& type);
-// The patched tree as an object of the type. 422 with the field `patch`; `shown` gives the document that the error
-// prints.
+// The patched tree as an object of the type, without metadata.options: the manager that they declare goes to
+// `options`. 422 with the field `patch`; `shown` gives the document that the error prints.
 Result<Value> typed_from_patch(call::Call& call, const DecodedPatch& patch, const Value& patched,
                                const std::function<Value()>& shown, const types::Type& type,
-                               request::FieldValidation validation);
+                               request::WriteOptions& options);
 // The object with its managedFields as a tree that patches can walk.
 Value with_visible_ownership(Arena& arena, const Value& object, const ownership::Managed& managed, bool custom);
 

@@ -43,7 +43,7 @@ Task<Result<write::NextObject>> bind_live(call::Call& call, Value binding, const
 Task<void> serve_binding(call::Call& call, write::Writer& writer, const std::string& bytes, request::Format format) {
   Result<request::WriteOptions> options = parse_write_options(call.query, request::WriteKind::Create);
   if (!options) co_return respond_error(call, options.error());
-  Result<Value> decoded = write::decode_body(call, bytes, format, write::expected_of(call), options->field_validation);
+  Result<Value> decoded = write::decode_body(call, bytes, format, write::expected_of(call), *options);
   if (!decoded) co_return respond_error(call, decoded.error());
   Result<Value> placed = write::with_request_namespace(call, *decoded);
   if (!placed) co_return respond_error(call, placed.error());
@@ -76,7 +76,7 @@ Task<void> serve_binding(call::Call& call, write::Writer& writer, const std::str
 Task<void> serve_eviction(call::Call& call, write::Writer& writer, const std::string& bytes, request::Format format) {
   Result<request::WriteOptions> options = parse_write_options(call.query, request::WriteKind::Create);
   if (!options) co_return respond_error(call, options.error());
-  Result<Value> decoded = write::decode_body(call, bytes, format, write::expected_of(call), options->field_validation);
+  Result<Value> decoded = write::decode_body(call, bytes, format, write::expected_of(call), *options);
   if (!decoded) co_return respond_error(call, decoded.error());
   Result<Value> placed = write::with_request_namespace(call, *decoded);
   if (!placed) co_return respond_error(call, placed.error());

@@ -318,29 +318,28 @@ Value fresh(call::Call& call, const Value& review, const Value& metadata, std::o
 void respond_unstored(call::Call& call, const Value& object, const ownership::Managed& managed,
                       const types::Type& type) {
   const Value* sent = object.find("metadata");
-  Value shown =
+  const Value bare =
       with_member(call.arena, object, "metadata", in_order(call.arena, sent == nullptr ? Value::empty_map() : *sent));
-  if (!call.view.omits_ownership() && !managed.empty()) {
+  const auto shown_in = [&](const render::View& view) {
+    if (view.omits_ownership() || managed.empty()) return bare;
     std::vector<ownership::ManagedEntry> entries = resource::stored_entries(call.arena, managed, false);
-    if (call.view.accepted.ownership == request::Ownership::V2) entries = resource::as_fields_v2(call.arena, entries);
-    shown = with_member(call.arena, shown, "metadata",
-                        with_member(call.arena, *shown.find("metadata"), "managedFields",
-                                    resource::managed_fields_value(call.arena, entries)));
+    if (view.accepted.ownership == request::Ownership::V2) entries = resource::as_fields_v2(call.arena, entries);
+    return with_member(call.arena, bare, "metadata",
+                       with_member(call.arena, *bare.find("metadata"), "managedFields",
+                                   resource::managed_fields_value(call.arena, entries)));
+  };
+  if (const std::optional<render::View> view = recorded_view(call)) {
+    record_response(call, render_tree(*view, call.arena, shown_in(*view), type));
   }
-  respond_tree(call, 201, shown, type);
+  respond_tree(call, 201, shown_in(call.view), type);
 }
 
 Task<void> serve_review(call::Call& call, const Parts& parts, const std::string& bytes, request::Format format) {
   Result<request::WriteOptions> options = parse_write_options(call.query, request::WriteKind::Create);
   if (!options) co_return respond_error(call, options.error());
-  Result<Value> decoded =
-      write::decode_body(call, bytes, format, write::expected_of(*call.served), options->field_validation);
+  Result<Value> decoded = write::decode_body(call, bytes, format, write::expected_of(*call.served), *options);
   if (!decoded) co_return respond_error(call, decoded.error());
-  Result<write::DeclaredOptions> declared = write::take_declared_options(call, *decoded);
-  if (!declared) co_return respond_error(call, declared.error());
-  Result<std::string> manager = write::effective_manager(call, *options, *declared, {});
-  if (!manager) co_return respond_error(call, manager.error());
-  Result<Value> placed = write::with_request_namespace(call, declared->object);
+  Result<Value> placed = write::with_request_namespace(call, *decoded);
   if (!placed) co_return respond_error(call, placed.error());
 
   record_request(call, *placed);
@@ -362,9 +361,10 @@ Task<void> serve_review(call::Call& call, const Parts& parts, const std::string&
                            *resource.type);
   }
 
+  const std::string manager = write::manager_of(call, *options);
   ownership::UpdateResult owned =
       call.served->managers->at(kinds::Endpoint::Main)
-          .update(call.arena, {.object = *placed, .manager = *manager, .now = call.view.now});
+          .update(call.arena, {.object = *placed, .manager = manager, .now = call.view.now});
   Value status;
   if (kind == "TokenReview") {
     if (spec.text_at("token").empty()) {

@@ -30,6 +30,15 @@ Result<Value> scale_from(call::Call& call, const Value& object) {
   return kinds::scale_of(call.arena, *call.served->resource, object);
 }
 
+bool has_path(const Value& object, std::span<const std::string_view> path) {
+  const Value* here = &object;
+  for (const std::string_view key : path) {
+    here = here->is_map() ? here->find(key) : nullptr;
+    if (here == nullptr) return false;
+  }
+  return true;
+}
+
 struct ScaleLive {
   Value scale;
   ownership::Managed managed;
@@ -37,7 +46,14 @@ struct ScaleLive {
 };
 Result<ScaleLive> scale_live(call::Call& call, const write::LiveObject& live) {
   ScaleLive out;
-  Result<Value> scale = scale_from(call, live.object);
+  Value object = live.object;
+  if (call.served->custom) {
+    // No replicas at all are none to a write; only to show them is an error.
+    const std::vector<std::string>& path = call.served->version->scale->spec_replicas;
+    const std::vector<std::string_view> keys(path.begin(), path.end());
+    if (!has_path(object, keys)) object = with_path(call.arena, object, keys, Value::integer(0));
+  }
+  Result<Value> scale = scale_from(call, object);
   if (!scale) return scale.take_error();
   out.scale = *scale;
   const std::string_view replicas = call.arena.copy(replicas_path(call));
@@ -52,8 +68,11 @@ Result<ScaleLive> scale_live(call::Call& call, const write::LiveObject& live) {
 // The parent with what the Scale says, and the parent's owners after it.
 Result<write::NextObject> parent_of(call::Call& call, const write::LiveObject& live, const ScaleLive& before,
                                     const Value& scale, const ownership::Managed& managed) {
-  Result<Unit> valid = kinds::validate_scale(scale);
-  if (!valid) return valid.take_error();
+  // What a custom resource says of its replicas is looked at when the object is validated.
+  if (!call.served->custom) {
+    Result<Unit> valid = kinds::validate_scale(scale);
+    if (!valid) return valid.take_error();
+  }
   const std::string_view uid = scale.text_at("metadata", "uid"), own = live.object.text_at("metadata", "uid");
   if (!uid.empty() && uid != own) {
     const std::string resource = std::string(call.served->resource->plural) + "/scale";
@@ -71,10 +90,10 @@ Result<write::NextObject> parent_of(call::Call& call, const write::LiveObject& l
   if (!call.served->custom) kinds::apply_scale(draft.root(), scale);
   const std::string_view revision = scale.text_at("metadata", "resourceVersion");
   Draft::Node metadata = draft.root().child("metadata");
-  if (revision.empty()) {
-    metadata.remove("resourceVersion");
-  } else {
+  if (!revision.empty()) {
     metadata.set("resourceVersion", Value::string(revision));
+  } else if (!call.served->custom) {
+    metadata.remove("resourceVersion");  // Unconditional; a custom resource keeps the one that was read.
   }
   write::NextObject next;
   next.object = draft.value();
@@ -95,6 +114,7 @@ Task<Result<write::NextObject>> finish_scale(call::Call& call, write::Writer& wr
   if (!next) co_return next;
   next->seen = *admitted;
   next->seen_old = before.scale;
+  next->field_manager = options.field_manager;
   co_return next;
 }
 
@@ -104,17 +124,17 @@ Task<Result<write::NextObject>> replace_scale(call::Call& call, write::Writer& w
   Result<ScaleLive> known = scale_live(call, *live);
   if (!known) co_return known.take_error();
   const ScaleLive& before = *known;
+  const std::string manager = write::manager_of(call, options);
   ownership::UpdateResult owned = call.served->managers->scale().update(call.arena, {.live = &before.scale,
                                                                                      .live_managed = &before.managed,
                                                                                      .object = scale,
-                                                                                     .manager = options.field_manager,
+                                                                                     .manager = manager,
                                                                                      .now = call.view.now});
   co_return co_await finish_scale(call, writer, options, *live, before, owned.object, owned.managed);
 }
 
-Task<Result<write::NextObject>> patch_scale_live(call::Call& call, write::Writer& writer,
-                                                 const request::WriteOptions& options, const DecodedPatch& patch,
-                                                 const write::LiveObject* live) {
+Task<Result<write::NextObject>> patch_scale_live(call::Call& call, write::Writer& writer, request::WriteOptions options,
+                                                 const DecodedPatch& patch, const write::LiveObject* live) {
   Result<ScaleLive> known = scale_live(call, *live);
   if (!known) co_return known.take_error();
   const ScaleLive& before = *known;
@@ -126,16 +146,17 @@ Task<Result<write::NextObject>> patch_scale_live(call::Call& call, write::Writer
         call.arena, patch, with_visible_ownership(call.arena, before.scale, before.managed, false), scale_type());
     return again ? *again : *patched;
   };
-  Result<Value> scale = typed_from_patch(call, patch, *patched, shown, scale_type(), options.field_validation);
+  Result<Value> scale = typed_from_patch(call, patch, *patched, shown, scale_type(), options);
   if (!scale) co_return scale.take_error();
   scale = write::with_request_namespace(call, *scale);
   if (!scale) co_return scale.take_error();
   Result<Unit> named = write::check_name(call, *scale);
   if (!named) co_return named.take_error();
+  const std::string manager = write::manager_of(call, options);
   ownership::UpdateResult owned = call.served->managers->scale().update(call.arena, {.live = &before.scale,
                                                                                      .live_managed = &before.managed,
                                                                                      .object = *scale,
-                                                                                     .manager = options.field_manager,
+                                                                                     .manager = manager,
                                                                                      .now = call.view.now});
   co_return co_await finish_scale(call, writer, options, *live, before, owned.object, owned.managed);
 }
@@ -201,7 +222,7 @@ Task<void> respond_scale_of(call::Call& call, int code, Value stored) {
       call, call.served->object_rules->version_of(stored, *call.served->stored), *call.served->resource, stored);
   if (!object) co_return respond_error(call, object.error());
   Result<Value> scale = scale_from(call, *object);
-  if (!scale) co_return respond_error(call, scale.error());
+  if (!scale) co_return respond_error(call, internal(scale.error().message));
   respond_tree(call, code, *scale, scale_type());
 }
 
@@ -217,13 +238,12 @@ Task<void> respond_scale(call::Call& call, cache::EntryRef entry) {
 Task<void> update_scale(call::Call& call, write::Writer& writer, const std::string& bytes, request::Format format) {
   Result<request::WriteOptions> options = parse_write_options(call.query, request::WriteKind::Update);
   if (!options) co_return respond_error(call, options.error());
-  Result<Value> decoded = write::decode_body(call, bytes, format, write::expected_of(call), options->field_validation);
+  Result<Value> decoded = write::decode_body(call, bytes, format, write::expected_of(call), *options);
   if (!decoded) co_return respond_error(call, decoded.error());
   Result<Value> placed = write::with_request_namespace(call, *decoded);
   if (!placed) co_return respond_error(call, placed.error());
   Result<Unit> named = write::check_name(call, *placed);
   if (!named) co_return respond_error(call, named.error());
-  options->field_manager = ownership::manager_name(options->field_manager, call.request.headers.get("user-agent"));
   write::WriteRequest request;
   request.options = *options;
   if (const std::string_view uid = placed->text_at("metadata", "uid"); !uid.empty()) request.uid = std::string(uid);
@@ -252,7 +272,6 @@ Task<void> patch_scale(call::Call& call, write::Writer& writer, request::PatchTy
   } else {
     Result<request::WriteOptions> options = parse_write_options(call.query, request::WriteKind::Patch);
     if (!options) co_return respond_error(call, options.error());
-    options->field_manager = ownership::manager_name(options->field_manager, call.request.headers.get("user-agent"));
     Result<DecodedPatch> patch = decode_patch(call, type, bytes, options->field_validation);
     if (!patch) co_return respond_error(call, patch.error());
     request.options = *options;

@@ -138,23 +138,19 @@ Task<void> serve_token_request(call::Call& call, write::Writer& writer, const To
   Result<request::WriteOptions> options = parse_write_options(call.query, request::WriteKind::Create);
   if (!options) co_return respond_error(call, options.error());
   const write::Expected expected = write::expected_of(call);
-  Result<Value> decoded = write::decode_body(call, bytes, format, expected, options->field_validation);
+  Result<Value> decoded = write::decode_body(call, bytes, format, expected, *options);
   if (!decoded) co_return respond_error(call, decoded.error());
-  Result<write::DeclaredOptions> declared = write::take_declared_options(call, *decoded);
-  if (!declared) co_return respond_error(call, declared.error());
-  Result<std::string> manager = write::effective_manager(call, *options, *declared, {});
-  if (!manager) co_return respond_error(call, manager.error());
-  options->field_manager = *manager;
-  Result<Value> placed = write::with_request_namespace(call, declared->object);
+  Result<Value> placed = write::with_request_namespace(call, *decoded);
   if (!placed) co_return respond_error(call, placed.error());
   Result<Value> asked = with_default_expiration(call, *placed);
   if (!asked) co_return respond_error(call, asked.error());
 
   record_request(call, *asked);
+  const std::string manager = write::manager_of(call, *options);
   ownership::UpdateResult owned = call.served->managers->token_request().update(
-      call.arena, {.object = *asked, .manager = *manager, .now = call.view.now});
+      call.arena, {.object = *asked, .manager = manager, .now = call.view.now});
   Result<write::NextObject> next =
-      co_await writer.mutate(call, write::AdmissionOperation::Create, *options, *manager,
+      co_await writer.mutate(call, write::AdmissionOperation::Create, *options,
                              write::NextObject{owned.object, std::move(owned.managed)}, nullptr);
   if (!next) co_return respond_error(call, next.error());
   Result<Value> complete = co_await complete_request(call, *issuer, next->object);

@@ -17,18 +17,19 @@ Task<Result<write::NextObject>> replace(call::Call& call, write::Writer& writer,
     Result<Unit> allowed = writer.authorize_create(call);
     if (!allowed) co_return allowed.take_error();
   }
+  const std::string manager = write::manager_of(call, options);
   Result<ownership::UpdateResult> owned = co_await custom::with_conversions(call, [&] {
     return call.served->managers->at(endpoint).update(call.arena,
                                                       {.live = live == nullptr ? nullptr : &live->object,
                                                        .live_managed = live == nullptr ? nullptr : &live->managed,
                                                        .object = object,
-                                                       .manager = options.field_manager,
+                                                       .manager = manager,
                                                        .now = call.view.now});
   });
   if (!owned) co_return owned.take_error();
   Result<write::NextObject> next = co_await writer.mutate(
       call, live == nullptr ? write::AdmissionOperation::Create : write::AdmissionOperation::Update, options,
-      options.field_manager, write::NextObject{owned->object, std::move(owned->managed)}, live);
+      write::NextObject{owned->object, std::move(owned->managed)}, live);
   if (!next) co_return next.take_error();
   next->object = write::without_repeated_owners(call, next->object, true);
   co_return next;

@@ -11,7 +11,13 @@ namespace {
 
 // --- Routing. A path that no route has is 404, a method that its routes lack 405. ---
 
-enum class Route : uint8_t { Found, NoPath, NoMethod };
+enum class Route : uint8_t {
+  Found,
+  NoPath,
+  NoMethod,
+  NoSubresource,  // That the definition of a custom resource declares.
+  NoVerb,         // That a custom resource has.
+};
 
 Route route_subresource(call::Call& call) {
   call.subresource = call.served->subresource(call.info.subresource);
@@ -24,9 +30,29 @@ Route route_subresource(call::Call& call) {
   return Route::NoMethod;
 }
 
+// Custom resources have no routes: the scope, the subresource and the verb are looked at in this order
+// (crdHandler.ServeHTTP in customresource_handler.go).
+Route route_custom(call::Call& call) {
+  const request::Target& info = call.info;
+  const bool namespaced = call.served->resource->namespaced, in_namespace = !info.ns.empty();
+  const bool crosses = info.verb == request::Verb::List || info.verb == request::Verb::Watch;
+  if (namespaced ? !in_namespace && !crosses : in_namespace) return Route::NoPath;
+  if (info.verb == request::Verb::Other || info.verb == request::Verb::Proxy) return Route::NoVerb;
+  if (!info.subresource.empty()) {
+    call.subresource = call.served->subresource(info.subresource);
+    if (call.subresource == nullptr) return Route::NoSubresource;
+    for (const std::string_view allowed : call.subresource->verbs) {
+      if (allowed == to_string(info.verb)) return Route::Found;
+    }
+    return Route::NoVerb;
+  }
+  return call.served->has_verb(to_string(info.verb)) ? Route::Found : Route::NoVerb;
+}
+
 Route route(call::Call& call) {
   const request::Target& info = call.info;
   const types::Resource& resource = *call.served->resource;
+  if (call.served->custom) return route_custom(call);
   // namespaces/{x} names itself; everything else says its scope in the path.
   const bool is_namespace = resource.group.empty() && resource.plural == "namespaces";
   const bool in_namespace = !info.ns.empty() && !is_namespace;
@@ -159,6 +185,14 @@ Task<void> serve(call::Call& call, const Parts& parts) {
       co_return respond_unknown_path(call);
     case Route::NoMethod:
       co_return respond_error(call, render::route_method_not_allowed());
+    case Route::NoSubresource:
+      co_return respond_error(call, not_found(call.group_resource(), call.info.name));
+    case Route::NoVerb:
+      co_return respond_error(call, method_not_supported(call.group_resource(), to_string(call.info.verb)));
+  }
+  const bool needs_name = call.info.verb == request::Verb::Update || call.info.verb == request::Verb::Patch;
+  if (call.served->custom && needs_name && call.info.name.empty()) {
+    co_return respond_error(call, bad_request("name must be provided"));
   }
   Result<Unit> acceptable = check_route_headers(call);
   if (!acceptable) co_return respond_error(call, acceptable.error());

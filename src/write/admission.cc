@@ -33,6 +33,23 @@ AdmissionRequest admission_request(call::Call& call, AdmissionOperation operatio
   return request;
 }
 
+// CreateOptions or UpdateOptions as policies and webhooks see them, for patches too.
+Value write_options_value(call::Call& call, AdmissionOperation operation, const request::WriteOptions& options,
+                          std::string_view field_manager) {
+  MapBuilder map(call.arena);
+  map.add("kind", Value::string(operation == AdmissionOperation::Create ? "CreateOptions" : "UpdateOptions"));
+  map.add("apiVersion", Value::string("meta.k8s.io/v1"));
+  if (options.dry_run) {
+    static const Value kAll[] = {Value::string("All")};
+    map.add("dryRun", Value::list(kAll));
+  }
+  if (!field_manager.empty()) map.add("fieldManager", Value::string(call.arena, field_manager));
+  if (const std::string_view said = call.query.get("fieldValidation"); !said.empty()) {
+    map.add("fieldValidation", Value::string(said));
+  }
+  return map.build();
+}
+
 // What mutating admission made of an object that was shown with its managedFields (`before`).
 void take_changed(call::Call& call, const Value& changed, const Value* before, NextObject& next) {
   const Value* metadata = changed.find("metadata");
@@ -78,7 +95,7 @@ Task<Result<Value>> Admission::mutate_by_hooks(call::Call& call, AdmissionReques
                                                Reinvocation& reinvocation) {
   Result<Value> changed = co_await policies_.mutate(call, request, known, reinvocation);
   if (!changed) co_return changed.take_error();
-  request.object = *changed;
+  request.object = without_declared_options(call, *changed, "an admission policy");
   co_return co_await webhooks_.mutate(call, request, known, reinvocation);
 }
 
@@ -87,21 +104,6 @@ Task<Result<Unit>> Admission::validate_by_hooks(call::Call& call, const Admissio
   Result<Unit> accepted = co_await policies_.validate(call, request, known);
   if (!accepted) co_return accepted.take_error();
   co_return co_await webhooks_.validate(call, request, known);
-}
-
-Value write_options_value(Arena& arena, std::string_view kind, const request::WriteOptions& options,
-                          std::string_view manager) {
-  MapBuilder map(arena);
-  map.add("kind", Value::string(kind));
-  map.add("apiVersion", Value::string("meta.k8s.io/v1"));
-  if (options.dry_run) {
-    static const Value kAll[] = {Value::string("All")};
-    map.add("dryRun", Value::list(kAll));
-  }
-  if (!manager.empty()) map.add("fieldManager", Value::string(arena, manager));
-  if (options.field_validation == request::FieldValidation::Strict) map.add("fieldValidation", Value::string("Strict"));
-  if (options.field_validation == request::FieldValidation::Ignore) map.add("fieldValidation", Value::string("Ignore"));
-  return map.build();
 }
 
 Value with_managed(Arena& arena, const Value& object, const ownership::Managed& managed, bool custom) {
@@ -113,8 +115,8 @@ Value with_managed(Arena& arena, const Value& object, const ownership::Managed& 
 }
 
 Task<Result<NextObject>> Admission::mutate_object(call::Call& call, AdmissionOperation operation,
-                                                  const request::WriteOptions& options, std::string manager,
-                                                  NextObject next, const LiveObject* live) {
+                                                  const request::WriteOptions& options, NextObject next,
+                                                  const LiveObject* live) {
   // Before any other admission, as forbidCreateAdmission in customresource_handler.go.
   if (operation == AdmissionOperation::Create && call.served->terminating) {
     co_return forbidden(call.group_resource(), next.object.text_at("metadata", "name"),
@@ -137,8 +139,7 @@ Task<Result<NextObject>> Admission::mutate_object(call::Call& call, AdmissionOpe
 
     const bool custom = call.served->custom;
     AdmissionRequest request = admission_request(call, operation, next.object, options.dry_run);
-    request.options = write_options_value(
-        call.arena, operation == AdmissionOperation::Create ? "CreateOptions" : "UpdateOptions", options, manager);
+    request.options = write_options_value(call, operation, options, options.field_manager);
     request.object = with_managed(call.arena, next.object, next.managed, custom);
     const Value* before = request.object.get("metadata", "managedFields");
     if (live != nullptr) request.old = with_managed(call.arena, live->object, live->managed, custom);
@@ -151,10 +152,10 @@ Task<Result<NextObject>> Admission::mutate_object(call::Call& call, AdmissionOpe
 }
 
 Task<Result<NextObject>> Admission::mutate(call::Call& call, AdmissionOperation operation,
-                                           const request::WriteOptions& options, std::string manager, NextObject next,
+                                           const request::WriteOptions& options, NextObject next,
                                            const LiveObject* live) {
-  Result<NextObject> mutated =
-      co_await mutate_object(call, operation, options, std::move(manager), std::move(next), live);
+  next.field_manager = options.field_manager;
+  Result<NextObject> mutated = co_await mutate_object(call, operation, options, std::move(next), live);
   if (!mutated) co_return mutated;
   Result<Unit> allowed = co_await access::check_escalation(call, authorizer_, rbac_, mutated->object,
                                                            live == nullptr ? nullptr : &live->object);
@@ -174,9 +175,7 @@ Task<Result<Unit>> Admission::validate(call::Call& call, AdmissionOperation oper
   if (!is_shown(call, operation)) co_return co_await quotas_.charge(call, operation, object, old, options.dry_run);
   const bool custom = call.served->custom;
   AdmissionRequest request = admission_request(call, operation, object, options.dry_run);
-  request.options =
-      write_options_value(call.arena, operation == AdmissionOperation::Create ? "CreateOptions" : "UpdateOptions",
-                          options, options.field_manager);
+  request.options = write_options_value(call, operation, options, next.field_manager);
   if (!next.seen.is_null()) {
     request.object = next.seen;
     request.old = next.seen_old;
@@ -201,9 +200,7 @@ Task<Result<Value>> Admission::admit_subresource(call::Call& call, AdmissionOper
     reinvocation.again = again;
     AdmissionRequest request = admission_request(call, operation, object, options.dry_run);
     request.name = call.info.name;
-    request.options =
-        write_options_value(call.arena, operation == AdmissionOperation::Create ? "CreateOptions" : "UpdateOptions",
-                            options, options.field_manager);
+    request.options = write_options_value(call, operation, options, options.field_manager);
     request.object = object;
     request.old = old;
     Result<Value> changed = co_await mutate_by_hooks(call, request, *known, reinvocation);
@@ -214,7 +211,7 @@ Task<Result<Value>> Admission::admit_subresource(call::Call& call, AdmissionOper
   if (validates) {
     AdmissionRequest request = admission_request(call, operation, object, options.dry_run);
     request.name = call.info.name;
-    request.options = write_options_value(call.arena, "CreateOptions", options, options.field_manager);
+    request.options = write_options_value(call, operation, options, options.field_manager);
     request.object = object;
     request.old = old;
     Result<Unit> accepted = co_await validate_by_hooks(call, request, *known);

@@ -37,7 +37,7 @@ class Admission {
 
   // Mutating admission. `next` and the result are in the requested version; `live` is null for a create.
   Task<Result<NextObject>> mutate(call::Call& call, AdmissionOperation operation, const request::WriteOptions& options,
-                                  std::string manager, NextObject next, const LiveObject* live);
+                                  NextObject next, const LiveObject* live);
   // Validating admission of a create or an update: `object` is `next`'s as it will be stored, in the requested version.
   Task<Result<Unit>> validate(call::Call& call, AdmissionOperation operation, const request::WriteOptions& options,
                               const Value& object, const NextObject& next, const LiveObject* live);
@@ -54,8 +54,7 @@ class Admission {
   // Whether anything but the built-in plugins looks at this write. Only that looks at managedFields.
   bool is_shown(const call::Call& call, AdmissionOperation operation) const;
   Task<Result<NextObject>> mutate_object(call::Call& call, AdmissionOperation operation,
-                                         const request::WriteOptions& options, std::string manager, NextObject next,
-                                         const LiveObject* live);
+                                         const request::WriteOptions& options, NextObject next, const LiveObject* live);
   Task<Result<Value>> mutate_by_hooks(call::Call& call, AdmissionRequest& request, const KnownObjects& known,
                                       Reinvocation& reinvocation);
   Task<Result<Unit>> validate_by_hooks(call::Call& call, const AdmissionRequest& request, const KnownObjects& known);

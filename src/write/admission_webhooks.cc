@@ -41,7 +41,8 @@ Result<Patched> apply_answer(call::Call& call, const Versioned& before, std::str
   }
   Result<Value> patched = patch::apply_json_patch(arena, before.object, *patch);
   if (!patched) return internal(patched.error().message);
-  return take_patched(call, before, *patched);
+  const Value bare = without_declared_options(call, *patched, "admission webhook " + go_quote(hook));
+  return take_patched(call, before, bare);
 }
 
 // One call, from the question to the answer.

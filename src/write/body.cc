@@ -17,6 +17,9 @@ namespace {
 
 constexpr size_t kSummaryBytes = 30;
 
+// Of the audit event of a write: the manager that it counts as, wherever that was named.
+constexpr std::string_view kManagerAnnotation = "holdfast/field-manager";
+
 // Versions that Kubernetes still knows how to read though it serves them no more.
 constexpr std::pair<std::string_view, std::string_view> kKnownVersions[] = {
     {"apps", "v1beta1"},
@@ -119,14 +122,17 @@ std::string internal_package(std::string_view group) {
   return std::string(group.substr(0, group.find('.')));
 }
 
-std::string why_not_converted(const Found& found, const Expected& expected) {
+// Kubernetes names a scheme by where it was made: the one that bodies are decoded with, or that of patched documents.
+constexpr std::string_view kBodyScheme = "pkg/api/legacyscheme/scheme.go:30";
+constexpr std::string_view kPatchScheme = "pkg/runtime/scheme.go:111";
+
+std::string why_not_converted(const Found& found, const Expected& expected, std::string_view scheme) {
   if (types::find_kind(found.group, found.version, found.kind) != nullptr) {
     return "converting (" + std::string(found.version) + "." + std::string(found.kind) + ") to (" +
            internal_package(expected.group) + "." + std::string(expected.kind) + "): unknown conversion";
   }
   return "no kind " + go_quote(found.kind) + " is registered for version " +
-         go_quote(resource::api_version_of(found.group, found.version)) +
-         " in scheme \"pkg/api/legacyscheme/scheme.go:30\"";
+         go_quote(resource::api_version_of(found.group, found.version)) + " in scheme " + go_quote(scheme);
 }
 
 // A kind or version other than the URL's: what Kubernetes says depends on whether it knows them at all.
@@ -145,7 +151,7 @@ Result<Unit> check_kind(const Found& found, const Expected& expected) {
     return bad_request("the API version in the data (" + data_version + ") does not match the expected API version (" +
                        resource::api_version_of(expected.group, expected.version) + ")");
   }
-  return not_handled(found, expected, why_not_converted(found, expected));
+  return not_handled(found, expected, why_not_converted(found, expected, kBodyScheme));
 }
 
 Value with_type_meta(Arena& arena, const Value& object, const Expected& expected) {
@@ -280,14 +286,17 @@ std::string why_no_kind(const Value& tree) {
   return "Object 'Kind' is missing in '" + codec::encode_json_sorted(tree) + "'";
 }
 
-std::string why_another_kind(const Value& tree, const Expected& expected) {
+namespace {
+
+// Why the document is not of the kind that is expected; `found` is the kind that it says it is.
+std::string kind_problem(const Value& tree, const Expected& expected, std::string_view scheme, Found& found) {
   if (std::string wrong = non_string_kind_error(tree); !wrong.empty()) return wrong;
   const std::string_view api_version = tree.text_at("apiVersion");
   const size_t slash = api_version.find('/');
   if (std::count(api_version.begin(), api_version.end(), '/') > 1) {
     return "unexpected GroupVersion string: " + std::string(api_version);
   }
-  Found found{{}, api_version, tree.text_at("kind")};
+  found = {{}, api_version, tree.text_at("kind")};
   if (slash != std::string_view::npos) {
     found.group = api_version.substr(0, slash);
     found.version = api_version.substr(slash + 1);
@@ -297,7 +306,27 @@ std::string why_another_kind(const Value& tree, const Expected& expected) {
       (found.group == expected.group && found.version == expected.version && found.kind == expected.kind)) {
     return {};
   }
-  return why_not_converted(found, expected);
+  return why_not_converted(found, expected, scheme);
+}
+
+}  // namespace
+
+std::string why_another_kind(const Value& tree, const Expected& expected) {
+  Found found;
+  return kind_problem(tree, expected, kBodyScheme, found);
+}
+
+std::string why_patched_to_another_kind(Arena& arena, const Value& tree, const Expected& expected) {
+  Found found;
+  std::string why = kind_problem(tree, expected, kPatchScheme, found);
+  if (why.empty()) return why;
+  // It is decoded as what it says it is; only then can it not be converted.
+  const types::Resource* resource = types::find_kind(found.group, found.version, found.kind);
+  if (resource != nullptr && resource->type != nullptr) {
+    Result<Value> typed = codec::to_typed(arena, *resource->type, tree);
+    if (!typed) return typed.error().message;
+  }
+  return why;
 }
 
 Expected expected_of(const resource::Served& served) {
@@ -332,8 +361,10 @@ Value with_ownership_reset(Arena& arena, const Value& typed, const Value& sent) 
       with_member(arena, metadata == nullptr ? Value::empty_map() : *metadata, "managedFields", Value::empty_list()));
 }
 
-Result<Value> decode_body(call::Call& call, std::string_view bytes, request::Format format, const Expected& expected,
-                          request::FieldValidation validation) {
+namespace {
+
+Result<Value> decode_object(call::Call& call, std::string_view bytes, request::Format format, const Expected& expected,
+                            request::FieldValidation validation) {
   if (format == request::Format::Protobuf) {
     if (expected.type == call.served->resource->type && call.served->custom) {
       return Error{Reason::UnsupportedMediaType,
@@ -426,54 +457,88 @@ Result<Value> decode_body(call::Call& call, std::string_view bytes, request::For
   return with_type_meta(arena, *object, expected);
 }
 
+}  // namespace
+
+Result<Value> decode_body(call::Call& call, std::string_view bytes, request::Format format, const Expected& expected,
+                          request::WriteOptions& options) {
+  Result<Value> object = decode_object(call, bytes, format, expected, options.field_validation);
+  if (!object) return object;
+  return take_declared_manager(call, *object, options);
+}
+
 // --- metadata.options ---
 
-Result<DeclaredOptions> take_declared_options(call::Call& call, const Value& object) {
-  DeclaredOptions declared{object, std::nullopt};
-  if (!call.settings.gates.on(Gate::DeclarativeFieldManager)) return declared;
-  const Value* metadata = object.find("metadata");
-  const Value* options = metadata == nullptr ? nullptr : metadata->find("options");
-  if (options == nullptr) return declared;
-  declared.object = with_member(call.arena, object, "metadata", without_member(call.arena, *metadata, "options"));
-  if (options->is_null()) return declared;
+namespace {
 
+const Value* declared_options(const call::Call& call, const Value& object) {
+  if (!call.settings.gates.on(Gate::DeclarativeFieldManager)) return nullptr;
+  const Value* metadata = object.find("metadata");
+  return metadata == nullptr || !metadata->is_map() ? nullptr : metadata->find("options");
+}
+
+Value without_options(Arena& arena, const Value& object) {
+  return with_member(arena, object, "metadata", without_member(arena, *object.find("metadata"), "options"));
+}
+
+std::vector<Cause> check_declared_options(const Value& options) {
   std::vector<Cause> causes;
-  if (!options->is_map()) {
-    causes.push_back(field_invalid("metadata.options", codec::encode_json(*options), "must be a map of strings"));
-  } else {
-    for (const Member& option : options->members()) {
-      const std::string field = "metadata.options[" + std::string(option.key) + "]";
-      if (option.key != "fieldManager") {
-        static constexpr std::string_view kKnown[] = {"fieldManager"};
-        causes.push_back(field_not_supported(field, option.key, kKnown));
-      } else if (option.value.is_null()) {
-        continue;
-      } else if (!option.value.is_string()) {
-        causes.push_back(field_invalid(field, codec::encode_json(option.value), "must be a string"));
-      } else {
-        const std::string_view name = option.value.as_string();
-        for (Cause& cause : request::check_field_manager(name, field)) causes.push_back(std::move(cause));
-        if (!name.empty()) declared.field_manager = std::string(name);
+  if (options.is_null()) return causes;
+  if (!options.is_map()) {
+    causes.push_back(field_invalid("metadata.options", codec::encode_json(options), "must be a map of strings"));
+    return causes;
+  }
+  for (const Member& option : options.members()) {
+    const std::string field = "metadata.options[" + std::string(option.key) + "]";
+    if (option.key != "fieldManager") {
+      static constexpr std::string_view kKnown[] = {"fieldManager"};
+      causes.push_back(field_not_supported(field, option.key, kKnown));
+    } else if (!option.value.is_string() && !option.value.is_null()) {
+      causes.push_back(field_invalid(field, codec::encode_json(option.value), "must be a string"));
+    } else if (option.value.is_string()) {
+      for (Cause& cause : request::check_declared_manager(option.value.as_string(), field)) {
+        causes.push_back(std::move(cause));
       }
     }
   }
-  if (!causes.empty()) {
-    return invalid(call.group_kind(), metadata->text_at("name"), std::move(causes));
-  }
-  return declared;
+  return causes;
 }
 
-Result<std::string> effective_manager(call::Call& call, const request::WriteOptions& options,
-                                      const DeclaredOptions& declared, std::string_view object_name) {
-  if (declared.field_manager) {
-    if (!options.field_manager.empty() && options.field_manager != *declared.field_manager) {
-      return invalid(call.group_kind(), object_name,
-                     {field_invalid_text("metadata.options[fieldManager]", *declared.field_manager,
-                                         "must be the fieldManager of the request, " + go_quote(options.field_manager) +
-                                             ", when both are given")});
+}  // namespace
+
+bool declares_manager(const call::Call& call, const Value& object) {
+  const Value* options = declared_options(call, object);
+  return options != nullptr && (!options->text_at("fieldManager").empty() || !check_declared_options(*options).empty());
+}
+
+Value without_declared_options(call::Call& call, const Value& object, std::string_view culprit) {
+  if (declared_options(call, object) == nullptr) return object;
+  call.warnings.add("metadata.options set by " + std::string(culprit) +
+                    " was ignored: only the request itself can declare its field manager");
+  return without_options(call.arena, object);
+}
+
+Result<Value> take_declared_manager(call::Call& call, const Value& object, request::WriteOptions& options) {
+  Value bare = object;
+  if (const Value* declared = declared_options(call, object)) {
+    std::vector<Cause> causes = check_declared_options(*declared);
+    const std::string_view manager = declared->is_map() ? declared->text_at("fieldManager") : std::string_view();
+    if (causes.empty() && !manager.empty() && !options.field_manager.empty() && manager != options.field_manager) {
+      causes.push_back(field_invalid_text(
+          "metadata.options[fieldManager]", manager,
+          "must be the fieldManager of the request, " + go_quote(options.field_manager) + ", when both are given"));
     }
-    return *declared.field_manager;
+    if (!causes.empty()) {
+      const Expected expected = expected_of(call);
+      return invalid({expected.group, expected.kind}, object.text_at("metadata", "name"), std::move(causes));
+    }
+    if (!manager.empty()) options.field_manager = manager;
+    bare = without_options(call.arena, object);
   }
+  record_annotation(call, std::string(kManagerAnnotation), manager_of(call, options));
+  return bare;
+}
+
+std::string manager_of(const call::Call& call, const request::WriteOptions& options) {
   return ownership::manager_name(options.field_manager, call.request.headers.get("user-agent"));
 }
 
@@ -481,15 +546,9 @@ Result<WriteBody> read_write_body(call::Call& call, request::WriteKind kind, std
                                   request::Format format) {
   Result<request::WriteOptions> options = parse_write_options(call.query, kind);
   if (!options) return options.take_error();
-  Result<Value> decoded = decode_body(call, bytes, format, expected_of(*call.served), options->field_validation);
-  if (!decoded) return decoded.take_error();
-  Result<DeclaredOptions> declared = take_declared_options(call, *decoded);
-  if (!declared) return declared.take_error();
-  Result<std::string> manager =
-      effective_manager(call, *options, *declared, declared->object.text_at("metadata", "name"));
-  if (!manager) return manager.take_error();
-  options->field_manager = std::move(*manager);
-  return WriteBody{declared->object, std::move(*options)};
+  Result<Value> object = decode_body(call, bytes, format, expected_of(*call.served), *options);
+  if (!object) return object.take_error();
+  return WriteBody{*object, std::move(*options)};
 }
 
 // --- Names, namespaces, owners ---

@@ -1,7 +1,6 @@
 // Request bodies as objects: decoded, checked against what the URL says, with what field validation found.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,35 +19,40 @@ struct Expected {
 Expected expected_of(const resource::Served& served);
 Expected expected_of(const call::Call& call);  // Of the subresource, if the call has one of a kind of its own.
 
-// Why a document that a patch made cannot be read as what is expected, by its kind and apiVersion, in the words of
-// Kubernetes' decoder. Empty: it can (a missing kind is taken from the URL, a missing apiVersion is not looked at).
+// Why a document cannot be read as what is expected, by its kind and apiVersion, in the words of Kubernetes' decoder.
+// Empty: it can (a missing kind is taken from the URL, a missing apiVersion is not looked at).
 std::string why_another_kind(const Value& tree, const Expected& expected);
+// The same of a document that a patch made, which is decoded as the kind that it says it is.
+std::string why_patched_to_another_kind(Arena& arena, const Value& tree, const Expected& expected);
 // What Go says of a document that is no object at all.
 std::string why_no_object(const Value& tree);
 // The same for custom resources, which must name their kind; which one is the validation's to tell.
 std::string why_no_kind(const Value& tree);
 
-// The object as the type's decoder and encoder would leave it, not defaulted, kind and apiVersion set. Strict findings
-// become warnings or the error, as `validation` says. `bytes` must outlive the call's arena.
+// The object as the type's decoder and encoder would leave it, not defaulted, kind and apiVersion set, without
+// metadata.options (see take_declared_manager). Strict findings become warnings or the error, as
+// `options.field_validation` says. `bytes` must outlive the call's arena.
 Result<Value> decode_body(call::Call& call, std::string_view bytes, request::Format format, const Expected& expected,
-                          request::FieldValidation validation);
+                          request::WriteOptions& options);
 
 // An empty managedFields list resets ownership, but no typed object keeps an empty list: it is put back here.
 Value with_ownership_reset(Arena& arena, const Value& typed, const Value& sent);
 
-// metadata.options (gate DeclarativeFieldManager): taken out of the object, wherever it came from.
-struct DeclaredOptions {
-  Value object;                              // Without them.
-  std::optional<std::string> field_manager;  // Not empty.
-};
-// 422 for unknown keys and bad values, naming metadata.options[key].
-Result<DeclaredOptions> take_declared_options(call::Call& call, const Value& object);
-// Who writes: the option, else the query parameter, else the User-Agent. 422 when the first two are both set and
-// differ.
-Result<std::string> effective_manager(call::Call& call, const request::WriteOptions& options,
-                                      const DeclaredOptions& declared, std::string_view object_name);
+// The object without metadata.options (gate DeclarativeFieldManager). A manager that it declares there becomes
+// `options.field_manager`. 422 for unknown keys, bad values, and a manager other than the query parameter's, naming
+// metadata.options[key]. Every object that a client sends passes here, whatever its verb and subresource: in
+// decode_body(), as the result of a patch, or as an apply configuration.
+Result<Value> take_declared_manager(call::Call& call, const Value& object, request::WriteOptions& options);
+// Whether there is something in metadata.options that take_declared_manager() would use or refuse.
+bool declares_manager(const call::Call& call, const Value& object);
+// The object without metadata.options, whatever they say: for what admission returns, which names no manager. Warns
+// about those that `culprit` (a webhook, policies) has added.
+Value without_declared_options(call::Call& call, const Value& object, std::string_view culprit);
 
-// The object of a POST or PUT without metadata.options, and the request's options with the manager that counts.
+// Who owns what this request writes: the manager that it names, else what its User-Agent says.
+std::string manager_of(const call::Call& call, const request::WriteOptions& options);
+
+// The object of a POST or PUT, and the request's options with the manager that it names.
 struct WriteBody {
   Value object;
   request::WriteOptions options;

@@ -110,13 +110,34 @@ Task<void> settle_ip_objects(call::Call& call, services::ServiceLease::Kept kept
   co_await services::drop_ip_objects(call, std::move(kept.released));
 }
 
-// What was stored, with the revision at which it was.
+// What was stored as it is read from now on, with the revision at which it was.
 void set_revision(Arena& arena, const resource::ObjectCodec& codec, std::string_view body, Revision revision,
                   Written& written) {
   written.body = codec.with_revision(body, revision);
   written.stored =
-      with_path(arena, written.stored, std::array{std::string_view("metadata"), std::string_view("resourceVersion")},
-                Value::string(arena, std::to_string(revision.value)));
+      codec.as_read(arena, with_path(arena, written.stored,
+                                     std::array{std::string_view("metadata"), std::string_view("resourceVersion")},
+                                     Value::string(arena, std::to_string(revision.value))));
+}
+
+// What a dry run would have stored, as it would be read.
+Result<Unit> show_unstored(call::Call& call, Written& written) {
+  written.stored = call.storage().codec().as_read(call.arena, written.stored);
+  Result<std::string> body = call.storage().codec().body_of(call.arena, written.stored);
+  if (!body) return body.take_error();
+  written.body = std::move(*body);
+  return Unit{};
+}
+
+// Whether writing this would leave the object as it is. Custom objects are read with the defaults of their storage
+// version, which a request through another version does not write.
+Result<bool> changes_nothing(call::Call& call, const Value& stored, std::string_view body, const LiveObject& live) {
+  if (body == *live.body) return true;
+  if (!call.served->custom || call.served->resource == call.served->stored) return false;
+  const resource::ObjectCodec& codec = call.storage().codec();
+  Result<std::string> read = codec.body_of(call.arena, codec.as_read(call.arena, stored));
+  if (!read) return read.take_error();
+  return *read == *live.body;
 }
 
 // Removed by this update rather than stored: it was deleted before and its last finalizer is gone.
@@ -304,7 +325,9 @@ Task<Result<Writer::UpdateAttempt>> Writer::update_once(call::Call& call, const 
   if (!judged) co_return judged.take_error();
   Result<Encoded> encoded = co_await encode(call, judged->object);
   if (!encoded) co_return encoded.take_error();
-  const bool same_object = encoded->body == *live.body;
+  Result<bool> same = changes_nothing(call, encoded->stored, encoded->body, live);
+  if (!same) co_return same.take_error();
+  const bool same_object = *same;
   // A change of times alone is no change: the old ones stay.
   if ((same_object || call.served->object_rules->same(encoded->stored, live.stored)) &&
       ownership::differ_only_in_times(next.managed, live.managed)) {
@@ -327,9 +350,15 @@ Task<Result<Writer::UpdateAttempt>> Writer::update_once(call::Call& call, const 
   const bool same_owners = ownership::equal(next.managed, live.managed) && live.managed_problem.empty();
   if (same_object && same_owners) {
     judged->lease.keep();
+    written.body = *live.body;
+    written.stored = live.stored;
     co_return UpdateAttempt{std::move(written)};
   }
-  if (request.options.dry_run) co_return UpdateAttempt{std::move(written)};
+  if (request.options.dry_run) {
+    Result<Unit> shown = show_unstored(call, written);
+    if (!shown) co_return shown.take_error();
+    co_return UpdateAttempt{std::move(written)};
+  }
 
   const std::string key = call.storage().key(live.entry->key());
   Result<std::optional<store::Conflict>> overtaken = co_await store_object(
@@ -517,7 +546,8 @@ Task<Result<Written>> Writer::create_object(call::Call& call, const request::Wri
     if (!admitted) co_return admitted.take_error();
     Result<Encoded> encoded = co_await encode(call, judged->object);
     if (!encoded) co_return encoded.take_error();
-    Result<Unit> unset = check_no_revision(encoded->stored);
+    // A dry run asks the store only whether the name is taken.
+    Result<Unit> unset = options.dry_run ? Result<Unit>(Unit{}) : check_no_revision(encoded->stored);
     if (!unset) co_return unset.take_error();
 
     Written written;
@@ -531,6 +561,10 @@ Task<Result<Written>> Writer::create_object(call::Call& call, const request::Wri
                         : co_await store_object(call, call.storage().key(call.storage().short_key(call.ns(), name)),
                                                 std::nullopt, *encoded, judged->at_rest, true, written);
     if (!taken) co_return taken.take_error();
+    if (!*taken && options.dry_run) {
+      Result<Unit> shown = show_unstored(call, written);
+      if (!shown) co_return shown.take_error();
+    }
     if (!*taken) {
       if (!options.dry_run && services::is_service(*call.served->stored)) {
         co_await settle_ip_objects(call, judged->lease.keep(), encoded->stored);
@@ -543,9 +577,8 @@ Task<Result<Written>> Writer::create_object(call::Call& call, const request::Wri
 }
 
 Task<Result<NextObject>> Writer::mutate(call::Call& call, AdmissionOperation operation,
-                                        const request::WriteOptions& options, std::string manager, NextObject next,
-                                        const LiveObject* live) {
-  return admission_->mutate(call, operation, options, std::move(manager), std::move(next), live);
+                                        const request::WriteOptions& options, NextObject next, const LiveObject* live) {
+  return admission_->mutate(call, operation, options, std::move(next), live);
 }
 
 Task<Result<Unit>> Writer::validate(call::Call& call, AdmissionOperation operation,
@@ -614,6 +647,9 @@ void respond_written(call::Call& call, int code, const Written& written) {
   }
   Result<std::string> body = render_object(call.view, source);
   if (!body) return respond_error(call, body.error());
+  if (const std::optional<render::View> view = recorded_view(call)) {
+    record_response(call, render_object(*view, {written.body, written.managed}));
+  }
   respond(call, code, std::move(*body));
 }
 

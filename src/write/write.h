@@ -39,6 +39,7 @@ struct NextObject {
   ownership::Managed managed;
   // Of a subresource with a kind of its own (Scale): what policies and webhooks validate instead, and what it was.
   Value seen = {}, seen_old = {};
+  std::string field_manager = {};  // That the request names, in its query or in the object. Empty: it names none.
 };
 
 // What came of a write.
@@ -96,7 +97,7 @@ class Writer {
 
   // Mutating admission. `next` and the result are in the requested version; `live` is null for a create.
   Task<Result<NextObject>> mutate(call::Call& call, AdmissionOperation operation, const request::WriteOptions& options,
-                                  std::string manager, NextObject next, const LiveObject* live);
+                                  NextObject next, const LiveObject* live);
   // Validating admission: `object` is `next`'s as it will be stored or answered, in the requested version.
   Task<Result<Unit>> validate(call::Call& call, AdmissionOperation operation, const request::WriteOptions& options,
                               const Value& object, const NextObject& next, const LiveObject* live);
@@ -143,9 +144,6 @@ class Writer {
   const std::unique_ptr<Admission> admission_;
 };
 
-// CreateOptions or UpdateOptions as admission shows them: patches too.
-Value write_options_value(Arena& arena, std::string_view kind, const request::WriteOptions& options,
-                          std::string_view manager);
 // The object with its managedFields in it, as FieldsV1.
 Value with_managed(Arena& arena, const Value& object, const ownership::Managed& managed, bool custom);
 

@@ -141,6 +141,27 @@ ROWS = [
         ("TABLE", f"{CLAIMS}/c", None, JSON, 200, ['"c","Pending","v","0"'])]),
     ("a claim is filled from its own namespace only", [
         ("PATCH", f"{CLAIMS}/c", {"spec": {"dataSourceRef": {"kind": "PersistentVolumeClaim", "name": "x", "namespace": "other"}}}, MERGE, 200, ['!"dataSourceRef"'])]),
+    ("a dry run of a create looks only for the name", [
+        ("POST", f"{MAPS}?dryRun=All", {"metadata": {"name": "dry", "resourceVersion": "5"}}, JSON, 201, ['"resourceVersion":"5"']),
+        ("POST", MAPS, {"metadata": {"name": "dry", "resourceVersion": "5"}}, JSON, 500, ["resourceVersion should not be set on objects to be created"]),
+        ("POST", f"{MAPS}?dryRun=All", {"metadata": {"name": "page", "resourceVersion": "5"}}, JSON, 409, ['configmaps "page" already exists'])]),
+    ("problems of a JSON patch are listed by operation", [
+        ("PATCH", f"{MAPS}/page?fieldValidation=Strict", '[{"op":"add","path":"/data","value":{},"foo":1},{"op":"add","op":"add","path":"/data/z","value":"y","bar":1,"bar":2},'
+         '{"op":"add","path":"/bogus","value":"y"}]', PATCH, 422,
+         ['strict decoding error: json patch unknown field "[0].foo", json patch duplicate field "[1].op", json patch unknown field "[1].bar", unknown field "bogus"'])]),
+    ("a token is looked at before what else is asked", [
+        ("GET", f"{MAPS}?limit=1&continue=e30&resourceVersion=5", None, JSON, 400, ["continue key is not valid: server does not recognize this encoded version"])]),
+    ("export is gone", [("GET", "/api/v1/namespaces/default?export=true", None, JSON, 400, ["the export parameter, deprecated since v1.14, is no longer supported"])]),
+    ("the core group has one kind that scales", [
+        ("POST", "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers",
+         {"metadata": {"name": "rc"}, "spec": {"maxReplicas": 3, "scaleTargetRef": {"kind": "ReplicationController", "name": "x"}}}, JSON, 201, []),
+        ("POST", "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers",
+         {"metadata": {"name": "d"}, "spec": {"maxReplicas": 3, "scaleTargetRef": {"kind": "Deployment", "name": "x", "apiVersion": "v1"}}}, JSON, 422, ["apiVersion must specify API group"])]),
+    ("a patched document is decoded as what it says it is", [
+        ("PATCH", f"{MAPS}/kind", {"kind": "Secret"}, MERGE, 422, ["illegal base64 data at input byte 0"]),
+        ("PATCH", f"{MAPS}/kind", {"kind": "Pod", "spec": {"containers": 1}}, MERGE, 422,
+         ["json: cannot unmarshal number into Go struct field PodSpec.spec.containers of type []v1.Container"])]),
+    ("an exempt level has no shares", [("TABLE", "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations/exempt", None, JSON, 200, ['"exempt","Exempt","<none>","<none>"'])]),
     ("a status says nothing about deletion", [
         ("POST", ATTACHMENTS, {"metadata": {"name": "a"}, "spec": {"attacher": "a.example.com", "nodeName": "n", "source": {"persistentVolumeName": "v"}}}, JSON, 201, []),
         ("PATCH", f"{ATTACHMENTS}/a/status", {"metadata": {"deletionTimestamp": "2020-01-01T00:00:00Z"}}, MERGE, 200, ["!deletionTimestamp"])]),
@@ -159,6 +180,25 @@ def rows_get_their_answers(server):
                 where = headers.get("Warning") or "" if text.startswith("^") else said
                 text = text.removeprefix("^")
                 check((text.removeprefix("!") in where) != text.startswith("!"), f"{sentence}: {method} {path}: {text!r} in {where}")
+
+
+def pages_have_their_types(server):
+    for path, accept, want in (("/version", "application/yaml", 406), ("/version", "application/json", 200), ("/version", "text/html, */*", 200),
+                               ("/flagz", "application/json", 406), ("/statusz", "image/png", 406), ("/statusz", "text/plain", 200),
+                               ("/flagz", "application/json, */*", 200), ("/version/x", "application/json", 404)):
+        code, _, data = server.request("GET", path, accept=accept)
+        check(code == want, f"{path} as {accept}: {code} {data[:200]}")
+        if code == 406:
+            check((b"Available representations: application/json" if path == "/version" else b"only the following media types are accepted") in data, f"{path}: {data}")
+
+
+def flow_schemas_are_printed_in_their_order(server):
+    table = json.loads(server.request("GET", "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas", accept="application/json;as=Table;v=v1;g=meta.k8s.io")[2])
+    order = [(row["cells"][2], row["cells"][0]) for row in table["rows"]]
+    check(order == sorted(order) and order[0][1] == "exempt" and len(order) > 5, f"{order}")
+    listed = send(server, "GET", "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas")[1]["items"]
+    names = [item["metadata"]["name"] for item in listed]
+    check(names == sorted(names), "a list is by name, as ever")
 
 
 def a_head_has_no_subresource(server):
@@ -200,10 +240,39 @@ def a_custom_kind_is_published_as_its_schema_reads(server):
     check("ReadWriteOnce" in modes["items"].get("enum", []), f"an enum of a list is that of its items: {modes}")
 
 
+def a_restart_repairs_roles(server):
+    rbac = "/apis/rbac.authorization.k8s.io/v1"
+    role, binding = rbac + "/clusterroles/", rbac + "/clusterrolebindings/"
+    extra = {"verbs": ["get"], "apiGroups": ["extra.example.com"], "resources": ["things"]}
+    protect = {"metadata": {"annotations": {"rbac.authorization.kubernetes.io/autoupdate": "false"}}}
+    before = {name: send(server, "GET", role + name)[1] for name in ("system:basic-user", "system:discovery", "view", "system:kube-scheduler")}
+    for path, patch in ((role + "system:basic-user", {"rules": [extra]}), (role + "system:kube-scheduler", {"rules": [], **protect}),
+                        (role + "view", {"metadata": {"labels": {"rbac.authorization.k8s.io/aggregate-to-edit": None}}}),
+                        (binding + "system:basic-user", {"subjects": [{"kind": "User", "name": "extra", "apiGroup": "rbac.authorization.k8s.io"}]}),
+                        (binding + "system:discovery", {"subjects": [{"kind": "User", "name": "seer", "apiGroup": "rbac.authorization.k8s.io"}], **protect})):
+        assert send(server, "PATCH", path, patch, MERGE)[0] == 200, path
+    assert send(server, "DELETE", binding + "system:public-info-viewer")[0] == 200
+    swapped = send(server, "GET", binding + "system:monitoring")[1]
+    assert send(server, "DELETE", binding + "system:monitoring")[0] == 200
+    del swapped["metadata"]["uid"], swapped["metadata"]["resourceVersion"]
+    assert send(server, "POST", rbac + "/clusterrolebindings", {**swapped, "roleRef": {**swapped["roleRef"], "name": "view"}})[0] == 201
+    server.restart()
+    rules = lambda name: send(server, "GET", role + name)[1]["rules"]
+    subjects = lambda name: [one["name"] for one in send(server, "GET", binding + name)[1].get("subjects", [])]
+    check(extra in rules("system:basic-user") and len(rules("system:basic-user")) > 1, f"what was missing is back, what was added stays: {rules('system:basic-user')}")
+    check(not rules("system:kube-scheduler"), "a role that is not to be changed is not")
+    check(send(server, "GET", role + "view")[1]["metadata"]["labels"] == before["view"]["metadata"]["labels"], "labels are back")
+    check(subjects("system:basic-user") == ["extra", "system:authenticated"], f"{subjects('system:basic-user')}")
+    check(subjects("system:discovery") == ["seer"] == subjects("system:public-info-viewer"), f"who sees one sees the other: {subjects('system:public-info-viewer')}")
+    check(send(server, "GET", binding + "system:monitoring")[1]["roleRef"]["name"] == "system:monitoring", "a binding to another role is made anew")
+    check(send(server, "GET", role + "system:discovery")[1]["metadata"]["resourceVersion"] == before["system:discovery"]["metadata"]["resourceVersion"], "what lacks nothing is not written")
+
+
 if __name__ == "__main__":
     with Server(sys.argv[1]) as server:
         run_parts(server, [a_patch_cannot_make_an_object_another_kind, options_of_lists_are_refused_in_order,
                            an_address_has_an_object_while_a_service_holds_it, deleting_a_job_warns_about_its_pods,
-                           rows_get_their_answers, bytes_are_bytes_in_cbor, a_head_has_no_subresource,
-                           a_bookmark_of_a_daemon_set_has_its_annotation, a_custom_kind_is_published_as_its_schema_reads])
+                           rows_get_their_answers, pages_have_their_types, flow_schemas_are_printed_in_their_order, bytes_are_bytes_in_cbor, a_head_has_no_subresource,
+                           a_bookmark_of_a_daemon_set_has_its_annotation, a_custom_kind_is_published_as_its_schema_reads,
+                           a_restart_repairs_roles])
     finish()

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """declared_manager_test.py HOLDFAST: metadata.options.fieldManager, the manager that an object names itself; and who owns what across /scale and /status."""
-import json, sys
+import base64, json, os, sys, tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "compare"))
+from hook_server import HookServer
+from samples import SAMPLES
 from serve import Server, check, finish, run_parts
 from widgets import APPLY, JSON_PATCH, MERGE, WIDGETS, apply, define, owns, widget
 
@@ -71,6 +74,7 @@ def refusals(server):
     for what, object, query, path in (
             ("another query parameter", configmap("q", "declared"), "?fieldManager=other", "metadata.options[fieldManager]"),
             ("a name that is too long", configmap("q", "x" * 129), "", "metadata.options[fieldManager]"),
+            ("a name of too many characters", configmap("q", "ü" * 129), "", "metadata.options[fieldManager]"),
             ("a name that cannot be printed", configmap("q", "a\u0007b"), "", "metadata.options[fieldManager]"),
             ("an unknown option", {**configmap("q"), "metadata": {"name": "q", "options": {"bogus": "x"}}}, "", "metadata.options[bogus]")):
         for method, url, type in (("POST", CONFIGMAPS, "application/json"), ("PATCH", CONFIGMAPS + "/q", APPLY)):
@@ -78,6 +82,9 @@ def refusals(server):
                 query = "?fieldManager=m" if "bogus" in path else ""
             refused = server.json(method, url + query, object, content_type=type)
             check(refused.get("code") == 422 and path in refused["message"], f"{what}: {method} {refused.get('code')} {refused.get('message')}")
+    umlauts = server.json("POST", CONFIGMAPS, configmap("umlauts", "ü" * 65), want=201)
+    check(managers(umlauts) == [("ü" * 65, "Update")], "65 characters are 65, in however many bytes")
+    server.json("PUT", CONFIGMAPS + "/umlauts", {**umlauts, "data": {"k": "w"}}, want=200)
     same = server.json("POST", CONFIGMAPS + "?fieldManager=same", configmap("same", "same"), want=201)
     check(managers(same) == [("same", "Update")], "the same in both is fine")
     empty = server.json("POST", CONFIGMAPS, configmap("empty", ""), want=201)
@@ -86,6 +93,158 @@ def refusals(server):
     check(managers(empty) == [("query", "Update")], "an empty one is as none: the query parameter")
     nobody = server.json("PATCH", CONFIGMAPS + "/z", configmap("z"), content_type=APPLY, want=422)
     check("fieldManager" in nobody["message"], "an apply without any manager stays the error it is")
+
+
+# Small objects of kinds of which the comparison has no sample.
+SMALL = {"CSIDriver": {"spec": {}}, "CSINode": {"spec": {"drivers": []}}, "CSIStorageCapacity": {"storageClassName": "x"}, "ControllerRevision": {"revision": 1, "data": {}},
+         "DeviceClass": {"spec": {}}, "Event": {"involvedObject": {"namespace": "default"}}, "ResourceClaim": {"spec": {}}, "ResourceClaimTemplate": {"spec": {"spec": {}}},
+         "RuntimeClass": {"handler": "x"}, "VolumeAttributesClass": {"driverName": "a.example.com", "parameters": {"a": "b"}},
+         "VolumeAttachment": {"spec": {"attacher": "a.example.com", "nodeName": "n", "source": {"persistentVolumeName": "v"}}},
+         "ResourceSlice": {"spec": {"driver": "a.example.com", "nodeName": "n", "pool": {"name": "p", "resourceSliceCount": 1}}}}
+# Kinds that are not that small: their merge and JSON patches are not walked.
+WITHOUT_SAMPLE = set()
+
+
+def endpoints(server):
+    """Every endpoint of discovery: (group version, name with its subresource, what discovery says of it)."""
+    versions = ["/api/v1"] + ["/apis/" + v["groupVersion"] for g in server.json("GET", "/apis")["groups"] for v in g["versions"]]
+    for root in versions:
+        for resource in server.json("GET", root)["resources"]:
+            yield root, resource["name"], resource
+
+
+def instance(server, root, plural, resource):
+    """The path of an object of this resource that exists; None: nobody knows how to make one."""
+    api_version = root.removeprefix("/apis/").removeprefix("/api/")
+    place = "/namespaces/default/" if resource["namespaced"] else "/"
+    collection = root + place + plural
+    samples = [widget("walked", replicas=1)] if plural == "widgets" else SAMPLES.get((api_version, resource["kind"]), [])
+    if resource["kind"] in SMALL:
+        samples = samples + [{"apiVersion": api_version, "kind": resource["kind"], "metadata": {}, **SMALL[resource["kind"]]}]
+    for sample in samples:
+        name = {"customresourcedefinitions": "walked.example.org", "apiservices": "v1.walked.example.org", "ipaddresses": "10.11.12.13"}.get(plural, "walked")
+        code, _, data = server.request("POST", collection, {**sample, "metadata": {**sample["metadata"], "name": name}})
+        if code in (201, 409):
+            return collection + "/" + name
+    found = server.json("GET", collection).get("items") if "list" in resource["verbs"] else None
+    return collection + "/" + found[0]["metadata"]["name"] if found else None
+
+
+def every_endpoint(server):
+    """No verb of any resource or subresource takes an object in without looking at its options."""
+    walked, live = 0, {}
+    for root, name, resource in endpoints(server):
+        plural, _, sub = name.partition("/")
+        verbs = set(resource["verbs"]) & {"create", "update", "patch"}
+        if not verbs or sub == "proxy" or resource["kind"] in ("PodExecOptions", "PodAttachOptions", "PodPortForwardOptions"):
+            continue
+        group, version = resource.get("group"), resource.get("version") or root.rsplit("/", 1)[1]
+        api_version = (group + "/" if group else "") + version if "version" in resource else root.removeprefix("/apis/").removeprefix("/api/")
+        place = "/namespaces/default/" if resource["namespaced"] else "/"
+        base = root + place + plural
+        if not sub and "get" in resource["verbs"]:
+            live[root + plural] = instance(server, root, plural, resource)
+        known = live.get(root + plural)
+        path = known or base + "/walked"
+        object = {"apiVersion": api_version, "kind": resource["kind"], "metadata": {"name": path.rsplit("/", 1)[1]}}
+        bad = {"an unknown option": ("", {"bogus": "x"}, "metadata.options[bogus]"),
+               "another manager": ("?fieldManager=other", {"fieldManager": "declared"}, "metadata.options[fieldManager]")}
+        requests = []
+        if "create" in verbs:
+            requests.append(("POST", path + "/" + sub if sub else base, "application/json", None))
+        url = path + ("/" + sub if sub else "")
+        if "update" in verbs:
+            requests.append(("PUT", url, "application/json", None))
+        if "patch" in verbs:
+            requests.append(("PATCH", url, APPLY, None))
+            if known:
+                requests += [("PATCH", url, MERGE, lambda options: {"metadata": {"options": options}}),
+                             ("PATCH", url, JSON_PATCH, lambda options: [{"op": "add", "path": "/metadata/options", "value": options}])]
+            else:
+                WITHOUT_SAMPLE.add(resource["kind"])
+        for method, url, type, patch in requests:
+            for what, (query, options, field) in bad.items():
+                if type == APPLY and not query:
+                    query = "?fieldManager=m"
+                body = patch(options) if patch else {**object, "metadata": {**object["metadata"], "options": options}}
+                code, _, data = server.request(method, url + query, body, content_type=type)
+                check(code == 422 and field.encode() in data, f"{what}: {method} {url} {type}: {code} {data[:300]}")
+                walked += 1
+    check(walked >= 850, f"the walk met {walked} requests")
+    check(WITHOUT_SAMPLE <= {"CertificateSigningRequest", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"}, f"no sample of {sorted(WITHOUT_SAMPLE)}")
+    for path in filter(None, live.values()):
+        check("options" not in server.json("GET", path)["metadata"], f"nothing was left behind in {path}")
+
+
+def scale_names_its_manager(server):
+    """The option of a Scale names the owner of spec.replicas, and is in no object that anybody sees."""
+    whole = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "named"}, "spec": {
+        "replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}}
+    for kind, object, path in (("Deployment", whole, DEPLOYMENT[:-1] + "named"), ("Widget", widget("named", replicas=1), WIDGETS + "/named")):
+        server.json("POST", path.rsplit("/", 1)[0], object, want=201)
+        scale = server.json("GET", path + "/scale")
+        scale["spec"]["replicas"] = 2
+        server.json("PUT", path + "/scale", declared(scale, "putter"), want=200)
+        check(owns(server.json("GET", path), "putter", "spec", "replicas", operation="Update", subresource="scale"), f"{kind}: PUT of /scale")
+        server.json("PATCH", path + "/scale", {"metadata": {"options": {"fieldManager": "merger"}}, "spec": {"replicas": 3}}, content_type=MERGE, want=200)
+        check(owns(server.json("GET", path), "merger", "spec", "replicas", operation="Update", subresource="scale"), f"{kind}: merge patch of /scale")
+        answer = server.json("PATCH", path + "/scale", [{"op": "add", "path": "/metadata/options", "value": {"fieldManager": "jsoner"}},
+                                                        {"op": "replace", "path": "/spec/replicas", "value": 4}], content_type=JSON_PATCH, want=200)
+        check("options" not in answer["metadata"], f"{kind}: the Scale in the answer has no options")
+        check(owns(server.json("GET", path), "jsoner", "spec", "replicas", operation="Update", subresource="scale"), f"{kind}: JSON patch of /scale")
+
+
+def admission_adds_no_options(server):
+    """What a webhook writes into metadata.options is neither stored nor returned, nor does it name a manager; webhooks see the manager that the request declares."""
+    seen = []
+    def reviewed(review, patch):
+        seen.append(review["request"])
+        response = {"uid": review["request"]["uid"], "allowed": True}
+        if patch:
+            patch = [{"op": "add", "path": "/metadata/options", "value": {"fieldManager": "evil", "bogus": "x"}}]
+            response.update(patch=base64.b64encode(json.dumps(patch).encode()).decode(), patchType="JSONPatch")
+        return {"apiVersion": review["apiVersion"], "kind": "AdmissionReview", "response": response}
+    with tempfile.TemporaryDirectory() as folder:
+        hooks = HookServer(folder)
+        hooks.on("/mutate", lambda review: reviewed(review, True))
+        hooks.on("/validate", lambda review: reviewed(review, False))
+        rules = [{"operations": ["*"], "apiGroups": ["", "apps", "example.com"], "apiVersions": ["*"],
+                  "resources": ["configmaps", "widgets", "deployments", "*/scale", "pods/binding", "pods/eviction"]}]
+        paths = []
+        for kind, name in (("Mutating", "mutate"), ("Validating", "validate")):
+            path = "/apis/admissionregistration.k8s.io/v1/" + kind.lower() + "webhookconfigurations"
+            server.json("POST", path, {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind + "WebhookConfiguration", "metadata": {"name": "options"}, "webhooks": [
+                {"name": "options.example.com", "clientConfig": {"url": hooks.url("/" + name), "caBundle": base64.b64encode(hooks.ca).decode()}, "rules": rules,
+                 "admissionReviewVersions": ["v1"], "sideEffects": "None"}]}, want=201)
+            paths.append(path + "/options")
+        for collection, make in ((CONFIGMAPS, lambda n: configmap(n)), (WIDGETS, lambda n: widget(n, size=1, replicas=1))):
+            kind = collection.rsplit("/", 1)[1]
+            code, headers, data = server.request("POST", collection, declared(make("hooked"), "maker"))
+            made = json.loads(data)
+            check(code == 201 and "metadata.options" in (headers["Warning"] or ""), f"{kind}: a warning says that the option was ignored")
+            live = server.json("GET", collection + "/hooked")
+            check("options" not in made["metadata"] and "options" not in live["metadata"], f"{kind}: it is neither returned nor stored")
+            check(managers(live) == [("maker", "Update")], f"{kind}: it names no manager", managers(live))
+            writes = (("PUT", "application/json", declared({**live, "metadata": {**live["metadata"], "labels": {"a": "1"}}}, "putter"), "putter"),
+                      ("PATCH", MERGE, {"metadata": {"labels": {"a": "2"}, "options": {"fieldManager": "merger"}}}, "merger"),
+                      ("PATCH", JSON_PATCH, [{"op": "add", "path": "/metadata/options", "value": {"fieldManager": "jsoner"}},
+                                             {"op": "replace", "path": "/metadata/labels/a", "value": "3"}], "jsoner"),
+                      ("PATCH", APPLY, declared(make("hooked"), "applier"), "applier"))
+            for method, type, body, manager in writes:
+                seen.clear()
+                after = server.json(method, collection + "/hooked", body, content_type=type, want=200)
+                check(("maker", "Update") in managers(after) and manager in [m for m, _ in managers(after)], f"{kind}: {type}: ownership is kept", managers(after))
+                check(len(seen) == 2 and all(r["options"].get("fieldManager") == manager for r in seen), f"{kind}: {type}: both webhooks see the manager", [r["options"] for r in seen])
+                check("options" not in json.dumps([r["object"]["metadata"] for r in seen]), f"{kind}: {type}: and no option in the object")
+            seen.clear()
+            server.json("PATCH", collection + "/hooked", {"metadata": {"labels": {"a": "4"}}}, content_type=MERGE, want=200)
+            check(len(seen) == 2 and all("fieldManager" not in r["options"] for r in seen), f"{kind}: who names no manager is shown with none", [r["options"] for r in seen])
+        seen.clear()
+        server.json("PATCH", WIDGETS + "/hooked/scale", {"metadata": {"options": {"fieldManager": "scaler"}}, "spec": {"replicas": 7}}, content_type=MERGE, want=200)
+        check(len(seen) == 2 and all(r["options"].get("fieldManager") == "scaler" and "options" not in r["object"]["metadata"] for r in seen), "/scale", seen)
+        check(owns(server.json("GET", WIDGETS + "/hooked"), "scaler", "spec", "replicas", operation="Update", subresource="scale"), "/scale: owned")
+        for path in paths:
+            server.json("DELETE", path, want=200)
 
 
 def only_on_the_object_itself(server):
@@ -144,5 +303,5 @@ def gate_off(server):
 
 if __name__ == "__main__":
     with Server(sys.argv[1]) as server:
-        run_parts(server, (define, every_write, protobuf, refusals, only_on_the_object_itself, in_openapi, scale_takes_replicas, unknown_versions_go_with_a_scale_write, gate_off))
+        run_parts(server, (define, every_write, protobuf, refusals, every_endpoint, scale_names_its_manager, admission_adds_no_options, only_on_the_object_itself, in_openapi, scale_takes_replicas, unknown_versions_go_with_a_scale_write, gate_off))
     finish()

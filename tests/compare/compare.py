@@ -18,10 +18,10 @@ except ImportError:  # Then YAML answers are compared as text.
     yaml = None
 
 from grow import Writer, load_kinds
-import formats, stories, stories_more
+import formats, stories, stories_custom, stories_more
 from stories import APPLY, JSON, MERGE
 
-STORIES = {**stories.STORIES, **stories_more.STORIES}
+STORIES = {**stories.STORIES, **stories_more.STORIES, **stories_custom.STORIES}
 
 
 class Server:

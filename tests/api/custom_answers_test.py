@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+"""custom_answers_test.py HOLDFAST: what kube-apiserver answers to requests about custom resources, which have no router of their own."""
+import json, sys
+
+from serve import Server, check, finish, run_parts
+
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+ROOT = "/apis/answers.example.com/v1"
+THINGS, GADGETS, PLAINS = ROOT + "/namespaces/default/things", ROOT + "/gadgets", ROOT + "/namespaces/default/plains"
+JSON, MERGE, JSON_PATCH = "application/json", "application/merge-patch+json", "application/json-patch+json"
+ANY = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+SUBRESOURCES = {"status": {}, "scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}}
+
+
+def definition(plural, kind, scope="Namespaced", versions=None, group="answers.example.com", **spec):
+    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": f"{plural}.{group}"},
+            "spec": {"group": group, "scope": scope, "names": {"plural": plural, "kind": kind},
+                     "versions": versions or [version("v1", storage=True)], **spec}}
+
+
+def version(name, storage=False, properties=None, subresources=None, **more):
+    schema = {"type": "object", "properties": properties or {"spec": ANY, "status": ANY}}
+    return {"name": name, "served": True, "storage": storage, "schema": {"openAPIV3Schema": schema},
+            **({"subresources": subresources} if subresources else {}), **more}
+
+
+def thing(kind, name, api_version="answers.example.com/v1", **spec):
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+
+def scale(name, replicas, **metadata):
+    return {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": name, **metadata}, "spec": {"replicas": replicas}}
+
+
+def answers(server, rows):
+    """Rows of (method, path, body, content type, code, a piece of the answer); None: no such answer but an empty body."""
+    for method, path, body, content_type, want, piece in rows:
+        code, headers, data = server.request(method, path, body, content_type=content_type)
+        check(code == want and (piece.encode() in data if piece is not None else not data), f"{method} {path}: {code} {data[:400]}, not {want} {piece}")
+
+
+def setup(server):
+    for body in (definition("things", "Thing", versions=[version("v1", storage=True, subresources=SUBRESOURCES)]),
+                 definition("gadgets", "Gadget", "Cluster", versions=[version("v1", storage=True, subresources=SUBRESOURCES)]),
+                 definition("plains", "Plain")):
+        server.json("POST", CRDS, body, want=201)
+    for collection, kind in ((THINGS, "Thing"), (GADGETS, "Gadget"), (PLAINS, "Plain")):
+        server.json("POST", collection, thing(kind, "a", replicas=1), want=201)
+        server.json("POST", collection, thing(kind, "none"), want=201)
+
+
+def paths_and_verbs(server):
+    page = "404 page not found"
+    answers(server, [
+        ("POST", ROOT + "/things", thing("Thing", "b"), JSON, 404, page),
+        ("DELETE", ROOT + "/things", None, JSON, 404, page),
+        ("DELETE", ROOT + "/things/a", None, JSON, 404, page),
+        ("PATCH", ROOT + "/things", {}, MERGE, 404, page),
+        ("GET", ROOT + "/namespaces/default/gadgets", None, JSON, 404, page),
+        ("GET", ROOT + "/things", None, JSON, 200, '"name":"a"'),
+        ("PUT", THINGS, thing("Thing", "a"), JSON, 400, "name must be provided"),
+        ("PATCH", THINGS, {}, MERGE, 400, "name must be provided"),
+        ("POST", THINGS + "/a", thing("Thing", "from-body"), JSON, 201, '"name":"from-body"'),
+        ("HEAD", THINGS + "/a", None, JSON, 200, None),
+        ("OPTIONS", THINGS, None, JSON, 405, ' is not supported on resources of kind \\"things.answers.example.com\\"'),
+        ("POST", THINGS + "/a/status", thing("Thing", "a"), JSON, 405, 'create is not supported on resources of kind \\"things.answers.example.com\\"'),
+        ("DELETE", THINGS + "/a/scale", None, JSON, 405, 'delete is not supported on resources of kind'),
+        ("GET", PLAINS + "/a/status", None, JSON, 404, 'plains.answers.example.com \\"a\\" not found'),
+        ("PUT", PLAINS + "/a/scale", scale("a", 1), JSON, 404, 'plains.answers.example.com \\"a\\" not found'),
+        ("GET", THINGS + "/a/bogus", None, JSON, 404, 'things.answers.example.com \\"a\\" not found'),
+        ("GET", THINGS + "/a?export=true", None, JSON, 400, "the export parameter, deprecated since v1.14, is no longer supported"),
+        ("GET", THINGS + "/a?export=false", None, JSON, 200, '"name":"a"'),
+    ])
+
+
+def scales(server):
+    absent = 'the spec replicas field \\".spec.replicas\\" does not exist'
+    answers(server, [
+        ("GET", THINGS + "/none/scale", None, JSON, 500, f'"message":"Internal error occurred: {absent}","reason":"InternalError"'),
+        ("PUT", THINGS + "/a/scale", scale("a", 3, namespace="default"), JSON, 200, '"replicas":3'),  # An autoscaler sends no resourceVersion.
+        ("PUT", THINGS + "/a/scale", scale("a", 4, namespace="default", resourceVersion="1"), JSON, 409, "the object has been modified"),
+        ("PUT", THINGS + "/a/scale", scale("a", -4, namespace="default"), JSON, 422,
+         'Thing.answers.example.com \\"a\\" is invalid: .spec.replicas: Invalid value: -4: should be a non-negative integer'),
+        ("PUT", THINGS + "/none/scale", scale("none", 2, namespace="default"), JSON, 200, '"replicas":2'),
+        ("PUT", GADGETS + "/a/scale", scale("a", 3), JSON, 200, '"replicas":3'),
+        ("PATCH", GADGETS + "/a/scale", {"spec": {"replicas": 4}}, MERGE, 200, '"replicas":4'),
+        ("PATCH", GADGETS + "/a/scale", [{"op": "replace", "path": "/spec/replicas", "value": 5}], JSON_PATCH, 200, '"replicas":5'),
+        ("PATCH", GADGETS + "/none/scale", {"spec": {"replicas": 6}}, MERGE, 200, '"replicas":6'),
+    ])
+    for path, replicas in ((THINGS + "/a", 3), (THINGS + "/none", 2), (GADGETS + "/a", 5), (GADGETS + "/none", 6)):
+        check(server.json("GET", path)["spec"]["replicas"] == replicas, f"{path} has {replicas} replicas")
+
+
+def defaults_of_each_version(server):
+    """A request gets the defaults of its version, what is read from the store those of the stored one, a conversion none."""
+    text = {"type": "string"}
+    def spec(**defaults):
+        return {"spec": {"type": "object", "default": {}, "properties": {
+            name: {**text, **({"default": defaults[name]} if name in defaults else {})} for name in ("stored", "asked", "both", "other")}}}
+    server.json("POST", CRDS, definition("colors", "Color", versions=[
+        version("v1", storage=True, properties=spec(stored="v1", both="v1")), version("v2", properties=spec(asked="v2", both="v2"))]), want=201)
+    v1, v2 = ROOT + "/namespaces/default/colors", ROOT.replace("/v1", "/v2") + "/namespaces/default/colors"
+    made = server.json("POST", v2, thing("Color", "x", "answers.example.com/v2"), want=201)
+    check(made["spec"] == {"stored": "v1", "asked": "v2", "both": "v2"}, "a create through v2 shows the defaults of v1 as a read does", made["spec"])
+    check(server.json("GET", v2 + "/x") == made, "the answer to a create is what GET returns")
+    check(server.json("GET", v1 + "/x")["spec"] == made["spec"], "also through v1")
+    # Not persisted: another default of the stored version shows.
+    path = CRDS + "/colors.answers.example.com"
+    server.json("PATCH", path, [{"op": "replace", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/stored/default", "value": "later"}],
+                content_type=JSON_PATCH, want=200)
+    check(server.json("GET", v2 + "/x")["spec"]["stored"] == "later", "what only the stored version defaults was not stored")
+    # A write through the stored version persists it.
+    server.json("PATCH", v1 + "/x", {"spec": {"other": "o"}}, content_type=MERGE, want=200)
+    server.json("PATCH", path, [{"op": "remove", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/stored/default"}],
+                content_type=JSON_PATCH, want=200)
+    after = server.json("GET", v1 + "/x")
+    check(after["spec"] == {"stored": "later", "asked": "v2", "both": "v2", "other": "o"}, "a write through the stored version stored it", after["spec"])
+    server.json("PATCH", path, [{"op": "add", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/other/default", "value": "d"}],
+                content_type=JSON_PATCH, want=200)
+    made = server.json("POST", v2, thing("Color", "y", "answers.example.com/v2"), want=201)
+    again = server.json("PUT", v2 + "/y", made, want=200)
+    check(again == made, "writing back what was read changes nothing")
+    dry = server.json("POST", v2 + "?dryRun=All", thing("Color", "dry", "answers.example.com/v2"), want=201)
+    check(dry["spec"] == {**made["spec"]}, "a dry run shows the same", dry["spec"])
+
+
+def fields_to_select_by_are_of_a_version(server):
+    spec = {"spec": {"type": "object", "properties": {"one": {"type": "string"}, "two": {"type": "string"}}}}
+    server.json("POST", CRDS, definition("picks", "Pick", versions=[
+        version("v1", storage=True, properties=spec, selectableFields=[{"jsonPath": ".spec.one"}]),
+        version("v2", properties=spec, selectableFields=[{"jsonPath": ".spec.two"}])]), want=201)
+    v1, v2 = ROOT + "/namespaces/default/picks", ROOT.replace("/v1", "/v2") + "/namespaces/default/picks"
+    for name in "ab":
+        server.json("POST", v1, thing("Pick", name, one=name, two=name + name), want=201)
+    names = lambda list: [item["metadata"]["name"] for item in list["items"]]
+    check(names(server.json("GET", v1 + "?fieldSelector=spec.one%3Da", want=200)) == ["a"], "v1 selects by its field")
+    check(names(server.json("GET", v2 + "?fieldSelector=spec.two%3Dbb", want=200)) == ["b"], "v2 by its own")
+    for url in (v1 + "?fieldSelector=spec.two%3Dbb", v2 + "?fieldSelector=spec.one%3Da"):
+        check("field label not supported" in server.json("GET", url, want=400)["message"], f"{url}: not by the other's")
+
+
+def finalizers_are_warned_about(server):
+    def warning(method, path, body, content_type=JSON):
+        code, headers, data = server.request(method, path, body, content_type=content_type)
+        check(code in (200, 201), f"{method} {path}: {code} {data[:200]}")
+        return headers["Warning"] or ""
+    prefer = "to avoid accidental conflicts with other finalizer writers"
+    made = warning("POST", THINGS, {**thing("Thing", "fin"), "metadata": {"name": "fin", "finalizers": ["plain"]}})
+    check(f'metadata.finalizers: \\"plain\\": prefer a domain-qualified finalizer name {prefer}' in made, made)
+    check(warning("PATCH", THINGS + "/fin", {"metadata": {"labels": {"a": "b"}}}, MERGE) == "", "only about new ones")
+    dotted = warning("PATCH", THINGS + "/fin", {"metadata": {"finalizers": ["plain", "a.b", "x.example.com/y"]}}, MERGE)
+    check(f'\\"a.b\\": prefer a domain-qualified finalizer name including a path (/) {prefer}' in dotted and "x.example.com" not in dotted and "plain" not in dotted, dotted)
+    server.json("PATCH", THINGS + "/fin", {"metadata": {"finalizers": None}}, content_type=MERGE, want=200)
+
+
+def findings_are_listed_by_place(server):
+    inner = {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True}
+    server.json("POST", CRDS, definition("nests", "Nest", versions=[version("v1", storage=True, properties={
+        "spec": {"type": "object", "properties": {"inner": inner}}})]), want=201)
+    nests = ROOT + "/namespaces/default/nests"
+    body = {**thing("Nest", "n", inner={"apiVersion": "v1", "kind": "X", "metadata": {"name": "i", "bogus": 1}}, strange=1), "aaa": 1}
+    body["metadata"]["mine"] = 1
+    refused = server.json("POST", nests + "?fieldValidation=Strict", body, want=400)
+    check('unknown field "metadata.mine", unknown field "aaa", unknown field "spec.strange", unknown field "spec.inner.metadata.bogus"' in refused["message"], refused["message"])
+
+
+def conditions_of_definitions(server):
+    conditions = lambda made: {c["type"]: (c["status"], c["reason"], c["message"]) for c in server.json("GET", CRDS + "/" + made["metadata"]["name"])["status"]["conditions"]}
+    kind = "KubernetesAPIApprovalPolicyConformant"
+    for plural, annotation, want in (("urls", "https://example.com/pull/1", ("True", "ApprovedAnnotation", "approved in https://example.com/pull/1")),
+                                     ("bypasses", "unapproved, because", ("False", "UnapprovedAnnotation", 'not approved: "unapproved, because"'))):
+        body = definition(plural, plural.title(), group="answers.k8s.io")
+        body["metadata"]["annotations"] = {"api-approved.kubernetes.io": annotation}
+        found = conditions(server.json("POST", CRDS, body, want=201))
+        check(found.get(kind) == want and found["Established"][0] == "True", f"{annotation}", found)
+    check(kind not in conditions(definition("things", "Thing")), "other groups say nothing about it")
+    client = lambda bundle: {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": {"url": "https://127.0.0.1:1/x", "caBundle": bundle}}}
+    found = conditions(server.json("POST", CRDS, definition("bundles", "Bundle", conversion=client("aGVsbG8=")), want=201))
+    check(found["Established"] == ("False", "InvalidCABundle", "The conversion webhook CABundle is invalid"), "a bundle that holds no certificate", found)
+
+
+def ownership_outlives_its_version(server):
+    """Where kube-apiserver refuses every apply, and then forgets who owned what: here only the entry of the version that is gone goes, with the next write."""
+    server.json("POST", CRDS, definition("aged", "Aged", versions=[version("v1", storage=True), version("v1alpha1")]), want=201)
+    path, old = ROOT + "/namespaces/default/aged/x", ROOT.replace("/v1", "/v1alpha1") + "/namespaces/default/aged/x"
+    apply = lambda url, manager, body, want: server.json("PATCH", f"{url}?fieldManager={manager}", body, content_type="application/apply-patch+yaml", want=want)
+    apply(old, "old", thing("Aged", "x", "answers.example.com/v1alpha1", a="1"), 201)
+    apply(path, "kept", thing("Aged", "x", k="1"), 200)
+    definitions = CRDS + "/aged.answers.example.com"
+    server.json("PATCH", definitions, {"spec": {"versions": [version("v1", storage=True)]}}, content_type=MERGE, want=200)
+    managers = lambda object: {entry["manager"] for entry in object["metadata"]["managedFields"]}
+    check(managers(server.json("GET", path)) == {"old", "kept"}, "reads show it")
+    after = apply(path, "new", thing("Aged", "x", b="2"), 200)
+    check(managers(after) == {"kept", "new"} and after["spec"] == {"a": "1", "k": "1", "b": "2"}, "an apply goes on, and the others keep what they own", after)
+    patched = server.json("PATCH", path + "?fieldManager=up", {"spec": {"c": "3"}}, content_type=MERGE, want=200)
+    check(managers(patched) == {"kept", "new", "up"}, "so does an update", managers(patched))
+
+
+if __name__ == "__main__":
+    with Server(sys.argv[1]) as server:
+        run_parts(server, (setup, paths_and_verbs, scales, defaults_of_each_version, fields_to_select_by_are_of_a_version,
+                           finalizers_are_warned_about, conditions_of_definitions, ownership_outlives_its_version,
+                           findings_are_listed_by_place))
+    finish()

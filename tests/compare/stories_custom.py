@@ -1,0 +1,118 @@
+"""Stories about custom resources beyond their objects: paths, verbs and subresources that a definition has or has not, /scale, the defaults
+of each version, fields to select by, findings of field validation; and about requests that say more than they should."""
+
+from stories import JSON, MERGE, PATCH, STRATEGIC, comes_to_be_served
+
+
+def _definition(w, name):
+    """A definition with random subresources, scope and versions; its versions differ in their defaults and fields to select by."""
+    rng, definition = w.rng, w.named(w.kind.samples[-1], name)
+    text = {'type': 'string'}
+
+    def spec(version):
+        fields = {key: dict(text) for key in 'abcd'}
+        for key in rng.sample('abcd', rng.choice([0, 1, 2])):
+            fields[key]['default'] = version
+        inner = {'type': 'object', 'x-kubernetes-embedded-resource': True, 'x-kubernetes-preserve-unknown-fields': True}
+        return {'type': 'object', 'default': {}, 'properties': {**fields, 'replicas': {'type': 'integer', **rng.choice([{}, {}, {'default': 2}])}, 'inner': inner}}
+
+    def version(version, storage):
+        out = {'name': version, 'served': True, 'storage': storage, 'schema': {'openAPIV3Schema': {'type': 'object', 'properties': {
+            'spec': spec(version), 'status': {'type': 'object', 'properties': {'replicas': {'type': 'integer'}, 'a': text}}}}}}
+        subresources = {}
+        if rng.random() < 0.5:
+            subresources['status'] = {}
+        if rng.random() < 0.7:
+            subresources['scale'] = {'specReplicasPath': '.spec.replicas', 'statusReplicasPath': '.status.replicas'}
+        if subresources:
+            out['subresources'] = subresources
+        if rng.random() < 0.5:
+            out['selectableFields'] = [{'jsonPath': '.spec.' + key} for key in rng.sample('abcd', rng.choice([1, 2]))]
+        return out
+    body = definition['spec']
+    body['scope'] = rng.choice(['Namespaced', 'Namespaced', 'Cluster'])
+    body['names'] = {'plural': 'widgets', 'kind': 'Widget'}
+    body['versions'] = [version('v1', True)] + ([version('v2', False)] if rng.random() < 0.6 else [])
+    return definition
+
+
+def story_routes(w, name):
+    """Every method on every path that a custom kind could have."""
+    if w.kind.name != 'CustomResourceDefinition':
+        return
+    rng, definition = w.rng, _definition(w, name)
+    group, namespaced = definition['spec']['group'], definition['spec']['scope'] == 'Namespaced'
+    if not (yield from comes_to_be_served(w, definition)):
+        return
+    versions = [v['name'] for v in definition['spec']['versions']]
+
+    def base(version, within=namespaced):
+        return '/apis/%s/%s/%swidgets' % (group, version, 'namespaces/default/' if within else '')
+
+    def body(version, name):
+        return {'apiVersion': '%s/%s' % (group, version), 'kind': 'Widget', 'metadata': {'name': name}, 'spec': {}}
+
+    def scale(name):
+        metadata = {'name': name, **rng.choice([{}, {'namespace': 'default'}, {'resourceVersion': '1'}, {'resourceVersion': '<live>'}])}
+        return {'apiVersion': 'autoscaling/v1', 'kind': 'Scale', 'metadata': metadata, 'spec': rng.choice([{}, {'replicas': 3}, {'replicas': 0}, {'replicas': -1}])}
+    for thing in ('one', 'two'):
+        version = rng.choice(versions)
+        made = body(version, thing)
+        made['spec'] = {key: 'sent' for key in rng.sample('abcd', rng.choice([0, 1, 2]))}
+        if rng.random() < 0.5:
+            made['spec']['replicas'] = 1
+        if rng.random() < 0.4:
+            made['metadata']['finalizers'] = rng.choice([['plain'], ['a.b'], ['example.com/x'], ['orphan', 'plain']])
+        if rng.random() < 0.4:
+            made['spec']['inner'] = {'apiVersion': 'v1', 'kind': 'X', 'metadata': rng.choice([{'name': 'i'}, {'name': 'i', 'bogus': 1}])}
+            made[rng.choice(['bogus', 'zzz'])] = 1
+            made['metadata'].update(rng.choice([{}, {'mine': 1}]))
+        yield {'method': 'POST', 'path': base(version) + rng.choice(['', '?fieldValidation=Strict', '?fieldValidation=Warn', '?dryRun=All']), 'headers': JSON, 'body': made}
+    for _ in range(14):
+        version = rng.choice(versions + ['v1', 'v9'])
+        path = base(version, namespaced if rng.random() < 0.8 else not namespaced)
+        item = rng.choice(['', '/one', '/one', '/two', '/missing'])
+        sub = rng.choice(['', '', '/status', '/scale', '/scale', '/bogus', '/status/x']) if item else ''
+        method = rng.choice(['GET', 'GET', 'POST', 'PUT', 'PATCH', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD'] if sub else ['GET', 'POST', 'PUT', 'PATCH', 'OPTIONS', 'HEAD'])
+        request = {'method': method, 'path': path + item + sub + rng.choice(['', '', '?export=true', '?dryRun=All'])}
+        if method in ('POST', 'PUT'):
+            request.update(headers=JSON, body=scale(item[1:]) if sub == '/scale' else body(version, item[1:] or 'three'))
+        if method == 'PATCH':
+            request.update(headers=MERGE, body={'spec': {'replicas': rng.choice([2, 5, -1, None])}})
+        yield request
+    for version in versions:
+        yield {'method': 'GET', 'path': base(version)}
+        for key in rng.sample('abcd', 2):
+            yield {'method': 'GET', 'path': base(version) + '?fieldSelector=spec.%s%%3D%s' % (key, rng.choice(['sent', 'v1', 'v2']))}
+        yield {'method': 'PATCH', 'path': base(version) + '/one', 'headers': MERGE, 'body': {'metadata': {'labels': {'touched': version}}}}
+    for version in versions:
+        yield {'method': 'GET', 'path': base(version) + '/one'}
+
+
+def story_much(w, name):
+    """Requests that say more than they should: a resourceVersion where none belongs, another kind in a patch, members that are unknown or twice there."""
+    rng, sample = w.rng, w.valid(name)
+    name = sample['metadata']['name']
+    path = w.kind.path(w.ns, name)
+    early = {**sample, 'metadata': {**sample['metadata'], 'resourceVersion': rng.choice(['5', '0', 'x', '1'])}}
+    for query in rng.sample(['', '?dryRun=All', '?dryRun=All'], 2):
+        yield {'method': 'POST', 'path': w.kind.path(w.ns) + query, 'headers': JSON, 'body': early}
+    answer = yield {'method': 'POST', 'path': w.kind.path(w.ns), 'headers': JSON, 'body': sample}
+    yield {'method': 'POST', 'path': w.kind.path(w.ns) + '?dryRun=All', 'headers': JSON, 'body': early}
+    if answer['code'] not in (201, 409):
+        return
+    for _ in range(3):
+        kind = rng.choice([{'kind': 'Secret'}, {'kind': 'Pod'}, {'kind': 'Nope'}, {'kind': 'Deployment', 'apiVersion': 'apps/v1'}, {'kind': 'Pod', 'apiVersion': 'apps/v1'},
+                           {'kind': 'Pod', 'spec': {'containers': 1}}, {'kind': 'ConfigMap', 'apiVersion': 'v1', 'data': {'a': 1}}])
+        yield {'method': 'PATCH', 'path': path + rng.choice(['', '?fieldValidation=Strict']), 'headers': rng.choice([MERGE, STRATEGIC]), 'body': kind}
+        operations = []
+        for i in range(rng.choice([1, 2, 3])):
+            members = ['"op":"add"', '"path":"/metadata/labels"', '"value":{"a":"%d"}' % i] + rng.sample(['"foo":1', '"op":"add"', '"bar":1', '"bar":2', '"path":"/metadata/labels"'], rng.choice([0, 1, 2]))
+            operations.append('{%s}' % ','.join(members))
+        operations += rng.choice([[], ['{"op":"add","path":"/bogus","value":1}'], ['{"op":"add","path":"/metadata/bogus","value":1}']])
+        yield {'method': 'PATCH', 'path': path + rng.choice(['', '?fieldValidation=Strict', '?fieldValidation=Warn', '?fieldValidation=Ignore']), 'headers': PATCH, 'body': '[%s]' % ','.join(operations)}
+    for query in ('continue=garbage', 'continue=e30', 'continue=garbage&resourceVersion=5', 'continue=e30&resourceVersion=0', 'export=true'):
+        yield {'method': 'GET', 'path': (path if query == 'export=true' and rng.random() < 0.5 else w.kind.path(w.ns)) + '?' + query}
+
+
+STORIES = {name[len('story_'):]: story for name, story in sorted(globals().items()) if name.startswith('story_')}
