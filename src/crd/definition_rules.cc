@@ -329,9 +329,15 @@ void validate_spec(const Value& spec, const Path& at, FieldErrors& errors) {
       for (size_t c = 0; c < columns.size(); ++c)
         validate_column(columns[c], here.item("additionalPrinterColumns", c), errors);
     }
-    if (!shared_selectable) {
-      validate_selectable(version.items_at("selectableFields"), version.get("schema", "openAPIV3Schema"),
-                          here.child("selectableFields"), errors);
+    if (const auto fields = version.items_at("selectableFields"); !shared_selectable && !fields.empty()) {
+      const Value* schema = shared_schema ? nullptr : version.get("schema", "openAPIV3Schema");
+      if (schema == nullptr) {
+        // A schema that all versions share is not theirs to Kubernetes, which words it the wrong way round.
+        errors.invalid(here.child("selectableFields"), "",
+                       "may only be set when `version.schema.openAPIV3Schema` is not included");
+      } else {
+        validate_selectable(fields, schema, here.child("selectableFields"), errors);
+      }
     }
   }
   const Value* written = spec.find("versions");

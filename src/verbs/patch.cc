@@ -27,28 +27,20 @@ std::string joined(const std::vector<std::string>& texts) {
   return out;
 }
 
-bool is_known_member(std::string_view key) { return key == "op" || key == "path" || key == "from" || key == "value"; }
-
-// Members of operations that are given twice (`duplicates`, in order) or that Kubernetes does not know are findings of
-// field validation, by operation.
-void find_strange_members(const Value& patch, const std::vector<std::string>& duplicates,
-                          std::vector<std::string>& findings) {
-  auto duplicate = duplicates.begin();
-  for (size_t i = 0; i < patch.items().size(); ++i) {
-    const std::string here = "\"[" + std::to_string(i) + "]";
-    for (; duplicate != duplicates.end() && duplicate->find(here) != std::string::npos; ++duplicate) {
-      std::string_view member = std::string_view(*duplicate).substr(duplicate->find(here) + here.size());
-      if (member.starts_with('.')) member.remove_prefix(1);
-      // What is not known is not known to be there twice.
-      if (is_known_member(member.substr(0, member.find_first_of(".[\""))))
-        findings.push_back("json patch " + *duplicate);
-    }
-    if (!patch.items()[i].is_map()) continue;
-    for (const Member& member : patch.items()[i].members()) {
-      if (is_known_member(member.key)) continue;
-      findings.push_back("json patch unknown field \"[" + std::to_string(i) + "]." + std::string(member.key) + "\"");
-    }
-  }
+// What Kubernetes reads a JSON patch into, []jsonPatchOp: members that it does not know, or that are there twice, are
+// findings of field validation.
+const types::Type& json_patch_type() {
+  static constexpr types::Type kText{.shape = types::Shape::String}, kAny{.shape = types::Shape::Any};
+  static constexpr types::Field kFields[] = {{.name = "from", .type = &kText},
+                                             {.name = "op", .type = &kText},
+                                             {.name = "path", .type = &kText},
+                                             {.name = "value", .type = &kAny}};
+  static constexpr const types::Field* kMembers[] = {&kFields[0], &kFields[1], &kFields[2], &kFields[3]};
+  static constexpr uint16_t kByName[] = {0, 1, 2, 3};
+  static constexpr types::Type kOperation{
+      .shape = types::Shape::Struct, .fields = kFields, .members = kMembers, .members_by_name = kByName};
+  static constexpr types::Type kPatch{.shape = types::Shape::List, .element = &kOperation};
+  return kPatch;
 }
 
 // Go's error for the first op, path or from that is not a string; empty if there is none.
@@ -171,7 +163,11 @@ Result<DecodedPatch> decode_patch(call::Call& call, request::PatchType type, std
     if (const std::string wrong = checks ? non_string_member_error(patch.value) : ""; !wrong.empty()) {
       return bad_request(prefix + wrong);
     }
-    find_strange_members(patch.value, duplicates, patch.findings);
+    if (checks) {
+      for (const std::string& finding : codec::strict_json_errors(json_patch_type(), bytes, nullptr)) {
+        patch.findings.push_back("json patch " + finding);
+      }
+    }
     for (const Value& operation : patch.value.items()) {
       patch.sees_ownership = patch.sees_ownership || reaches_ownership(operation.text_at("path")) ||
                              (operation.has("from") && reaches_ownership(operation.text_at("from")));

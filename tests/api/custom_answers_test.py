@@ -126,9 +126,14 @@ def defaults_of_each_version(server):
 
 def fields_to_select_by_are_of_a_version(server):
     spec = {"spec": {"type": "object", "properties": {"one": {"type": "string"}, "two": {"type": "string"}}}}
-    server.json("POST", CRDS, definition("picks", "Pick", versions=[
+    more = {"spec": {"type": "object", "properties": {**spec["spec"]["properties"], "three": {"type": "string"}}}}
+    picks = lambda second: definition("picks", "Pick", versions=[
         version("v1", storage=True, properties=spec, selectableFields=[{"jsonPath": ".spec.one"}]),
-        version("v2", properties=spec, selectableFields=[{"jsonPath": ".spec.two"}])]), want=201)
+        version("v2", properties=second, selectableFields=[{"jsonPath": ".spec.two"}])])
+    refused = server.json("POST", CRDS, picks(spec), want=422)
+    check("spec.versions[0].selectableFields: Invalid value: \"\": may only be set when `version.schema.openAPIV3Schema` is not included" in refused["message"],
+          "fields of a version need a schema of that version", refused["message"])
+    server.json("POST", CRDS, picks(more), want=201)
     v1, v2 = ROOT + "/namespaces/default/picks", ROOT.replace("/v1", "/v2") + "/namespaces/default/picks"
     for name in "ab":
         server.json("POST", v1, thing("Pick", name, one=name, two=name + name), want=201)
