@@ -391,9 +391,6 @@ class JsonForm {
 
 }  // namespace
 
-namespace {
-
-// A value that was a field of an Object: it went through its native form.
 Val from_native(Arena& arena, const Val& v) {
   switch (v.kind()) {
     case Kind::Object: {
@@ -429,8 +426,6 @@ Val from_native(Arena& arena, const Val& v) {
       return v;
   }
 }
-
-}  // namespace
 
 bool object_field(Arena& arena, const ObjectRep& object, std::string_view name, Val& found) {
   if (!no_native_form(object).empty()) {

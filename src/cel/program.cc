@@ -667,12 +667,7 @@ class Evaluator {
 
   // An attribute takes the value out of an optional as a Go value and puts it back: optionals within optionals
   // collapse, and what has no CEL form of its own becomes an error inside.
-  Val natively(const Val& v) {
-    if (v.kind() == Kind::Optional) return v.has_value() ? natively(Rep::inner(v)) : Val::null();
-    if (v.kind() == Kind::Opaque)
-      return error(arena_, "unsupported conversion to ref.Val: (" + std::string(go_type_name(v)) + ")" + go_text(v));
-    return v;
-  }
+  Val natively(const Val& v) { return v.kind() == Kind::List || v.kind() == Kind::Map ? v : from_native(arena_, v); }
 
   Val qualified(const Node& n, Val v) {
     bool optional = v.kind() == Kind::Optional;
@@ -701,9 +696,10 @@ class Evaluator {
             break;
           default:
             if (!optional) charge(1);
-            return error(arena_, "invalid qualifier type: " + (q.index->kind == NodeKind::Attribute
-                                                                   ? native_type_name(key)
-                                                                   : std::string(go_type_name(key))));
+            return error(arena_, "invalid qualifier type: " +
+                                     (q.index->kind == NodeKind::Attribute && q.index->base == Base::Variable
+                                          ? native_type_name(key)
+                                          : std::string(go_type_name(key))));
         }
       }
       Val found;

@@ -219,6 +219,9 @@ uint64_t cost_size(const Val& v);
 bool has_size(const Val& v);
 uint64_t code_points(std::string_view text);
 
+// A value that went through its native form in Go: Objects come out as maps, types as their names, and what has no way
+// back as an error.
+Val from_native(Arena& arena, const Val& v);
 // A field of an Object{...}, by way of the native form that Kubernetes keeps: nested Objects come out as maps. False:
 // there is none.
 bool object_field(Arena& arena, const ObjectRep& object, std::string_view name, Val& found);
