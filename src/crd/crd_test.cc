@@ -215,6 +215,16 @@ TEST_F(CrdTest, NamesAreAcceptedAndConflictsTold) {
   EXPECT_EQ(conflict.text_at("status", "acceptedNames", "kind"), "Thing");
 }
 
+TEST_F(CrdTest, AnInvalidBundleOfAWebhookIsToldOnce) {
+  const Value conversion = parse(R"({"strategy":"Webhook","webhook":{"clientConfig":{"caBundle":"aGVsbG8="}}})");
+  Value wanted = definition(R"({"type":"object"})");
+  wanted = with_member(arena, wanted, "spec", with_member(arena, *wanted.find("spec"), "conversion", conversion));
+  const Value told = establish(arena, accept_names(arena, wanted, {}, kNow), kNow);
+  EXPECT_EQ(told.items_at("status", "conditions")[1].text_at("reason"), "InvalidCABundle");
+  EXPECT_TRUE(accept_names(arena, told, {}, kNow).same(told));
+  EXPECT_TRUE(establish(arena, told, kNow).same(told));
+}
+
 TEST_F(CrdTest, ADefinitionBecomesResources) {
   Value written = definition(
       R"({"type":"object","properties":{"spec":{"type":"object","properties":{"replicas":{"type":"integer"}}}}})",

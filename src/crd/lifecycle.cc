@@ -10,6 +10,8 @@
 namespace holdfast::crd {
 namespace {
 
+constexpr std::string_view kInvalidBundle = "InvalidCABundle";
+
 bool contains(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
@@ -155,10 +157,14 @@ Value accept_names(Arena& arena, const Value& definition, const TakenNames& take
   next = with_condition(arena, next, "NamesAccepted", conflict ? "False" : "True", conflict ? reason : "NoConflicts",
                         conflict ? message : "no conflicts found", now);
   if (!has_condition(next, "Established", "True")) {
-    next = conflict
-               ? with_condition(arena, next, "Established", "False", "NotAccepted", "not all names are accepted", now)
-               : with_condition(arena, next, "Established", "False", "Installing",
-                                "the initial names have been accepted", now);
+    if (conflict) {
+      next = with_condition(arena, next, "Established", "False", "NotAccepted", "not all names are accepted", now);
+    } else if (const Value* before = condition(next, "Established");
+               before == nullptr || before->text_at("reason") != kInvalidBundle) {
+      // That a bundle is invalid is for establish() to take back; saying "Installing" again would never end.
+      next = with_condition(arena, next, "Established", "False", "Installing", "the initial names have been accepted",
+                            now);
+    }
   }
   return with_approval(arena, next, now);
 }
@@ -168,7 +174,7 @@ Value establish(Arena& arena, const Value& definition, UnixTime now) {
     return definition;
   const std::string_view bundle = definition.text_at("spec", "conversion", "webhook", "clientConfig", "caBundle");
   if (!bundle.empty() && !holds_certificate(bundle)) {
-    return with_condition(arena, definition, "Established", "False", "InvalidCABundle",
+    return with_condition(arena, definition, "Established", "False", kInvalidBundle,
                           "The conversion webhook CABundle is invalid", now);
   }
   return with_condition(arena, definition, "Established", "True", "InitialNamesAccepted",
