@@ -36,8 +36,8 @@ Error internal(std::string_view why);  // Internal error occurred: <why>, with t
 // An untyped Go error: 500 and no reason.
 Error untyped(std::string message);
 Error too_large_resource_version(uint64_t asked, uint64_t current, int32_t retry_after_seconds);
-// A stored value that cannot be decoded: what a read of the object is told (`why` is what could not be read), and what a
-// list with such objects in it is, with a cause for each of them.
+// A stored value that cannot be decoded: what a read of the object is told (`why` is what could not be read), and what
+// a list with such objects in it is, with a cause for each of them.
 Error corrupt_object(std::string_view key, std::string_view why);
 Cause corrupt_item(std::string_view key, std::string_view why);
 Error unreadable_list(GroupResource resource, std::vector<Cause> items);

@@ -36,7 +36,7 @@ enum class Reason : uint8_t {
   ServiceUnavailable,
   InternalError,
   StoreReadError,  // A stored value cannot be decoded; "StorageReadError" to clients.
-  Unknown,  // An error without a reason: returned as 500 with an empty reason.
+  Unknown,         // An error without a reason: returned as 500 with an empty reason.
 };
 
 // One field of an Invalid, or one owner of an apply Conflict.

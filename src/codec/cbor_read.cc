@@ -84,7 +84,8 @@ class Checker {
   bool tags(Head& head, size_t& depth);
   bool too_deep() { return fail("cbor: exceeded max nested level " + std::to_string(kMaxDepth)); }
   bool too_many_pairs() {
-    return fail("cbor: exceeded max number of key-value pairs " + std::to_string(limits::kCborMembers) + " for CBOR map");
+    return fail("cbor: exceeded max number of key-value pairs " + std::to_string(limits::kCborMembers) +
+                " for CBOR map");
   }
 
   std::string_view source_;

@@ -14,15 +14,10 @@
 namespace holdfast::controllers {
 namespace {
 
-constexpr std::string_view kNames[] = {"namespace",
-                                       "serviceaccount",
-                                       "root-ca-certificate-publisher",
-                                       "garbage-collector",
-                                       "resourcequota",
-                                       "clusterrole-aggregation-controller",
-                                       "lease-cleanup",
-                                       "serviceaccount-token",
-                                       "validatingadmissionpolicy-status-controller"};
+constexpr std::string_view kNames[] = {
+    "namespace",         "serviceaccount",       "root-ca-certificate-publisher",
+    "garbage-collector", "resourcequota",        "clusterrole-aggregation-controller",
+    "lease-cleanup",     "serviceaccount-token", "validatingadmissionpolicy-status-controller"};
 
 // As kube-controller-manager's IsControllerEnabled (controller-manager/app/helper.go).
 bool runs(const std::vector<std::string>& chosen, std::string_view name) {

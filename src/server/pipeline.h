@@ -48,8 +48,9 @@ class Pipeline {
     // Read on request: keys may be replaced, and requests are rare.
     std::function<Result<OpenId>()> openid;
     UnixTime started{};
-    std::chrono::milliseconds request_timeout{limits::kRequestSeconds * 1000};  // Of requests that are not watches or streams.
-    std::string strict_transport_security;              // Value of the header of that name; empty: not sent.
+    std::chrono::milliseconds request_timeout{limits::kRequestSeconds *
+                                              1000};  // Of requests that are not watches or streams.
+    std::string strict_transport_security;            // Value of the header of that name; empty: not sent.
     std::span<const std::pair<std::string, std::string>> flags = {};  // Outlives the pipeline.
   };
   explicit Pipeline(Parts parts);

@@ -80,9 +80,10 @@ struct Options {
   uint32_t max_connections = 20'000;
   uint32_t max_unauthenticated_connections = 5'000;
   uint32_t max_unauthenticated_connections_per_address = 1'000;
-  std::chrono::milliseconds request_timeout{limits::kRequestSeconds * 1000};  // Of requests that are not watches or streams.
-  std::chrono::seconds min_request_timeout{1800};  // Watches without timeoutSeconds last between this and twice this.
-  uint32_t http2_max_streams_per_connection = 0;   // 0: net's own default.
+  std::chrono::milliseconds request_timeout{limits::kRequestSeconds *
+                                            1000};  // Of requests that are not watches or streams.
+  std::chrono::seconds min_request_timeout{1800};   // Watches without timeoutSeconds last between this and twice this.
+  uint32_t http2_max_streams_per_connection = 0;    // 0: net's own default.
   std::vector<std::string> strict_transport_security_directives;
   std::string service_node_port_range = "30000-32767";
   std::string service_account_jwks_uri;  // In the OpenID discovery document; this server's own when empty.
