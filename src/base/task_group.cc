@@ -13,12 +13,13 @@ uint64_t failed_tasks() { return failures.load(std::memory_order_relaxed); }
 
 void report_failed_task(std::string_view owner, const std::exception_ptr& failure) {
   failures.fetch_add(1, std::memory_order_relaxed);
-  std::string what = "unknown";
+  std::string what;
   try {
     std::rethrow_exception(failure);
   } catch (const std::exception& problem) {
     what = problem.what();
   } catch (...) {
+    what = "unknown";
   }
   log::error("a background task ended with an exception", {{"task", owner}, {"what", what}});
 }

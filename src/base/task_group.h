@@ -142,7 +142,7 @@ Task<void> when_all(Executor& executor, std::vector<Task<void>> tasks);
 template <class T>
 T block_on(Executor& executor, Task<T> task) {
   std::promise<T> result;
-  constexpr auto forward = [](Task<T> inner, std::promise<T>& into) -> Task<void> {
+  constexpr auto forward = [](Task<T> inner, std::promise<T>& into) -> Task<void> {  // NOLINT: named as a function.
     if constexpr (std::is_void_v<T>) {
       co_await inner;
       into.set_value();

@@ -39,9 +39,10 @@ Result<Unit> check(const Options& options) {
     const std::string_view name = std::string_view(one).substr(one.starts_with('-') ? 1 : 0);
     if (one == "*" || one == "none" || std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames))
       continue;
-    std::string known;
-    for (const std::string_view each : kNames) known.append(known.empty() ? "" : ", ").append(each);
-    return bad_request("--controllers: \"" + one + "\" is not a controller; there are *, none, " + known);
+    std::string problem = "--controllers: \"";
+    problem.append(one).append("\" is not a controller; there are *, none");
+    for (const std::string_view each : kNames) problem.append(", ").append(each);
+    return bad_request(std::move(problem));
   }
   return Unit{};
 }
