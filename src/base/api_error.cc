@@ -1,6 +1,6 @@
 #include "base/api_error.h"
 
-#include <algorithm>
+#include <unordered_set>
 
 #include "base/limits.h"
 #include "base/text.h"
@@ -50,16 +50,17 @@ Error modified_conflict(GroupResource resource, std::string_view name) {
 }
 
 Error invalid(GroupKind kind, std::string_view name, std::vector<Cause> causes) {
-  std::vector<std::string> texts;
+  std::vector<std::string_view> texts;  // Each once.
+  std::unordered_set<std::string> seen;
   for (const Cause& cause : causes) {
-    std::string text = cause.field + ": " + cause.message;
-    if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(std::move(text));
+    const auto [text, fresh] = seen.insert(cause.field + ": " + cause.message);
+    if (fresh) texts.push_back(*text);
   }
   std::string message = to_string(kind) + " " + go_quote(name) + " is invalid";
-  if (texts.size() == 1) message += ": " + texts[0];
+  if (texts.size() == 1) message.append(": ").append(texts[0]);
   if (texts.size() > 1) {
     message += ": [";
-    for (size_t i = 0; i < texts.size(); ++i) message += (i == 0 ? "" : ", ") + texts[i];
+    for (size_t i = 0; i < texts.size(); ++i) message.append(i == 0 ? "" : ", ").append(texts[i]);
     message += "]";
   }
   Error error = about(Reason::Invalid, {kind.group, kind.kind}, name, std::move(message));

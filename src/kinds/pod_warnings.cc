@@ -238,35 +238,77 @@ struct NamedPort {
   std::string where;
 };
 
-void warn_about_ports(const Value& container, const Path& at, std::vector<NamedPort>& all,
+// Ports of a pod that claim the same thing. What they are compared with is looked up, and there is an end to what is
+// said: clients are sent about 4 KB of warnings, however many there are.
+class PortClaims {
+ public:
+  explicit PortClaims(std::vector<std::string>& texts) : texts_(texts) {}
+
+  // Says where `port`, which is the next in `all`, meets one before it.
+  void add(const Value& port, const Path& here, const std::vector<NamedPort>& all) {
+    const int64_t number = port.int_at_or(0, "hostPort");
+    const std::string_view ip = port.text_at("hostIP");
+    Same& same = by_port_[std::to_string(port.int_at_or(0, "containerPort")) + std::string(port.text_at("protocol"))];
+    OnHost& there = same.on_host[number];
+    std::vector<std::pair<size_t, std::string_view>> met;
+    const auto meets = [&](const std::vector<size_t>& others, std::string_view what) {
+      const size_t most = std::min(others.size(), kMostWarnings - said_);
+      for (size_t i = 0; i < most; ++i) met.emplace_back(others[i], what);
+    };
+    if (number == 0) {
+      // Whatever is on the same port overlaps, on the host or not; what is the same in everything is a duplicate.
+      meets(same.all, "overlapping");
+    } else {
+      meets(there.by_ip[ip], "duplicate");
+      if (ip.empty()) meets(there.with_ip, "dangerously ambiguous");
+      if (!ip.empty()) meets(there.without_ip, "dangerously ambiguous");
+      if (const auto none = same.on_host.find(0); none != same.on_host.end()) meets(none->second.all, "overlapping");
+    }
+    std::sort(met.begin(), met.end());
+    for (auto [other, what] : met) {
+      if (said_++ == kMostWarnings) break;
+      const Value& before = *all[other].port;
+      if (before.int_at_or(0, "hostPort") == number && before.text_at("hostIP") == ip) what = "duplicate";
+      texts_.push_back(at_text(here, std::string(what) + " port definition with " + all[other].where));
+    }
+    said_ = std::min(said_, kMostWarnings);
+    const size_t place = all.size();
+    same.all.push_back(place);
+    there.all.push_back(place);
+    there.by_ip[ip].push_back(place);
+    (ip.empty() ? there.without_ip : there.with_ip).push_back(place);
+  }
+
+ private:
+  static constexpr size_t kMostWarnings = 200;
+  // Places in the list of all ports.
+  struct OnHost {
+    std::vector<size_t> all, with_ip, without_ip;
+    std::unordered_map<std::string_view, std::vector<size_t>, KeyHash> by_ip;
+  };
+  struct Same {
+    std::vector<size_t> all;
+    std::unordered_map<int64_t, OnHost> on_host;
+  };
+  std::vector<std::string>& texts_;
+  std::unordered_map<std::string, Same> by_port_;
+  size_t said_ = 0;
+};
+
+void warn_about_ports(const Value& container, const Path& at, std::vector<NamedPort>& all, PortClaims& claims,
                       std::vector<std::string>& texts) {
   const std::span<const Value> ports = container.items_at("ports");
   for (size_t i = 0; i < ports.size(); ++i) {
     const Value& port = ports[i];
     const Path here = at.item("ports", i);
-    const int64_t number = port.int_at_or(0, "hostPort");
     const std::string_view ip = port.text_at("hostIP");
-    if (!ip.empty() && number == 0) {
+    if (!ip.empty() && port.int_at_or(0, "hostPort") == 0) {
       texts.push_back(
           at_text(here, "hostIP set without hostPort: {Name:" + std::string(port.text_at("name")) +
                             " HostPort:0 ContainerPort:" + std::to_string(port.int_at_or(0, "containerPort")) +
                             " Protocol:" + std::string(port.text_at("protocol")) + " HostIP:" + std::string(ip) + "}"));
     }
-    for (const NamedPort& other : all) {
-      if (other.port->int_at_or(0, "containerPort") != port.int_at_or(0, "containerPort") ||
-          other.port->text_at("protocol") != port.text_at("protocol")) {
-        continue;
-      }
-      const int64_t other_number = other.port->int_at_or(0, "hostPort");
-      const std::string_view other_ip = other.port->text_at("hostIP");
-      if (ip == other_ip && number == other_number) {
-        texts.push_back(at_text(here, "duplicate port definition with " + other.where));
-      } else if (number == 0 || other_number == 0) {
-        texts.push_back(at_text(here, "overlapping port definition with " + other.where));
-      } else if (number == other_number && ip.empty() != other_ip.empty()) {
-        texts.push_back(at_text(here, "dangerously ambiguous port definition with " + other.where));
-      }
-    }
+    claims.add(port, here, all);
     all.push_back({&port, here.text()});
   }
 }
@@ -320,8 +362,10 @@ void warn_about_pod(const Value& spec, const Value* metadata, const Path& spec_a
     warn_about_environment(container, at, texts);
   });
   std::vector<NamedPort> ports;
-  each_container(spec, spec_at,
-                 [&](const Value& container, const Path& at) { warn_about_ports(container, at, ports, texts); });
+  PortClaims claims(texts);
+  each_container(spec, spec_at, [&](const Value& container, const Path& at) {
+    warn_about_ports(container, at, ports, claims, texts);
+  });
   std::unordered_map<std::string_view, const NamedPort*, KeyHash> first_of;
   for (const NamedPort& port : ports) {
     const std::string_view name = port.port->text_at("name");
