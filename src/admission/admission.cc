@@ -91,7 +91,7 @@ Result<Unit> check_plugin_choice(const PluginChoice& choice) {
     if (known == nullptr) {
       errors.push_back("enable-admission-plugins plugin " + go_quote(name) + " is unknown");
     } else if (known->support == Support::Unsupported) {
-      errors.push_back("enable-admission-plugins plugin " + go_quote(name) + " is not implemented by Holdfast");
+      errors.push_back("enable-admission-plugins plugin " + go_quote(name) + " is not supported by Holdfast");
     }
   }
   std::set<std::string_view> overlap;

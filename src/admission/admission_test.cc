@@ -505,7 +505,7 @@ TEST(PluginChoiceTest, RefusesWhatItCannotDo) {
   EXPECT_EQ(message({{"RuntimeClass", "Priority"}, {"Priority", "RuntimeClass"}}),
             "[Priority RuntimeClass] in enable-admission-plugins and disable-admission-plugins overlapped");
   EXPECT_EQ(message({{"NodeRestriction"}, {}}),
-            R"(enable-admission-plugins plugin "NodeRestriction" is not implemented by Holdfast)");
+            R"(enable-admission-plugins plugin "NodeRestriction" is not supported by Holdfast)");
   EXPECT_EQ(message({{}, {"PodResizeValidator"}}),
             R"(disable-admission-plugins plugin "PodResizeValidator" cannot be disabled in Holdfast)");
 }

@@ -65,14 +65,7 @@ Task<void> serve_create(call::Call& call, const Parts& parts) {
     co_await serve_review(call, parts, *bytes, *format);
     co_return;
   }
-  Result<write::Written> written = co_await create_from_body(call, parts.writer, *bytes, *format);
-  if (!written) co_return respond_error(call, written.error());
-  if (custom::is_definition(*call.served->resource)) {
-    co_await settle_definition(call, parts.definitions, written->stored.text_at("metadata", "name"));
-  }
-  Result<Unit> prepared = co_await custom::prepare_to_show(call, written->body);
-  if (!prepared) co_return respond_error(call, prepared.error());
-  write::respond_written(call, 201, *written);
+  co_await answer_written(call, parts, co_await create_from_body(call, parts.writer, *bytes, *format));
 }
 
 }  // namespace holdfast::verbs

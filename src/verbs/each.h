@@ -16,7 +16,8 @@ Task<void> serve_delete_collection(call::Call& call, write::Writer& writer);
 Task<void> serve_discovery(call::Call& call, const Parts& parts);
 Task<void> serve_openapi(call::Call& call, const Parts& parts);
 
-// A definition was written: answers wait until what it defines is served.
-Task<void> settle_definition(call::Call& call, custom::CustomResources& definitions, std::string_view name);
+// The end of every create, update and patch: the object as the client asked for it, or the error. What a definition
+// defines is served before its writer hears of it.
+Task<void> answer_written(call::Call& call, const Parts& parts, Result<write::Written> written);
 
 }  // namespace holdfast::verbs

@@ -468,13 +468,7 @@ Task<void> serve_patch(call::Call& call, const Parts& parts) {
   }
   const std::optional<kinds::Endpoint> endpoint = kinds::endpoint_of(call.info.subresource);
   if (!endpoint) co_return respond_error(call, method_not_supported(call.group_resource(), "patch"));
-  Result<write::Written> written = co_await patch_object(call, parts.writer, *type, *bytes, *endpoint);
-  if (!written) co_return respond_error(call, written.error());
-  if (custom::is_definition(*call.served->resource))
-    co_await settle_definition(call, parts.definitions, call.info.name);
-  Result<Unit> prepared = co_await custom::prepare_to_show(call, written->body);
-  if (!prepared) co_return respond_error(call, prepared.error());
-  write::respond_written(call, written->created ? 201 : 200, *written);
+  co_await answer_written(call, parts, co_await patch_object(call, parts.writer, *type, *bytes, *endpoint));
 }
 
 }  // namespace holdfast::verbs

@@ -164,10 +164,16 @@ Result<Unit> check_route_headers(const call::Call& call) {
 
 }  // namespace
 
-Task<void> settle_definition(call::Call& call, custom::CustomResources& definitions, std::string_view name) {
+Task<void> answer_written(call::Call& call, const Parts& parts, Result<write::Written> written) {
+  if (!written) co_return respond_error(call, written.error());
   // The server's own status writes come this way too; they are part of settling.
-  if (call.user->name == own_calls::kServerUser) co_return;
-  co_await definitions.settle(std::string(name), call.request.loop());
+  if (custom::is_definition(*call.served->resource) && call.user->name != own_calls::kServerUser) {
+    const std::string name(written->stored.text_at("metadata", "name"));
+    co_await parts.definitions.settle(name, call.request.loop());
+  }
+  Result<Unit> prepared = co_await custom::prepare_to_show(call, written->body);
+  if (!prepared) co_return respond_error(call, prepared.error());
+  write::respond_written(call, written->created ? 201 : 200, *written);
 }
 
 Task<void> serve(call::Call& call, const Parts& parts) {

@@ -24,27 +24,6 @@ Value resource_value(Arena& arena, const GroupVersionResource& resource) {
   return map.build();
 }
 
-Value user_value(Arena& arena, const auth::UserInfo& user) {
-  MapBuilder map(arena);
-  if (!user.name.empty()) map.add("username", Value::string(user.name));
-  if (!user.uid.empty()) map.add("uid", Value::string(user.uid));
-  if (!user.groups.empty()) {
-    ListBuilder groups(arena);
-    for (const std::string& group : user.groups) groups.add(Value::string(group));
-    map.add("groups", groups.build());
-  }
-  if (!user.extra.empty()) {
-    MapBuilder extra(arena);
-    for (const auto& [key, values] : user.extra) {
-      ListBuilder list(arena);
-      for (const std::string& value : values) list.add(Value::string(value));
-      extra.add(key, list.build());
-    }
-    map.add("extra", extra.build());
-  }
-  return map.build();
-}
-
 Value object_value(Arena& arena, const Value& object, bool sorted) {
   if (!sorted || object.is_null()) return object;
   return Value::raw(arena.copy(codec::encode_json_sorted(object)));
@@ -60,6 +39,29 @@ std::string shown_kind(std::string_view api_version, std::string_view kind) {
 Error broken(std::string why) { return internal_error("received invalid webhook response: " + std::move(why)); }
 
 }  // namespace
+
+Value extra_value(Arena& arena, const auth::UserInfo& user) {
+  MapBuilder extra(arena);
+  for (const auto& [key, values] : user.extra) {
+    ListBuilder list(arena);
+    for (const std::string& value : values) list.add(Value::string(value));
+    extra.add(key, list.build());
+  }
+  return extra.build();
+}
+
+Value user_value(Arena& arena, const auth::UserInfo& user) {
+  MapBuilder map(arena);
+  if (!user.name.empty()) map.add("username", Value::string(user.name));
+  if (!user.uid.empty()) map.add("uid", Value::string(user.uid));
+  if (!user.groups.empty()) {
+    ListBuilder groups(arena);
+    for (const std::string& group : user.groups) groups.add(Value::string(group));
+    map.add("groups", groups.build());
+  }
+  if (!user.extra.empty()) map.add("extra", extra_value(arena, user));
+  return map.build();
+}
 
 std::string admission_review(const AdmissionQuestion& question, ReviewVersion version) {
   Arena arena;

@@ -154,6 +154,9 @@ struct AdmissionQuestion {
   bool dry_run = false;
 };
 std::string admission_review(const AdmissionQuestion& question, ReviewVersion version);
+// A user as reviews and policies show one; views of it. What it has not is left out.
+Value user_value(Arena& arena, const auth::UserInfo& user);
+Value extra_value(Arena& arena, const auth::UserInfo& user);
 
 struct AdmissionAnswer {
   bool allowed = false;

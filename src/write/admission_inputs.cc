@@ -9,27 +9,6 @@ void add_text(MapBuilder& map, std::string_view key, std::string_view text) {
   if (!text.empty()) map.add(key, Value::string(text));
 }
 
-Value user_value(Arena& arena, const auth::UserInfo& user) {
-  MapBuilder map(arena);
-  add_text(map, "username", user.name);
-  add_text(map, "uid", user.uid);
-  if (!user.groups.empty()) {
-    ListBuilder groups(arena);
-    for (const std::string& group : user.groups) groups.add(Value::string(group));
-    map.add("groups", groups.build());
-  }
-  if (!user.extra.empty()) {
-    MapBuilder extra(arena);
-    for (const auto& [key, values] : user.extra) {
-      ListBuilder list(arena);
-      for (const std::string& value : values) list.add(Value::string(value));
-      extra.add(key, list.build());
-    }
-    map.add("extra", extra.build());
-  }
-  return map.build();
-}
-
 }  // namespace
 
 cel::Authorizer::Decision RequestAuthorizer::decide(const Check& check) {
@@ -85,7 +64,7 @@ Value request_value(call::Call& call, const AdmissionRequest& request, const typ
   add_text(map, "name", request.name);
   add_text(map, "namespace", request.ns);
   map.add("operation", Value::string(webhook::to_string(operation_of(request.operation))));
-  map.add("userInfo", user_value(arena, *request.user));
+  map.add("userInfo", webhook::user_value(arena, *request.user));
   map.add("dryRun", Value::boolean(request.dry_run));
   map.add("options", request.options);
   return map.build();

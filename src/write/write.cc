@@ -392,15 +392,7 @@ kinds::Context context_of(call::Call& call) {
   caller->name = user.name;
   caller->uid = user.uid;
   caller->groups = arena.copy(std::span<const std::string_view>(groups));
-  if (!user.extra.empty()) {
-    MapBuilder extra(arena);
-    for (const auto& [key, values] : user.extra) {
-      ListBuilder list(arena);
-      for (const std::string& value : values) list.add(Value::string(value));
-      extra.add(key, list.build());
-    }
-    caller->extra = extra.build();
-  }
+  if (!user.extra.empty()) caller->extra = webhook::extra_value(arena, user);
   return kinds::Context{.arena = arena,
                         .resource = *call.served->resource,
                         .now = call.view.now,
