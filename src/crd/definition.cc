@@ -56,6 +56,101 @@ std::span<const types::Column> columns(Arena& arena, const Value& version) {
   return {result, written.size() + 1};
 }
 
+std::optional<ScalePaths> scale_paths(const Value& version) {
+  const Value* scale = version.get("subresources", "scale");
+  if (scale == nullptr) return std::nullopt;
+  ScalePaths paths;
+  paths.spec_replicas_text = scale->text_at("specReplicasPath");
+  paths.status_replicas_text = scale->text_at("statusReplicasPath");
+  paths.label_selector_text = scale->text_at("labelSelectorPath");
+  paths.spec_replicas = path_keys(paths.spec_replicas_text);
+  paths.status_replicas = path_keys(paths.status_replicas_text);
+  paths.label_selector = path_keys(paths.label_selector_text);
+  return paths;
+}
+
+std::vector<std::string> selectable_fields(const Value& version) {
+  std::vector<std::string> fields;
+  for (const Value& field : version.items_at("selectableFields")) {
+    std::string_view path = field.text_at("jsonPath");
+    if (path.starts_with(".")) path.remove_prefix(1);
+    fields.emplace_back(path);
+  }
+  return fields;
+}
+
+// What the versions of one definition have in common. Views of the definition's own arena.
+struct Common {
+  std::string_view group, storage_version;
+  Value names;  // As served.
+  bool namespaced = false, terminating = false, preserves_unknown = false;
+};
+
+std::span<const types::Subresource> subresources(Arena& arena, const Version& version, std::string_view kind) {
+  auto* made = arena.allocate_array<types::Subresource>(2);
+  size_t count = 0;
+  if (version.has_status) new (&made[count++]) types::Subresource{"status", {}, {}, kind, kSubresourceVerbs};
+  if (version.scale) new (&made[count++]) types::Subresource{"scale", "autoscaling", "v1", "Scale", kSubresourceVerbs};
+  return {made, count};
+}
+
+const types::Resource* make_resource(Arena& arena, const Common& common, const Value& written, const Version& version) {
+  auto* resource = arena.make<types::Resource>();
+  resource->group = common.group;
+  resource->version = written.text_at("name");
+  resource->plural = common.names.text_at("plural");
+  resource->singular = common.names.text_at("singular");
+  resource->list_kind = common.names.text_at("listKind");
+  resource->kind = common.names.text_at("kind");
+  resource->namespaced = common.namespaced;
+  resource->short_names = texts(arena, common.names.items_at("shortNames"));
+  resource->categories = texts(arena, common.names.items_at("categories"));
+  resource->verbs = common.terminating ? std::span<const std::string_view>(kTerminatingVerbs)
+                                       : std::span<const std::string_view>(kVerbs);
+  resource->columns = columns(arena, written);
+  resource->type = types::TypeRef(*version.schema);
+  resource->storage_group = resource->group;
+  resource->storage_version = common.storage_version;
+  resource->storage_prefix = arena.copy(std::string(resource->group) + "/" + std::string(resource->plural));
+  resource->stored_as_json = true;
+  resource->subresources = subresources(arena, version, resource->kind);
+  return resource;
+}
+
+Version make_version(Arena& arena, const Common& common, const Value& original) {
+  // Names and columns are views of this copy; the schema keeps its own.
+  const Value written = deep_copy(arena, without_member(arena, original, "schema"));
+  Version made;
+  made.served = flag_at(written, "served");
+  made.storage = flag_at(written, "storage");
+  made.has_status = written.get("subresources", "status") != nullptr;
+  made.scale = scale_paths(written);
+  made.selectable_fields = selectable_fields(written);
+  const Value* schema = original.get("schema", "openAPIV3Schema");
+  made.schema = schema::Schema::build(schema == nullptr ? Value::null() : *schema, common.preserves_unknown);
+  made.rules = std::make_shared<const LazyRules>(made.schema);
+  made.resource = make_resource(arena, common, written, made);
+  return made;
+}
+
+// What users of a deprecated version are told: the definition's own words, or the best version to move to.
+std::string deprecation_warning(const Value& version, std::span<const Value> versions,
+                                const types::Resource& resource) {
+  if (!flag_at(version, "deprecated")) return {};
+  if (const std::string_view own = version.text_at("deprecationWarning"); !own.empty()) return std::string(own);
+  const std::string kind = " " + std::string(resource.kind), group = std::string(resource.group) + "/";
+  std::string_view better;
+  for (const Value& other : versions) {
+    const std::string_view name = other.text_at("name");
+    if (flag_at(other, "deprecated") || !flag_at(other, "served")) continue;
+    if (!discovery::version_precedes(name, resource.version)) continue;
+    if (better.empty() || discovery::version_precedes(name, better)) better = name;
+  }
+  std::string warning = group + std::string(resource.version) + kind + " is deprecated";
+  if (!better.empty()) warning += "; use " + group + std::string(better) + kind;
+  return warning;
+}
+
 }  // namespace
 
 std::shared_ptr<const Definition> Definition::make(const Value& as_stored) {
@@ -71,91 +166,25 @@ std::shared_ptr<const Definition> Definition::make(const Value& as_stored) {
   result->terminating_ =
       has_condition(written, "Terminating", "True") || !written.text_at("metadata", "deletionTimestamp").empty();
 
-  // Views into what stays: names and columns. Schemas keep their own copy.
   const Value spec = deep_copy(arena, without_member(arena, *written.find("spec"), "versions"));
-  const bool preserve = flag_at(spec, "preserveUnknownFields");
   if (spec.text_at("conversion", "strategy") == "Webhook") result->webhook_ = *spec.find("conversion");
-  // Accepted names are served; before they are accepted, those asked for.
-  const Value accepted =
-      deep_copy(arena, written.get("status", "acceptedNames") == nullptr ? Value::empty_map()
-                                                                         : *written.get("status", "acceptedNames"));
-  const Value& names = accepted.text_at("plural").empty() ? *spec.find("names") : accepted;
-
-  std::string_view storage_version;
-  for (const Value& version : written.items_at("spec", "versions")) {
-    if (flag_at(version, "storage")) storage_version = arena.copy(version.text_at("name"));
-  }
-  for (const Value& original : written.items_at("spec", "versions")) {
-    const Value version = deep_copy(arena, without_member(arena, original, "schema"));
-    Version made;
-    made.served = flag_at(version, "served");
-    made.storage = flag_at(version, "storage");
-    made.has_status = version.get("subresources", "status") != nullptr;
-    if (const Value* scale = version.get("subresources", "scale")) {
-      ScalePaths paths;
-      paths.spec_replicas_text = scale->text_at("specReplicasPath");
-      paths.status_replicas_text = scale->text_at("statusReplicasPath");
-      paths.label_selector_text = scale->text_at("labelSelectorPath");
-      paths.spec_replicas = path_keys(paths.spec_replicas_text);
-      paths.status_replicas = path_keys(paths.status_replicas_text);
-      paths.label_selector = path_keys(paths.label_selector_text);
-      made.scale = std::move(paths);
-    }
-    for (const Value& field : version.items_at("selectableFields")) {
-      std::string_view path = field.text_at("jsonPath");
-      if (path.starts_with(".")) path.remove_prefix(1);
-      made.selectable_fields.emplace_back(path);
-    }
-    const Value* schema = original.get("schema", "openAPIV3Schema");
-    made.schema = schema::Schema::build(schema == nullptr ? Value::null() : *schema, preserve);
-    made.rules = std::make_shared<const LazyRules>(made.schema);
-
-    auto* resource = arena.make<types::Resource>();
-    resource->group = spec.text_at("group");
-    resource->version = version.text_at("name");
-    resource->plural = names.text_at("plural");
-    resource->singular = names.text_at("singular");
-    resource->list_kind = names.text_at("listKind");
-    resource->kind = names.text_at("kind");
-    resource->namespaced = spec.text_at("scope") == "Namespaced";
-    resource->short_names = texts(arena, names.items_at("shortNames"));
-    resource->categories = texts(arena, names.items_at("categories"));
-    resource->verbs = result->terminating_ ? std::span<const std::string_view>(kTerminatingVerbs)
-                                           : std::span<const std::string_view>(kVerbs);
-    resource->columns = columns(arena, version);
-    resource->type = types::TypeRef(*made.schema);
-    resource->storage_group = resource->group;
-    resource->storage_version = storage_version;
-    resource->storage_prefix = arena.copy(std::string(resource->group) + "/" + std::string(resource->plural));
-    resource->stored_as_json = true;
-    auto* subresources = arena.allocate_array<types::Subresource>(2);
-    size_t count = 0;
-    if (made.has_status)
-      new (&subresources[count++]) types::Subresource{"status", {}, {}, resource->kind, kSubresourceVerbs};
-    if (made.scale)
-      new (&subresources[count++]) types::Subresource{"scale", "autoscaling", "v1", "Scale", kSubresourceVerbs};
-    resource->subresources = {subresources, count};
-    made.resource = resource;
-    result->versions_.push_back(std::move(made));
-  }
-  // A deprecated version names the best version to move to.
   const auto versions = written.items_at("spec", "versions");
-  for (size_t i = 0; i < versions.size(); ++i) {
-    if (!flag_at(versions[i], "deprecated")) continue;
-    Version& made = result->versions_[i];
-    made.deprecation_warning = versions[i].text_at("deprecationWarning");
-    if (made.deprecation_warning.empty()) {
-      const std::string kind = " " + std::string(made.resource->kind), group = std::string(made.resource->group) + "/";
-      made.deprecation_warning = group + std::string(made.resource->version) + kind + " is deprecated";
-      std::string_view better;
-      for (const Value& other : versions) {
-        const std::string_view name = other.text_at("name");
-        if (flag_at(other, "deprecated") || !flag_at(other, "served")) continue;
-        if (!discovery::version_precedes(name, made.resource->version)) continue;
-        if (better.empty() || discovery::version_precedes(name, better)) better = name;
-      }
-      if (!better.empty()) made.deprecation_warning += "; use " + group + std::string(better) + kind;
-    }
+  Common common{.group = spec.text_at("group"),
+                .names = *spec.find("names"),
+                .namespaced = spec.text_at("scope") == "Namespaced",
+                .terminating = result->terminating_,
+                .preserves_unknown = flag_at(spec, "preserveUnknownFields")};
+  // Accepted names are served; before they are accepted, those asked for.
+  if (!written.text_at("status", "acceptedNames", "plural").empty()) {
+    common.names = deep_copy(arena, *written.get("status", "acceptedNames"));
+  }
+  for (const Value& version : versions) {
+    if (flag_at(version, "storage")) common.storage_version = arena.copy(version.text_at("name"));
+  }
+  for (const Value& version : versions) {
+    Version made = make_version(arena, common, version);
+    made.deprecation_warning = deprecation_warning(version, versions, *made.resource);
+    result->versions_.push_back(std::move(made));
   }
   return result;
 }

@@ -277,82 +277,130 @@ bool has_default(const Value& schema) {
 
 bool status_enabled(const Value& version) { return version.get("subresources", "status") != nullptr; }
 
-void validate_spec(const Value& spec, const Path& at, FieldErrors& errors) {
-  const std::string_view group = spec.text_at("group"), scope = spec.text_at("scope");
+void validate_group(std::string_view group, const Path& at, FieldErrors& errors) {
   if (group.empty())
-    errors.required(at.child("group"));
+    errors.required(at);
   else if (const auto why = kinds::dns_subdomain_errors(group); !why.empty())
-    errors.invalid(at.child("group"), group, join(why, ","));
+    errors.invalid(at, group, join(why, ","));
   else if (group.find('.') == std::string_view::npos)
-    errors.invalid(at.child("group"), group, "should be a domain with at least one dot");
-  if (scope.empty())
-    errors.required(at.child("scope"));
-  else if (scope != "Cluster" && scope != "Namespaced")
-    errors.not_supported(at.child("scope"), scope, {"Cluster", "Namespaced"});
+    errors.invalid(at, group, "should be a domain with at least one dot");
+}
 
-  const auto versions = spec.items_at("versions");
-  const bool shared_schema = is_shared(versions, "schema"), shared_subresources = is_shared(versions, "subresources"),
-             shared_columns = is_shared(versions, "additionalPrinterColumns"),
-             shared_selectable = is_shared(versions, "selectableFields");
-  for (size_t i = 0; i < versions.size(); ++i) {
-    if (versions[i].get("schema", "openAPIV3Schema") == nullptr) {
-      const Path version = at.item("versions", i);
-      errors.required(version.child("schema.openAPIV3Schema"));
-    }
+void validate_scope(std::string_view scope, const Path& at, FieldErrors& errors) {
+  if (scope.empty())
+    errors.required(at);
+  else if (scope != "Cluster" && scope != "Namespaced")
+    errors.not_supported(at, scope, {"Cluster", "Namespaced"});
+}
+
+void validate_columns(const Value& version, const Path& at, FieldErrors& errors) {
+  const auto columns = version.items_at("additionalPrinterColumns");
+  for (size_t i = 0; i < columns.size(); ++i) {
+    validate_column(columns[i], at.item("additionalPrinterColumns", i), errors);
   }
-  const bool preserves = flag_at(spec, "preserveUnknownFields");
-  if (preserves && std::any_of(versions.begin(), versions.end(), [](const Value& version) {
-        const Value* schema = version.get("schema", "openAPIV3Schema");
-        return schema != nullptr && has_default(*schema);
-      })) {
-    errors.invalid(at.child("preserveUnknownFields"), true, "must be false in order to use defaults in the schema");
+}
+
+// What all versions have in common. Kubernetes holds that once, in the spec, and names it there in its errors.
+struct Shared {
+  explicit Shared(std::span<const Value> versions)
+      : schema(is_shared(versions, "schema")),
+        subresources(is_shared(versions, "subresources")),
+        columns(is_shared(versions, "additionalPrinterColumns")),
+        selectable(is_shared(versions, "selectableFields")) {}
+  bool schema, subresources, columns, selectable;
+};
+
+const Value* schema_of(const Value& version) { return version.get("schema", "openAPIV3Schema"); }
+
+void validate_version(const Value& version, const Shared& shared, const Path& at, FieldErrors& errors) {
+  const std::string_view name = version.text_at("name");
+  if (const auto why = kinds::dns1035_label_errors(name); !why.empty())
+    errors.invalid(at.child("name"), name, join(why, ","));
+  validate_deprecation(version, at, errors);
+  const Value* schema = shared.schema ? nullptr : schema_of(version);
+  if (schema != nullptr) {
+    const Path schema_path = at.child("schema");
+    validate_schema(*schema, status_enabled(version), schema_path.child("openAPIV3Schema"), errors);
   }
+  if (!shared.subresources) validate_subresources(version.find("subresources"), at.child("subresources"), errors);
+  if (!shared.columns) validate_columns(version, at, errors);
+  const auto fields = version.items_at("selectableFields");
+  if (shared.selectable || fields.empty()) return;
+  if (schema == nullptr) {
+    // A schema that all versions share is not theirs to Kubernetes, which words it the wrong way round.
+    errors.invalid(at.child("selectableFields"), "",
+                   "may only be set when `version.schema.openAPIV3Schema` is not included");
+  } else {
+    validate_selectable(fields, schema, at.child("selectableFields"), errors);
+  }
+}
+
+// What holds for the list of versions as a whole.
+void validate_version_list(const Value& spec, std::span<const Value> versions, const Path& at, FieldErrors& errors) {
   size_t storage = 0;
-  std::set<std::string_view> version_names;
-  bool unique = true;
-  for (size_t i = 0; i < versions.size(); ++i) {
-    const Value& version = versions[i];
-    const Path here = at.item("versions", i);
+  std::set<std::string_view> names;
+  for (const Value& version : versions) {
     storage += flag_at(version, "storage");
-    const std::string_view name = version.text_at("name");
-    unique &= version_names.insert(name).second;
-    if (const auto why = kinds::dns1035_label_errors(name); !why.empty())
-      errors.invalid(here.child("name"), name, join(why, ","));
-    validate_deprecation(version, here, errors);
-    if (const Value* schema = version.get("schema", "openAPIV3Schema"); schema != nullptr && !shared_schema) {
-      const Path schema_path = here.child("schema");
-      validate_schema(*schema, status_enabled(version), schema_path.child("openAPIV3Schema"), errors);
-    }
-    if (!shared_subresources) validate_subresources(version.find("subresources"), here.child("subresources"), errors);
-    if (!shared_columns) {
-      const auto columns = version.items_at("additionalPrinterColumns");
-      for (size_t c = 0; c < columns.size(); ++c)
-        validate_column(columns[c], here.item("additionalPrinterColumns", c), errors);
-    }
-    if (const auto fields = version.items_at("selectableFields"); !shared_selectable && !fields.empty()) {
-      const Value* schema = shared_schema ? nullptr : version.get("schema", "openAPIV3Schema");
-      if (schema == nullptr) {
-        // A schema that all versions share is not theirs to Kubernetes, which words it the wrong way round.
-        errors.invalid(here.child("selectableFields"), "",
-                       "may only be set when `version.schema.openAPIV3Schema` is not included");
-      } else {
-        validate_selectable(fields, schema, here.child("selectableFields"), errors);
-      }
-    }
+    names.insert(version.text_at("name"));
   }
   const Value* written = spec.find("versions");
-  if (!unique)
+  if (names.size() != versions.size())
     errors.invalid(at.child("versions"), shown_versions(versions, written), "must contain unique version names");
   if (storage != 1) {
     errors.invalid(at.child("versions"), shown_versions(versions, written),
                    "must have exactly one version marked as storage version");
   }
   // Inside, the first version is also the definition's own.
-  if (const std::string_view first = versions.empty() ? std::string_view{} : versions[0].text_at("name");
-      !first.empty()) {
-    if (const auto why = kinds::dns1035_label_errors(first); !why.empty())
-      errors.invalid(at.child("version"), first, join(why, ","));
+  const std::string_view first = versions.empty() ? std::string_view{} : versions[0].text_at("name");
+  if (first.empty()) return;
+  if (const auto why = kinds::dns1035_label_errors(first); !why.empty())
+    errors.invalid(at.child("version"), first, join(why, ","));
+}
+
+void validate_shared(std::span<const Value> versions, const Shared& shared, const Path& at, FieldErrors& errors) {
+  if (versions.empty()) return;
+  const Value& first = versions[0];
+  const Value* schema = schema_of(first);
+  if (schema != nullptr && shared.schema) {
+    const bool any_status = std::any_of(versions.begin(), versions.end(), status_enabled);
+    const Path validation = at.child("validation");
+    validate_schema(*schema, any_status, validation.child("openAPIV3Schema"), errors);
   }
+  if (shared.subresources) validate_subresources(first.find("subresources"), at.child("subresources"), errors);
+  if (shared.columns) validate_columns(first, at, errors);
+  const auto fields = first.items_at("selectableFields");
+  if (!shared.selectable || fields.empty()) return;
+  if (!shared.schema || !first.has("schema")) {
+    errors.invalid(at.child("selectableFields"), "", "may only be set when validations.schema is included");
+  } else {
+    validate_selectable(fields, schema, at.child("selectableFields"), errors);
+  }
+}
+
+void validate_preserving(const Value& spec, std::span<const Value> versions, const Path& at, FieldErrors& errors) {
+  const auto defaults = [](const Value& version) {
+    const Value* schema = schema_of(version);
+    return schema != nullptr && has_default(*schema);
+  };
+  if (flag_at(spec, "preserveUnknownFields") && std::any_of(versions.begin(), versions.end(), defaults)) {
+    errors.invalid(at.child("preserveUnknownFields"), true, "must be false in order to use defaults in the schema");
+  }
+}
+
+void validate_spec(const Value& spec, const Path& at, FieldErrors& errors) {
+  validate_group(spec.text_at("group"), at.child("group"), errors);
+  validate_scope(spec.text_at("scope"), at.child("scope"), errors);
+
+  const auto versions = spec.items_at("versions");
+  const Shared shared(versions);
+  for (size_t i = 0; i < versions.size(); ++i) {
+    if (schema_of(versions[i]) != nullptr) continue;
+    const Path version = at.item("versions", i);
+    errors.required(version.child("schema.openAPIV3Schema"));
+  }
+  validate_preserving(spec, versions, at, errors);
+  for (size_t i = 0; i < versions.size(); ++i) validate_version(versions[i], shared, at.item("versions", i), errors);
+  validate_version_list(spec, versions, at, errors);
 
   const Value empty = Value::empty_map();
   const Value* names = spec.find("names");
@@ -361,40 +409,14 @@ void validate_spec(const Value& spec, const Path& at, FieldErrors& errors) {
     if (names == nullptr || names->text_at(key).empty()) errors.required(names_at.child(key));
   }
   validate_names(names == nullptr ? empty : *names, names_at, errors);
-  if (!versions.empty()) {
-    if (const Value* schema = versions[0].get("schema", "openAPIV3Schema"); schema != nullptr && shared_schema) {
-      const bool any_status = std::any_of(versions.begin(), versions.end(), status_enabled);
-      const Path validation = at.child("validation");
-      validate_schema(*schema, any_status, validation.child("openAPIV3Schema"), errors);
-    }
-    if (shared_subresources) validate_subresources(versions[0].find("subresources"), at.child("subresources"), errors);
-    if (shared_columns) {
-      const auto columns = versions[0].items_at("additionalPrinterColumns");
-      for (size_t c = 0; c < columns.size(); ++c)
-        validate_column(columns[c], at.item("additionalPrinterColumns", c), errors);
-    }
-    if (const auto fields = versions[0].items_at("selectableFields");
-        shared_selectable && !fields.empty() && !(shared_schema && versions[0].has("schema"))) {
-      errors.invalid(at.child("selectableFields"), "", "may only be set when validations.schema is included");
-    } else if (shared_selectable) {
-      validate_selectable(versions[0].items_at("selectableFields"), versions[0].get("schema", "openAPIV3Schema"),
-                          at.child("selectableFields"), errors);
-    }
-  }
+  validate_shared(versions, shared, at, errors);
+
   const std::string_view strategy = spec.text_at("conversion", "strategy");
-  if (preserves && spec.has("conversion") && strategy != "None") {
+  if (flag_at(spec, "preserveUnknownFields") && spec.has("conversion") && strategy != "None") {
     const Path conversion = at.child("conversion");
     errors.invalid(conversion.child("strategy"), strategy, "must be None if spec.preserveUnknownFields is true");
   }
   validate_conversion(spec.find("conversion"), at.child("conversion"), errors);
-}
-
-// The name that a definition must have; rules of names know nothing but the name.
-thread_local std::string_view wanted_name;
-std::vector<std::string> name_of_definition(std::string_view name, bool prefix) {
-  std::vector<std::string> why = kinds::name_is_dns_subdomain(name, prefix);
-  if (name != wanted_name) why.emplace_back("must be spec.names.plural+\".\"+spec.group");
-  return why;
 }
 
 void validate_stored_versions(const Value& definition, FieldErrors& errors) {
@@ -511,9 +533,12 @@ Result<Unit> validate_definition(const Value& as_sent, const Value* old) {
   if (old == nullptr) {
     const std::string wanted = std::string(definition.text_at("spec", "names", "plural")) + "." +
                                std::string(definition.text_at("spec", "group"));
-    wanted_name = wanted;
+    const auto name_of_definition = [&wanted](std::string_view name, bool prefix) {
+      std::vector<std::string> why = kinds::name_is_dns_subdomain(name, prefix);
+      if (name != wanted) why.emplace_back("must be spec.names.plural+\".\"+spec.group");
+      return why;
+    };
     kinds::validate_metadata(metadata == nullptr ? empty : *metadata, false, name_of_definition, metadata_at, errors);
-    wanted_name = {};
   } else {
     validate_new_metadata(metadata, old->find("metadata"), errors);
   }

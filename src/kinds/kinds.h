@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -187,8 +188,11 @@ std::vector<std::string> name_is_dns_subdomain(std::string_view name, bool prefi
 std::vector<std::string> name_is_dns_label(std::string_view name, bool prefix);
 std::vector<std::string> name_is_path_segment(std::string_view name, bool prefix);
 
-// metadata of any object, custom resources too, at `at` (normally "metadata").
-void validate_metadata(const Value& metadata, bool namespaced, NameRule rule, const Path& at, FieldErrors& errors);
+// metadata of any object, custom resources too, at `at` (normally "metadata"). `rule` is a NameRule, or one that knows
+// more than the name.
+void validate_metadata(const Value& metadata, bool namespaced,
+                       const std::function<std::vector<std::string>(std::string_view name, bool prefix)>& rule,
+                       const Path& at, FieldErrors& errors);
 void validate_metadata_update(const Value& next, const Value& old, const Path& at, FieldErrors& errors);
 void validate_labels(const Value* labels, const Path& at, FieldErrors& errors);
 void validate_annotations(const Value* annotations, const Path& at, FieldErrors& errors);

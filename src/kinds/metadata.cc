@@ -116,7 +116,9 @@ void validate_annotations(const Value* annotations, const Path& at, FieldErrors&
   if (bytes > kMaxAnnotationBytes) errors.too_long(at, kMaxAnnotationBytes);
 }
 
-void validate_metadata(const Value& metadata, bool namespaced, NameRule rule, const Path& at, FieldErrors& errors) {
+void validate_metadata(const Value& metadata, bool namespaced,
+                       const std::function<std::vector<std::string>(std::string_view name, bool prefix)>& rule,
+                       const Path& at, FieldErrors& errors) {
   const std::string_view prefix = metadata.text_at("generateName"), name = metadata.text_at("name");
   if (!prefix.empty()) errors.invalid_each(at.child("generateName"), prefix, rule(prefix, true));
   if (name.empty()) {

@@ -245,27 +245,123 @@ Result<Value> decode_protobuf_body(call::Call& call, std::string_view bytes, con
   return with_type_meta(call.arena, *object, expected);
 }
 
-Result<Value> finish_custom_body(call::Call& call, const Value& tree, request::Format format, const Found& found,
-                                 const Expected& expected, request::FieldValidation validation,
-                                 std::vector<std::string> findings) {
-  std::vector<std::string> unknown;
-  const bool reports = validation != request::FieldValidation::Ignore;
-  Result<Value> object = custom::normalize_custom(call.arena, *call.served->version, tree, call.settings.gates,
-                                                  reports ? &unknown : nullptr);
-  if (!object) return not_handled(found, expected, object.error().message);
-  if (!reports) return object;
-  if (format == request::Format::Yaml && validation == request::FieldValidation::Strict && !findings.empty()) {
-    std::string lines = "yaml: unmarshal errors:";
-    for (const std::string& line : findings) lines += "\n  " + line;
-    findings = {std::move(lines)};
+// A document that could be read.
+struct Document {
+  Value tree;
+  std::vector<std::string> duplicates;  // Of JSON: field paths; of YAML: lines.
+  std::string huge_number;  // Why a custom object's number cannot be used; said after its kind was found to be right.
+};
+
+// Keys given twice, as the strict decoder of the format shows them.
+std::vector<std::string> shown_duplicates(std::vector<std::string> duplicates, request::Format format,
+                                          request::FieldValidation validation) {
+  if (format != request::Format::Yaml || validation != request::FieldValidation::Strict || duplicates.empty()) {
+    return duplicates;
   }
-  findings.insert(findings.end(), unknown.begin(), unknown.end());
-  if (findings.empty()) return object;
+  std::string lines = "yaml: unmarshal errors:";
+  for (const std::string& line : duplicates) lines += "\n  " + line;
+  return {std::move(lines)};
+}
+
+// What is wrong with the fields refuses the request or warns, as it asked.
+Result<Unit> report_findings(call::Call& call, const std::vector<std::string>& findings, const Found& found,
+                             const Expected& expected, request::FieldValidation validation) {
+  if (findings.empty()) return Unit{};
   if (validation == request::FieldValidation::Strict) {
     return not_handled(found, expected, "strict decoding error: " + joined(findings));
   }
   for (const std::string& finding : findings) call.warnings.add(finding);
+  return Unit{};
+}
+
+Result<Value> finish_custom_body(call::Call& call, Document document, request::Format format, const Found& found,
+                                 const Expected& expected, request::FieldValidation validation) {
+  std::vector<std::string> unknown;
+  const bool reports = validation != request::FieldValidation::Ignore;
+  Result<Value> object = custom::normalize_custom(call.arena, *call.served->version, document.tree, call.settings.gates,
+                                                  reports ? &unknown : nullptr);
+  if (!object) return not_handled(found, expected, object.error().message);
+  if (!reports) return object;
+  std::vector<std::string> findings = shown_duplicates(std::move(document.duplicates), format, validation);
+  findings.insert(findings.end(), unknown.begin(), unknown.end());
+  if (Result<Unit> reported = report_findings(call, findings, found, expected, validation); !reported) {
+    return reported.take_error();
+  }
   return object;
+}
+
+Result<Value> finish_built_in_body(call::Call& call, std::string_view bytes, Document document, request::Format format,
+                                   const Found& found, const Expected& expected, request::FieldValidation validation) {
+  Arena& arena = call.arena;
+  const Gates* gates = &call.settings.gates;
+  if (Result<Unit> right = check_kind(found, expected); !right) return right.take_error();
+  if (format == request::Format::Cbor) {
+    Result<Unit> quantities = check_cbor_quantities(*expected.type, document.tree, expected);
+    if (!quantities) return not_handled(found, expected, quantities.error().message);
+  }
+  codec::TypedReport report;
+  codec::TypedOptions options{.gates = gates};
+  if (format == request::Format::Json) options.json_source = bytes;
+  Result<Value> object = codec::to_typed(
+      arena, *expected.type, document.tree.is_null() ? Value::empty_map() : document.tree, options, &report);
+  if (!object) return not_handled(found, expected, object.error().message);
+
+  object = with_ownership_reset(arena, *object, document.tree);
+  if (validation != request::FieldValidation::Ignore && (report.has_unknown || !document.duplicates.empty())) {
+    std::vector<std::string> findings;
+    if (format == request::Format::Json) {
+      findings = codec::strict_json_errors(*expected.type, bytes, gates);
+    } else {
+      findings = shown_duplicates(std::move(document.duplicates), format, validation);
+      const std::vector<std::string> unknown = codec::strict_tree_errors(*expected.type, document.tree, gates);
+      findings.insert(findings.end(), unknown.begin(), unknown.end());
+    }
+    if (Result<Unit> reported = report_findings(call, findings, found, expected, validation); !reported) {
+      return reported.take_error();
+    }
+  }
+  return with_type_meta(arena, *object, expected);
+}
+
+Result<Document> read_json_document(Arena& arena, std::string_view bytes, const Expected& expected, bool custom) {
+  Document document;
+  codec::JsonError error;
+  codec::JsonOptions reading{
+      .duplicates = &document.duplicates, .error = &error, .keep_huge_numbers = !custom, .unite_repeated_maps = true};
+  Result<Value> tree = codec::decode_json(arena, bytes, reading);
+  if (!tree && error.message.starts_with("json: cannot unmarshal number")) {
+    document.huge_number = std::move(error.message);
+    reading.keep_huge_numbers = true;
+    tree = codec::decode_json(arena, bytes, reading);
+  }
+  if (!tree) {
+    return unrecognized(expected, "couldn't get version/kind; json parse error: " + tree.error().message, bytes);
+  }
+  document.tree = *tree;
+  return document;
+}
+
+Result<Document> read_document(Arena& arena, std::string_view bytes, request::Format format, const Expected& expected,
+                               bool custom) {
+  if (format == request::Format::Json) return read_json_document(arena, bytes, expected, custom);
+  Document document;
+  if (format == request::Format::Yaml) {
+    Result<Value> tree = codec::decode_yaml(arena, bytes, {.duplicates = &document.duplicates});
+    if (!tree) return unrecognized(expected, tree.error().message, bytes);
+    document.tree = *tree;
+    return document;
+  }
+  Result<Value> tree = codec::decode_cbor(arena, bytes);
+  if (!tree) {
+    const std::string& why = tree.error().message;
+    // What is no CBOR at all is found before the kind; what is only not allowed, after it.
+    if (why.starts_with("cbor: found duplicate") || why.starts_with("cbor: invalid UTF-8")) {
+      return not_handled({expected.group, expected.version, expected.kind}, expected, why);
+    }
+    return unrecognized(expected, "unable to determine group/version/kind: " + why, bytes);
+  }
+  document.tree = *tree;
+  return document;
 }
 
 }  // namespace
@@ -374,87 +470,16 @@ Result<Value> decode_object(call::Call& call, std::string_view bytes, request::F
     return decode_protobuf_body(call, bytes, expected);
   }
 
-  Arena& arena = call.arena;
-  const Gates* gates = &call.settings.gates;
   const bool custom = call.served->custom && expected.type == call.served->resource->type;
-  std::vector<std::string> duplicates;  // Of JSON: field paths; of YAML: lines.
-  Result<Value> tree = Value::null();
-  std::string huge_number;  // Why a custom object's number cannot be read; said after its kind was found to be right.
-  switch (format) {
-    case request::Format::Json: {
-      codec::JsonError error;
-      codec::JsonOptions reading{
-          .duplicates = &duplicates, .error = &error, .keep_huge_numbers = !custom, .unite_repeated_maps = true};
-      tree = codec::decode_json(arena, bytes, reading);
-      if (!tree && error.message.starts_with("json: cannot unmarshal number")) {
-        huge_number = std::move(error.message);
-        reading.keep_huge_numbers = true;
-        tree = codec::decode_json(arena, bytes, reading);
-      }
-      if (!tree) {
-        return unrecognized(expected, "couldn't get version/kind; json parse error: " + tree.error().message, bytes);
-      }
-      break;
-    }
-    case request::Format::Yaml: {
-      tree = codec::decode_yaml(arena, bytes, {.duplicates = &duplicates});
-      if (!tree) return unrecognized(expected, tree.error().message, bytes);
-      break;
-    }
-    default: {
-      tree = codec::decode_cbor(arena, bytes);
-      if (!tree) {
-        const std::string& why = tree.error().message;
-        // What is no CBOR at all is found before the kind; what is only not allowed, after it.
-        if (why.starts_with("cbor: found duplicate") || why.starts_with("cbor: invalid UTF-8")) {
-          return not_handled({expected.group, expected.version, expected.kind}, expected, why);
-        }
-        return unrecognized(expected, "unable to determine group/version/kind: " + why, bytes);
-      }
-      break;
-    }
-  }
-  call.document = *tree;
-  Result<Found> found = custom ? find_custom_kind(*tree, expected, bytes) : find_kind(*tree, expected, bytes);
+  Result<Document> document = read_document(call.arena, bytes, format, expected, custom);
+  if (!document) return document.take_error();
+  call.document = document->tree;
+  Result<Found> found =
+      custom ? find_custom_kind(document->tree, expected, bytes) : find_kind(document->tree, expected, bytes);
   if (!found) return found.take_error();
-  if (!huge_number.empty()) return not_handled(*found, expected, huge_number);
-  if (custom) return finish_custom_body(call, *tree, format, *found, expected, validation, std::move(duplicates));
-  Result<Unit> right = check_kind(*found, expected);
-  if (!right) return right.take_error();
-
-  if (format == request::Format::Cbor) {
-    Result<Unit> quantities = check_cbor_quantities(*expected.type, *tree, expected);
-    if (!quantities) return not_handled(*found, expected, quantities.error().message);
-  }
-  codec::TypedReport report;
-  codec::TypedOptions options{.gates = gates};
-  if (format == request::Format::Json) options.json_source = bytes;
-  Result<Value> object =
-      codec::to_typed(arena, *expected.type, tree->is_null() ? Value::empty_map() : *tree, options, &report);
-  if (!object) return not_handled(*found, expected, object.error().message);
-
-  object = with_ownership_reset(arena, *object, *tree);
-  if (validation != request::FieldValidation::Ignore && (report.has_unknown || !duplicates.empty())) {
-    std::vector<std::string> findings;
-    if (format == request::Format::Json) {
-      findings = codec::strict_json_errors(*expected.type, bytes, gates);
-    } else {
-      const std::vector<std::string> unknown = codec::strict_tree_errors(*expected.type, *tree, gates);
-      if (validation == request::FieldValidation::Strict && !duplicates.empty()) {
-        std::string lines = "yaml: unmarshal errors:";
-        for (const std::string& line : duplicates) lines += "\n  " + line;
-        findings.push_back(std::move(lines));
-      } else {
-        findings = duplicates;
-      }
-      findings.insert(findings.end(), unknown.begin(), unknown.end());
-    }
-    if (validation == request::FieldValidation::Strict) {
-      return not_handled(*found, expected, "strict decoding error: " + joined(findings));
-    }
-    for (const std::string& finding : findings) call.warnings.add(finding);
-  }
-  return with_type_meta(arena, *object, expected);
+  if (!document->huge_number.empty()) return not_handled(*found, expected, document->huge_number);
+  if (custom) return finish_custom_body(call, std::move(*document), format, *found, expected, validation);
+  return finish_built_in_body(call, bytes, std::move(*document), format, *found, expected, validation);
 }
 
 }  // namespace
