@@ -1,15 +1,42 @@
 // The verbs.
 #include "client/core.h"
+#include "codec/typed.h"
 #include "ownership/ownership.h"
 
 namespace holdfast::client {
 
 namespace {
 
+// As Protobuf, where a client asked for that and the object is of its type, all of it: unknown fields are the server's
+// to complain about.
+bool set_protobuf_body(Sent& sent, const Value& value, const Resource& resource) {
+  const types::Resource* kind = types::find_kind(resource.group, resource.version, resource.kind);
+  if (kind == nullptr || kind->type == nullptr || value.text_at("kind") != resource.kind ||
+      value.text_at("apiVersion") != resource.api_version()) {
+    return false;
+  }
+  // An empty list of managedFields, which gives ownership up, does not exist in Protobuf.
+  if (const Value* managed = value.get("metadata", "managedFields"); managed != nullptr && managed->count() == 0) {
+    return false;
+  }
+  static const Gates kAll;
+  Arena arena;
+  codec::TypedReport report;
+  Result<Value> typed = codec::to_typed(arena, *kind->type, value, {.gates = &kAll}, &report);
+  if (!typed || report.has_unknown || !codec::encode_enveloped(*kind->type, *typed, sent.body)) return false;
+  sent.content_type = "application/vnd.kubernetes.protobuf";
+  return true;
+}
+
 void set_body(Sent& sent, const Value& value, const Core& core) {
   const bool cbor = core.cbor_bodies;
   sent.content_type = cbor ? "application/cbor" : "application/json";
   sent.body = cbor ? codec::encode_cbor(value) : codec::encode_json(value);
+}
+
+void set_object_body(Sent& sent, const Value& value, const Resource& resource, const Core& core) {
+  if (core.options.encoding == Encoding::Protobuf && set_protobuf_body(sent, value, resource)) return;
+  set_body(sent, value, core);
 }
 
 void add_write_options(std::string& target, const Options& client, std::string_view field_manager, bool dry_run,
@@ -108,7 +135,7 @@ Call<Result<Object>> ApiBase::get(std::string name, GetOptions options) const {
 Call<Result<Object>> ApiBase::list(ListOptions options) const {
   Sent sent;
   sent.target = core_->path(resource_, space_);
-  sent.accept = core_->accept(resource_, options.shape);
+  sent.accept = core_->accept(resource_, options.shape, Core::Asked::List);
   add_list_options(sent.target, options);
   return {core_->loop, Core::send_for_object(core_, std::move(sent), true)};
 }
@@ -116,7 +143,7 @@ Call<Result<Object>> ApiBase::list(ListOptions options) const {
 Call<Result<std::vector<Object>>> ApiBase::list_all(ListOptions options) const {
   Sent sent;
   sent.target = core_->path(resource_, space_);
-  sent.accept = core_->accept(resource_, options.shape);
+  sent.accept = core_->accept(resource_, options.shape, Core::Asked::List);
   if (options.limit == 0) options.limit = 500;
   return {core_->loop, all_pages(core_, std::move(sent), std::move(options))};
 }
@@ -132,7 +159,7 @@ Call<Result<Object>> ApiBase::create_value(const Value& object, const WriteOptio
   sent.target = core_->path(resource_, space_.empty() ? own : space_, {}, {});
   add_write_options(sent.target, core_->options, options.field_manager, options.dry_run, options.field_validation);
   sent.accept = core_->accept(resource_);
-  set_body(sent, object, *core_);
+  set_object_body(sent, object, resource_, *core_);
   sent.safe_twice = false;
   return {core_->loop, Core::send_for_object(core_, std::move(sent), false)};
 }
@@ -158,7 +185,7 @@ Call<Result<Object>> ApiBase::update_value(const Value& object, const WriteOptio
   sent.target = core_->path(resource_, space_.empty() ? own : space_, name, options.subresource);
   add_write_options(sent.target, core_->options, options.field_manager, options.dry_run, options.field_validation);
   sent.accept = core_->accept(resource_);
-  set_body(sent, object, *core_);
+  set_object_body(sent, object, resource_, *core_);
   sent.safe_twice = false;  // The second one may meet the version that the first one made.
   return {core_->loop, Core::send_for_object(core_, std::move(sent), false)};
 }

@@ -156,9 +156,106 @@ void save(const std::string& path, const Saved& saved) {
   std::filesystem::rename(draft, path, error);
 }
 
+// One resource list of a server without aggregated discovery, as the aggregated form has it.
+Value aggregated_resources(Arena& arena, const Value& list) {
+  ListBuilder resources(arena);
+  for (const Value& resource : list.items_at("resources")) {
+    const std::string_view name = resource.text_at("name");
+    if (name.find('/') != std::string_view::npos) continue;
+    MapBuilder made(arena);
+    made.add("resource", Value::string(name));
+    MapBuilder kind(arena);
+    kind.add("kind", Value::string(resource.text_at("kind")));
+    made.add("responseKind", kind.build());
+    const Value* namespaced = resource.find("namespaced");
+    const bool in_namespaces = namespaced != nullptr && namespaced->is_bool() && namespaced->as_bool();
+    made.add("scope", Value::string(in_namespaces ? "Namespaced" : "Cluster"));
+    made.add("singularResource", Value::string(resource.text_at("singularName")));
+    for (const std::string_view key : {"shortNames", "categories", "verbs"}) {
+      if (const Value* value = resource.find(key)) made.add(key, *value);
+    }
+    ListBuilder below(arena);
+    for (const Value& other : list.items_at("resources")) {
+      const std::string_view path = other.text_at("name");
+      if (path.size() <= name.size() || !path.starts_with(name) || path[name.size()] != '/') continue;
+      MapBuilder subresource(arena);
+      subresource.add("subresource", Value::string(path.substr(name.size() + 1)));
+      below.add(subresource.build());
+    }
+    made.add("subresources", below.build());
+    resources.add(made.build());
+  }
+  return resources.build();
+}
+
+// The versions of one group, asked for one by one.
+Task<Result<Value>> fetch_group(std::shared_ptr<Core> core, Arena& arena, std::string group, std::string path,
+                                std::vector<std::string> versions) {
+  ListBuilder made(arena);
+  for (const std::string& version : versions) {
+    Sent sent;
+    sent.target = path + "/" + version;
+    sent.accept = "application/json";
+    Result<Answer> answer = co_await Core::send(core, std::move(sent));
+    // The group of a server behind this one that does not answer: the others are there all the same.
+    if (!answer && !group.empty() && (answer.error().code == 503 || answer.error().code == 404)) continue;
+    if (!answer) co_return answer.take_error();
+    Result<Value> list = codec::decode_json(arena, arena.copy(answer->response.body));
+    if (!list) co_return list.take_error();
+    MapBuilder one(arena);
+    one.add_copy("version", Value::string(arena, version));
+    one.add("resources", aggregated_resources(arena, *list));
+    made.add(one.build());
+  }
+  MapBuilder metadata(arena);
+  metadata.add("name", Value::string(arena, group));
+  MapBuilder item(arena);
+  item.add("metadata", metadata.build());
+  item.add("versions", made.build());
+  co_return item.build();
+}
+
+// A server that answered in the old form, older than 1.26 or with aggregated discovery off: the same from its lists of
+// versions, in the aggregated form.
+Task<Result<Unit>> fetch_unaggregated(std::shared_ptr<Core> core, std::string target, std::string& text,
+                                      std::string& etag) {
+  Result<codec::Document> said = codec::parse_json(text);
+  if (!said) co_return said.take_error();
+  const Value& root = said->root();
+  if (root.text_at("kind") == "APIGroupDiscoveryList") co_return Unit{};
+  Arena arena;
+  ListBuilder items(arena);
+  const auto add_group = [&](std::string group, std::vector<std::string> versions) -> Task<Result<Unit>> {
+    const std::string path = group.empty() ? target : target + "/" + group;
+    Result<Value> item = co_await fetch_group(core, arena, std::move(group), path, std::move(versions));
+    if (!item) co_return item.take_error();
+    items.add(*item);
+    co_return Unit{};
+  };
+  if (root.text_at("kind") == "APIVersions") {
+    Result<Unit> added = co_await add_group("", texts_at(root, "versions"));
+    if (!added) co_return added;
+  } else if (root.text_at("kind") == "APIGroupList") {
+    for (const Value& group : root.items_at("groups")) {
+      std::vector<std::string> versions;
+      for (const Value& version : group.items_at("versions")) versions.emplace_back(version.text_at("version"));
+      Result<Unit> added = co_await add_group(std::string(group.text_at("name")), std::move(versions));
+      if (!added) co_return added;
+    }
+  } else {
+    co_return bad_request("the server answered " + target + " with no discovery document");
+  }
+  MapBuilder whole(arena);
+  whole.add("kind", Value::string("APIGroupDiscoveryList"));
+  whole.add("items", items.build());
+  text = codec::encode_json(whole.build());
+  etag.clear();  // Of the answer that this was made from: it does not tell when the lists change.
+  co_return Unit{};
+}
+
 Task<Result<Unit>> fetch_part(std::shared_ptr<Core> core, std::string target, std::string& text, std::string& etag) {
   Sent sent;
-  sent.target = std::move(target);
+  sent.target = target;
   sent.accept = kAggregated;
   sent.if_none_match = text.empty() ? "" : etag;
   Result<Answer> answer = co_await Core::send(core, std::move(sent));
@@ -166,7 +263,7 @@ Task<Result<Unit>> fetch_part(std::shared_ptr<Core> core, std::string target, st
   if (answer->response.status == 304) co_return Unit{};
   etag = answer->response.header("etag");
   text = std::move(answer->response.body);
-  co_return Unit{};
+  co_return co_await fetch_unaggregated(std::move(core), std::move(target), text, etag);
 }
 
 Result<Core::Discovered> parse_discovery(const Saved& saved) {
@@ -174,9 +271,6 @@ Result<Core::Discovered> parse_discovery(const Saved& saved) {
   for (const std::string* text : {&saved.api, &saved.apis}) {
     Result<codec::Document> document = codec::parse_json(*text);
     if (!document) return document.take_error();
-    if (document->root().text_at("kind") != "APIGroupDiscoveryList") {
-      return bad_request("the server has no aggregated discovery");
-    }
     read_groups(document->root(), found);
   }
   return found;

@@ -354,5 +354,47 @@ TEST(WorkQueue, KeysComeInOrderAndLaterOnesLater) {
   EXPECT_TRUE(on(loops, take_and_finish(queue, 1)).empty());
 }
 
+TEST(Proxy, IsWhatTheEnvironmentNames) {
+  struct Case {
+    std::string_view server, exceptions, proxy;
+  };
+  setenv("HTTPS_PROXY", "proxy.example.com:3128", 1);
+  setenv("HTTP_PROXY", "http://plain.example.com", 1);
+  for (const Case& c : {
+           Case{"https://api.example.com", "", "http://proxy.example.com:3128"},
+           Case{"http://api.example.com", "", "http://plain.example.com"},
+           Case{"https://localhost:6443", "", ""},
+           Case{"https://127.0.0.1:6443", "", ""},
+           Case{"https://api.example.com", "*", ""},
+           Case{"https://api.example.com", "other.org, example.com", ""},
+           Case{"https://example.com", "example.com", ""},
+           Case{"https://example.com", ".example.com", "http://proxy.example.com:3128"},
+           Case{"https://notexample.com", "example.com", "http://proxy.example.com:3128"},
+           Case{"https://API.example.com", "api.EXAMPLE.com", ""},
+           Case{"https://api.example.com:6443", "api.example.com:443", "http://proxy.example.com:3128"},
+           Case{"https://api.example.com:6443", "api.example.com:6443", ""},
+           Case{"https://10.1.2.3:6443", "10.0.0.0/8", ""},
+           Case{"https://10.1.2.3:6443", "10.1.2.3", ""},
+           Case{"https://11.1.2.3:6443", "10.0.0.0/8,10.1.2.3", "http://proxy.example.com:3128"},
+           Case{"https://[fd00::1]:6443", "fd00::/8", ""},
+           Case{"https://[fe00::1]:6443", "fd00::/8", "http://proxy.example.com:3128"},
+       }) {
+    setenv("NO_PROXY", std::string(c.exceptions).c_str(), 1);
+    EXPECT_EQ(environment_proxy(*parse_url(c.server)), c.proxy) << c.server << " " << c.exceptions;
+  }
+  for (const char* name : {"HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"}) unsetenv(name);
+}
+
+TEST(Dropping, LeavesEverythingElse) {
+  const Drops drops({std::string(kManagedFields), "data.secret"});
+  const std::string_view object =
+      R"({"metadata":{"managedFields":[{"manager":"m"}],"name":"a","labels":{"managedFields":"l"}},"data":{"secret":"s","x":"1"}})";
+  const std::string_view stripped = R"({"metadata":{"name":"a","labels":{"managedFields":"l"}},"data":{"x":"1"}})";
+  EXPECT_EQ(decode_answer(Encoding::Json, std::string(object), drops.object)->json(), stripped);
+  const std::string list = R"({"items":[)" + std::string(object) + "," + std::string(object) + R"(,{"data":null},7]})";
+  EXPECT_EQ(decode_answer(Encoding::Json, list, drops.list)->json(),
+            R"({"items":[)" + std::string(stripped) + "," + std::string(stripped) + R"(,{"data":null},7]})");
+}
+
 }  // namespace
 }  // namespace holdfast::client

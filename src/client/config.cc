@@ -116,6 +116,12 @@ Result<Unit> read_user(const Files::Found& user, Config& config) {
   Result<std::string> key = data_or_file(user, "client-key-data", "client-key");
   if (!key) return key.take_error();
   config.key_pem = std::move(*key);
+  const auto file_of = [&](std::string_view data_key, std::string_view file_key) {
+    const std::string_view path = user.value->text_at(file_key);
+    return path.empty() || !user.value->text_at(data_key).empty() ? std::string() : (user.folder / path).string();
+  };
+  config.certificate_file = file_of("client-certificate-data", "client-certificate");
+  config.key_file = file_of("client-key-data", "client-key");
   config.token = text(*user.value, "token");
   if (const std::string file = text(*user.value, "tokenFile"); !file.empty() && config.token.empty()) {
     config.token_file = (user.folder / file).string();

@@ -34,10 +34,13 @@ struct Config {
   std::string ca_pem;  // The system's roots when empty.
   std::string tls_server_name;
   bool insecure = false;  // Do not verify the server.
-  std::string proxy_url;  // "http://user:password@proxy:3128"; empty: none.
+  // "http://user:password@proxy:3128". Empty: as HTTPS_PROXY, HTTP_PROXY and NO_PROXY say.
+  std::string proxy_url;
 
   // How to prove who we are: whatever is set.
   std::string certificate_pem, key_pem;
+  // Where those were read from, if from files: read again every minute, and when the server refuses what they held.
+  std::string certificate_file, key_file;
   std::string token;
   std::string token_file;  // Read again every minute, and when the server refuses what it held.
   std::string username, password;

@@ -6,6 +6,7 @@
 
 #include "base/base64.h"
 #include "base/log.h"
+#include "base/strings.h"
 #include "base/thread_pool.h"
 #include "client/files.h"
 
@@ -19,12 +20,6 @@ ThreadPool& waiting_threads() {
   return pool;
 }
 
-std::string trimmed(std::string text) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.pop_back();
-  return text;
-}
-
-// Retry-After in seconds; nothing when the header is absent or a date, which no API server sends.
 // Warning: 299 - "text": RFC 9110's quoted text, as servers write it.
 void tell_warnings(const net::ClientResponse& response, const std::function<void(std::string_view)>& tell) {
   for (const auto& [name, value] : response.headers) {
@@ -40,6 +35,7 @@ void tell_warnings(const net::ClientResponse& response, const std::function<void
   }
 }
 
+// Retry-After in seconds; nothing when the header is absent or a date, which no API server sends.
 std::optional<int64_t> retry_after(const net::ClientResponse& response) {
   const std::string_view text = response.header("retry-after");
   int64_t seconds = 0;
@@ -177,10 +173,10 @@ Result<Unit> Core::make_transport() {
   to.ca_pem = config.ca_pem;
   to.insecure = config.insecure;
   to.identity = credentials_->identity;
-  if (!config.proxy_url.empty()) {
-    Result<ServerUrl> proxy = parse_url(config.proxy_url);
+  if (const std::string named = config.proxy_url.empty() ? environment_proxy(url) : config.proxy_url; !named.empty()) {
+    Result<ServerUrl> proxy = parse_url(named);
     if (!proxy) return proxy.take_error();
-    if (proxy->tls) return bad_request("proxy-url: only http:// proxies are supported");
+    if (proxy->tls) return bad_request("proxy " + named + ": only http:// proxies are supported");
     to.proxy_host = proxy->host;
     to.proxy_port = proxy->port;
     to.proxy_authorization = proxy->authorization;
@@ -197,10 +193,10 @@ Task<Result<Unit>> Core::refresh_credentials(bool refused) {
     void await_suspend(std::coroutine_handle<> h) { core.waiting_for_credentials_.push_back(h); }
     void await_resume() const noexcept {}
   };
-  const std::string held = credentials_ ? credentials_->authorization : "";
+  const uint64_t held = credentials_made_;
   while (refreshing_) co_await Refreshed{*this};
   // Whoever was faster may have got new ones already.
-  if (refused && credentials_ && credentials_->authorization != held) co_return Unit{};
+  if (refused && credentials_made_ != held) co_return Unit{};
   const auto now = std::chrono::steady_clock::now();
   if (!refused && credentials_ && (!credentials_->stale_at || now < *credentials_->stale_at)) co_return Unit{};
 
@@ -216,12 +212,20 @@ Task<Result<Unit>> Core::refresh_credentials(bool refused) {
   } turn(*this);
   Credentials fresh;
   if (!config.certificate_pem.empty()) fresh.identity = net::Identity{config.certificate_pem, config.key_pem};
+  if (!config.certificate_file.empty() && !config.key_file.empty()) {
+    // Whoever renews them replaces both; a pair that does not fit together yet is refused and read again.
+    Result<std::string> certificate = read_file(config.certificate_file), key = read_file(config.key_file);
+    if (!certificate) co_return certificate.take_error();
+    if (!key) co_return key.take_error();
+    fresh.identity = net::Identity{std::move(*certificate), std::move(*key)};
+    fresh.stale_at = now + std::chrono::minutes(1);
+  }
   if (!config.token.empty()) {
     fresh.authorization = "Bearer " + config.token;
   } else if (!config.token_file.empty()) {
     Result<std::string> token = read_file(config.token_file);
     if (!token) co_return token.take_error();
-    fresh.authorization = "Bearer " + trimmed(std::move(*token));
+    fresh.authorization = "Bearer " + std::string(trim(*token));
     fresh.stale_at = now + std::chrono::minutes(1);
   } else if (!config.username.empty()) {
     fresh.authorization = "Basic " + base64_encode(config.username + ":" + config.password);
@@ -237,6 +241,7 @@ Task<Result<Unit>> Core::refresh_credentials(bool refused) {
       credentials_ && credentials_->identity.has_value() == fresh.identity.has_value() &&
       (!fresh.identity || fresh.identity->certificate_pem == credentials_->identity->certificate_pem);
   credentials_ = std::move(fresh);
+  ++credentials_made_;
   if (transport_ && same_identity) co_return Unit{};
   co_return make_transport();
 }
@@ -323,8 +328,9 @@ Task<Result<Answer>> Core::send(std::shared_ptr<Core> core, Sent sent) {
       const int status = answer.response.status;
       if (me.options.on_warning) tell_warnings(answer.response, me.options.on_warning);
       if (status < 300 || status == 304) co_return answer;
-      if (status == 401 && !refused && (me.config.exec || !me.config.token_file.empty())) {
-        // The token may have run out: once more with a new one.
+      const bool renewable = me.config.exec || !me.config.token_file.empty() || !me.config.certificate_file.empty();
+      if (status == 401 && !refused && renewable) {
+        // Token or certificate may have run out: once more with a new one.
         refused = true;
         Result<Unit> renewed = co_await me.refresh_credentials(true);
         if (!renewed) co_return renewed.take_error();
@@ -357,7 +363,8 @@ Task<Result<Object>> Core::send_for_object(std::shared_ptr<Core> core, Sent sent
   co_return decode_answer(encoding, std::move(answer->response.body), list ? core->drops.list : core->drops.object);
 }
 
-std::string Core::accept(const Resource& resource, const Drops& without, Encoding encoding, Shape shape) const {
+std::string Core::accept(const Resource& resource, const Drops& without, Encoding encoding, Shape shape,
+                         Asked asked) const {
   std::string text;
   auto add = [&](std::string_view type) {
     if (!text.empty()) text += ",";
@@ -367,6 +374,14 @@ std::string Core::accept(const Resource& resource, const Drops& without, Encodin
   if (shape == Shape::Table) {
     // Its cells are texts: JSON is as good as anything.
     add("application/json;as=Table;v=v1;g=meta.k8s.io");
+    add("application/json");
+    return text;
+  }
+  if (shape == Shape::Metadata) {
+    const std::string as =
+        std::string(";as=PartialObjectMetadata") + (asked == Asked::List ? "List" : "") + ";g=meta.k8s.io;v=v1";
+    if (encoding == Encoding::Cbor) add("application/cbor" + as);
+    add("application/json" + as);
     add("application/json");
     return text;
   }

@@ -50,6 +50,11 @@ struct ServerUrl {
 };
 Result<ServerUrl> parse_url(std::string_view url);
 
+// The proxy that the environment names for a server, as Go's programs read it; empty: none. Never for this machine
+// itself, and not for what NO_PROXY lists: names (with all below them), addresses, networks, each with or without a
+// port, or "*".
+std::string environment_proxy(const ServerUrl& server);
+
 // Which fields are left out of an answer, by what it is.
 struct Drops {
   std::vector<std::string> fields;
@@ -76,10 +81,10 @@ struct Core : std::enable_shared_from_this<Core> {
   static Task<Result<Answer>> send(std::shared_ptr<Core> core, Sent sent);
   // The answer decoded; fields of `drops` are gone.
   static Task<Result<Object>> send_for_object(std::shared_ptr<Core> core, Sent sent, bool list);
-  std::string accept(const Resource& resource, const Drops& without, Encoding encoding,
-                     Shape shape = Shape::Object) const;
-  std::string accept(const Resource& resource, Shape shape = Shape::Object) const {
-    return accept(resource, drops, options.encoding, shape);
+  enum class Asked : uint8_t { Object, List };
+  std::string accept(const Resource& resource, const Drops& without, Encoding encoding, Shape shape, Asked asked) const;
+  std::string accept(const Resource& resource, Shape shape = Shape::Object, Asked asked = Asked::Object) const {
+    return accept(resource, drops, options.encoding, shape, asked);
   }
   std::string path(const Resource& resource, std::string_view space, std::string_view name = {},
                    std::string_view subresource = {}) const;
@@ -124,6 +129,7 @@ struct Core : std::enable_shared_from_this<Core> {
 
   std::shared_ptr<net::Client> transport_;
   std::optional<Credentials> credentials_;
+  uint64_t credentials_made_ = 0;  // How often.
   bool refreshing_ = false;
   std::vector<std::coroutine_handle<>> waiting_for_credentials_;
   double tokens_ = 0;

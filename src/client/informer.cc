@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/packing.h"
+#include "base/varint.h"
 #include "client/core.h"
 #include "client/pause.h"
 
@@ -25,44 +26,29 @@ struct StringHash {
   size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
 };
 
-uint64_t read_varint(const char*& p, const char* end) {
-  uint64_t value = 0;
-  for (int shift = 0; p != end && shift < 64; shift += 7) {
-    const auto byte = static_cast<uint8_t>(*p++);
-    value |= static_cast<uint64_t>(byte & 0x7f) << shift;
-    if ((byte & 0x80) == 0) return value;
-  }
-  p = end;
-  return 0;
-}
-
 // Calls with the number and bytes of each field that has bytes; false: not a message.
 template <class Visit>
 bool for_each_bytes(std::string_view message, Visit visit) {
-  const char* p = message.data();
-  const char* const end = p + message.size();
-  while (p != end) {
-    const uint64_t tag = read_varint(p, end);
+  ByteReader reader(message);
+  while (reader.ok() && !reader.rest().empty()) {
+    const uint64_t tag = reader.varint();
     switch (tag & 7) {
       case 0:
-        read_varint(p, end);
+        reader.varint();
         break;
       case 1:
-        if (end - p < 8) return false;
-        p += 8;
+        reader.bytes(8);
         break;
       case 2: {
-        const uint64_t bytes = read_varint(p, end);
-        if (bytes > static_cast<uint64_t>(end - p)) return false;
-        visit(tag >> 3, std::string_view(p, bytes));
-        p += bytes;
+        const std::string_view bytes = reader.bytes(reader.varint());
+        if (reader.ok()) visit(tag >> 3, bytes);
         break;
       }
       default:
         return false;
     }
   }
-  return true;
+  return reader.ok();
 }
 
 // What names an object, found in its bytes.
@@ -201,6 +187,8 @@ struct Informer::State : std::enable_shared_from_this<Informer::State> {
       }
     }
   }
+
+  Shape shape() const { return options.metadata_only ? Shape::Metadata : Shape::Object; }
 
   Drops own_drops() const {
     if (!options.drop_fields) return core->drops;
@@ -484,6 +472,7 @@ Task<Result<Unit>> Informer::State::follow_watch(bool initial) {
   ask.label_selector = options.label_selector;
   ask.field_selector = options.field_selector;
   ask.send_initial_events = initial;
+  ask.shape = shape();
   if (!initial) ask.resource_version = now.resource_version;
   // As client-go does it: watches end at different times, so that their clients do not come back all at once.
   ask.timeout_seconds = static_cast<int64_t>(core->jitter(400));
@@ -545,7 +534,7 @@ Task<Result<Unit>> Informer::State::list_pages() {
     add_query(sent.target, "fieldSelector", options.field_selector);
     add_query(sent.target, "limit", "500");
     add_query(sent.target, "continue", token);
-    sent.accept = core->accept(resource, drops, encoding);
+    sent.accept = core->accept(resource, drops, encoding, shape(), Core::Asked::List);
     Result<Answer> answer = co_await Core::send(core, std::move(sent));
     if (!answer) co_return answer.take_error();
     const Encoding got = encoding_of(answer->response.header("content-type"));
@@ -683,7 +672,7 @@ std::shared_ptr<Informer> Informer::follow(const Client& client, Resource resour
                      options.label_selector + " " + options.field_selector + " " +
                      std::to_string(static_cast<int>(options.encoding.value_or(core->options.encoding))) +
                      (options.packed ? " packed" : " plain") + " " + std::to_string(options.resync.count()) +
-                     (options.streaming_list ? " s" : " l");
+                     (options.streaming_list ? " s" : " l") + (options.metadata_only ? " metadata" : "");
   for (const std::string& field : options.keep_fields) name += " +" + field;
   if (options.drop_fields) {
     name += " without";

@@ -30,6 +30,7 @@ struct InformerOptions {
   std::optional<std::vector<std::string>> drop_fields;
   // Objects are reduced to these fields (dotted paths) beside apiVersion, kind and what names them; empty: all stay.
   std::vector<std::string> keep_fields;
+  bool metadata_only = false;           // The server sends PartialObjectMetadata and nothing of the kind's own.
   std::optional<Encoding> encoding;     // Nothing: the client's.
   bool packed = true;                   // Kept compressed against each other.
   std::chrono::milliseconds resync{0};  // Tells handlers about every object this often; 0: never.

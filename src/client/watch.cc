@@ -1,6 +1,7 @@
 // Watches: events cut out of a stream of bytes.
 #include <algorithm>
 
+#include "base/varint.h"
 #include "client/core.h"
 
 namespace holdfast::client {
@@ -28,28 +29,15 @@ namespace {
 // Lengths of frames that make no sense are refused before memory is taken for them.
 constexpr size_t kMaxFrameBytes = 256 << 20;
 
-uint64_t read_varint(const char*& p, const char* end) {
-  uint64_t value = 0;
-  for (int shift = 0; p != end && shift < 64; shift += 7) {
-    const auto byte = static_cast<uint8_t>(*p++);
-    value |= static_cast<uint64_t>(byte & 0x7f) << shift;
-    if ((byte & 0x80) == 0) return value;
-  }
-  p = end;
-  return 0;
-}
-
 // Texts of fields 1 and 2 of a message that has nothing else: WatchEvent and RawExtension.
 void two_texts(std::string_view message, std::string_view& first, std::string_view& second) {
-  const char* p = message.data();
-  const char* const end = p + message.size();
-  while (p != end) {
-    const uint64_t tag = read_varint(p, end);
+  ByteReader reader(message);
+  while (!reader.rest().empty()) {
+    const uint64_t tag = reader.varint();
     if ((tag & 7) != 2) return;
-    const uint64_t bytes = read_varint(p, end);
-    if (bytes > static_cast<uint64_t>(end - p)) return;
-    (tag >> 3 == 1 ? first : second) = {p, bytes};
-    p += bytes;
+    const std::string_view bytes = reader.bytes(reader.varint());
+    if (!reader.ok()) return;
+    (tag >> 3 == 1 ? first : second) = bytes;
   }
 }
 
@@ -214,7 +202,7 @@ Task<Result<Watch>> open_watch(std::shared_ptr<Core> core, Resource resource, st
   add_query(sent.target, "fieldSelector", options.field_selector);
   add_query(sent.target, "resourceVersion", options.resource_version);
   if (options.timeout_seconds > 0) add_query(sent.target, "timeoutSeconds", std::to_string(options.timeout_seconds));
-  sent.accept = core->accept(resource, drops, encoding, options.shape);
+  sent.accept = core->accept(resource, drops, encoding, options.shape, Core::Asked::Object);
   Result<Answer> answer = co_await Core::send(core, std::move(sent));
   if (!answer) co_return answer.take_error();
   const Encoding got = encoding_of(answer->response.header("content-type"));

@@ -220,6 +220,52 @@ TEST_P(EveryEncoding, WhoOptsOutNeverSeesManagedFields) {
   EXPECT_FALSE(deployment_gone->root().get("metadata", "managedFields"));
 }
 
+TEST_P(EveryEncoding, MetadataAloneComesWithoutManagedFieldsToo) {
+  Client client = connect({.drop_fields = {std::string(kManagedFields)}, .encoding = GetParam()});
+  const Space space(client);
+  ASSERT_TRUE(space.put("a", "1"));
+  const auto expect_metadata = [](const Value& object) {
+    expect_stripped(object);
+    EXPECT_EQ(object.text_at("kind"), "PartialObjectMetadata");
+    EXPECT_FALSE(object.find("data"));
+  };
+  const Result<Object> one = space.maps().get("a", {.shape = Shape::Metadata}).wait();
+  ASSERT_TRUE(one) << one.error().message;
+  expect_metadata(one->root());
+  const Result<Object> list = space.maps().list({.field_selector = "metadata.name=a", .shape = Shape::Metadata}).wait();
+  ASSERT_TRUE(list) << list.error().message;
+  ASSERT_EQ(list->root().items_at("items").size(), 1u);
+  expect_stripped(list->root().items_at("items")[0]);
+  EXPECT_FALSE(list->root().items_at("items")[0].find("data"));
+  Result<Watch> watch =
+      space.maps()
+          .watch({.field_selector = "metadata.name=a", .send_initial_events = true, .shape = Shape::Metadata})
+          .wait();
+  ASSERT_TRUE(watch) << watch.error().message;
+  expect_metadata((*watch->next().wait())->object.root());
+
+  std::shared_ptr<Informer> informer =
+      Informer::follow(client, builtin("v1", "ConfigMap"), {.space = space.name, .metadata_only = true});
+  ASSERT_TRUE(informer->wait_synced().wait());
+  const std::optional<Stored> followed = informer->get(space.name + "/a");
+  ASSERT_TRUE(followed);
+  expect_metadata(followed->get().root());
+}
+
+// A typo is not lost on the way, whatever bodies are written in.
+TEST_P(EveryEncoding, UnknownFieldsReachTheServer) {
+  Client client = connect({.encoding = GetParam()});
+  const Space space(client);
+  Arena arena;
+  Result<Object> made =
+      space.maps()
+          .create(*json(arena, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"dta":{"x":"1"}})"),
+                  {.field_validation = "Strict"})
+          .wait();
+  ASSERT_FALSE(made);
+  EXPECT_THAT(made.error().message, HasSubstr("unknown field \"dta\""));
+}
+
 TEST(Live, WithTheGateOffTheListOfFieldsIsNotThere) {
   Client client = connect({.drop_fields = {std::string(kManagedFields)}, .opt_out_gate = false});
   const Space space(client);

@@ -24,6 +24,7 @@ class Peer:
     def __enter__(self):
         work = pathlib.Path(self.work.name)
         etcd, peers, self.port = free_port(), free_port(), free_port()
+        self.etcd = f"http://127.0.0.1:{etcd}"
         self.log = open(work / "log", "wb")
         self.start([self.binaries / "etcd", "--data-dir", work / "etcd", "--listen-client-urls", f"http://127.0.0.1:{etcd}",
                     "--advertise-client-urls", f"http://127.0.0.1:{etcd}", "--listen-peer-urls", f"http://127.0.0.1:{peers}"])
