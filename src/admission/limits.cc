@@ -7,6 +7,7 @@
 
 #include "admission/amounts.h"
 #include "admission/plugin.h"
+#include "base/hash.h"
 #include "codec/quantity.h"
 
 namespace holdfast::admission {
@@ -169,7 +170,7 @@ Result<Unit> check_limits(Attributes& attributes, const Value& object) {
   for (const Value& range : attributes.lookup.list(attributes.arena, "", "limitranges", attributes.ns)) {
     std::vector<std::string> errors = limit_errors(range, object, is_core(attributes.resource, "pods"));
     std::vector<std::string> distinct;
-    std::unordered_set<std::string> seen;
+    std::unordered_set<std::string, KeyHash> seen;
     for (std::string& error : errors) {
       if (seen.insert(error).second) distinct.push_back(std::move(error));
     }

@@ -2,6 +2,7 @@
 
 #include <unordered_set>
 
+#include "base/hash.h"
 #include "base/limits.h"
 #include "base/text.h"
 
@@ -51,7 +52,7 @@ Error modified_conflict(GroupResource resource, std::string_view name) {
 
 Error invalid(GroupKind kind, std::string_view name, std::vector<Cause> causes) {
   std::vector<std::string_view> texts;  // Each once.
-  std::unordered_set<std::string> seen;
+  std::unordered_set<std::string, KeyHash> seen;
   for (const Cause& cause : causes) {
     const auto [text, fresh] = seen.insert(cause.field + ": " + cause.message);
     if (fresh) texts.push_back(*text);

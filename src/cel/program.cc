@@ -6,6 +6,7 @@
 #include <cmath>
 #include <deque>
 
+#include "base/hash.h"
 #include "cel/environment.h"
 
 namespace holdfast::cel {
@@ -75,7 +76,7 @@ struct Program::State {
   TypeRef type = nullptr;
   CostEstimate estimate;
   uint32_t locals = 0;
-  std::unordered_set<std::string_view> used;
+  std::unordered_set<std::string_view, KeyHash> used;
 };
 
 namespace {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/hash.h"
 #include "base/text.h"
 #include "codec/codec.h"
 
@@ -124,7 +125,7 @@ uint64_t key_hash(const Val& key) {
   switch (key.kind()) {
     case Kind::String:
     case Kind::Bytes:
-      return std::hash<std::string_view>{}(key.text());
+      return hash_key(key.text());
     // Numbers that are equal have equal hashes.
     case Kind::Int:
     case Kind::Uint:

@@ -16,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/hash.h"
 #include "base/task.h"
 #include "call/call.h"
 #include "crd/crd.h"
@@ -61,7 +62,8 @@ class Conversions {
   webhook::ClientConfig client_;
   webhook::ReviewVersion review_version_ = webhook::ReviewVersion::None;
   std::mutex mutex_;
-  std::unordered_map<std::string, std::weak_ptr<const std::string>> known_;  // Guarded by mutex_, as what follows.
+  std::unordered_map<std::string, std::weak_ptr<const std::string>, KeyHash>
+      known_;  // Guarded by mutex_, as what follows.
   struct Recent {
     std::string key;
     Text text;

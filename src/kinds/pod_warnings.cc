@@ -291,7 +291,7 @@ class PortClaims {
     std::unordered_map<int64_t, OnHost> on_host;
   };
   std::vector<std::string>& texts_;
-  std::unordered_map<std::string, Same> by_port_;
+  std::unordered_map<std::string, Same, KeyHash> by_port_;
   size_t said_ = 0;
 };
 

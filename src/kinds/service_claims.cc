@@ -177,7 +177,7 @@ Result<Unit> claim_changed_ports(const Value& service, const Value& old, Service
   const std::unordered_set<int32_t> held(before.begin(), before.end()), wanted_now(now.begin(), now.end());
   const std::span<const Value> ports = service.items_at("spec", "ports");
   std::unordered_set<int32_t> asked;
-  std::unordered_set<std::string> protocols;  // "TCP 30080"
+  std::unordered_set<std::string, KeyHash> protocols;  // "TCP 30080"
   for (size_t i = 0; i < ports.size(); ++i) {
     const auto wanted = static_cast<int32_t>(ports[i].int_at_or(0, "nodePort"));
     if (wanted == 0 && !allocates_node_ports(service)) continue;

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "base/hash.h"
 #include "base/strings.h"
 
 namespace holdfast::net {
@@ -459,7 +460,7 @@ struct CaPool::State {
   // Leaves that verified without intermediates, by SHA-256, and until when that holds: a client opens many connections
   // with one certificate.
   mutable std::mutex mutex;
-  mutable std::unordered_map<std::string, std::chrono::system_clock::time_point> good;
+  mutable std::unordered_map<std::string, std::chrono::system_clock::time_point, KeyHash> good;
   State() = default;
   State(const State&) = delete;
   State& operator=(const State&) = delete;

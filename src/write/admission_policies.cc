@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "base/api_error.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "cel/cel.h"
 #include "codec/codec.h"
@@ -378,7 +379,7 @@ std::shared_ptr<const AdmissionPolicies::Known> AdmissionPolicies::renew(const S
     const store::Blob body = entry.body();
     return storage.codec().tree(arena, arena.copy(*body));
   };
-  std::unordered_map<std::string_view, const policy::PolicyRef*> by_uid;
+  std::unordered_map<std::string_view, const policy::PolicyRef*, KeyHash> by_uid;
   if (before != nullptr) {
     for (const auto& [entry, policy] : before->read_policies) by_uid.emplace(policy->uid, &policy);
   }

@@ -2,6 +2,7 @@
 // its instructions. Without arguments: the names of all cases.
 // cost_driver --sweep: judges an object for every list and map of every built-in kind, short and long, and prints those
 // whose time grows faster than they do. For finding new cases; times depend on the machine.
+#include <bit>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/hash.h"
 #include "codec/codec.h"
 #include "codec/typed.h"
 #include "crd/crd.h"
@@ -43,6 +45,21 @@ std::string number(size_t i) { return std::to_string(i); }
 
 std::string distinct_keys(size_t count) {
   return "{" + listed(count, [](size_t i) { return quoted("k" + number(i)) + ":1"; }) + "}";
+}
+
+// Keys which a table that probes linearly would crowd into an eighth of itself, if it hashed them as anybody can.
+std::string colliding_keys(size_t count) {
+  const size_t slots = std::bit_ceil(2 * count);
+  size_t tried = 0;
+  return "{" +
+         listed(count,
+                [&](size_t) {
+                  std::string key;
+                  do key = number(tried++);
+                  while (hash_bytes(key) % slots >= slots / 8);
+                  return quoted(key) + ":1";
+                }) +
+         "}";
 }
 
 Value json(Arena& arena, const std::string& text, const codec::JsonOptions& options = {}) {
@@ -226,6 +243,14 @@ const std::map<std::string, Work>& cases() {
        [](size_t n) {
          Arena arena;
          json(arena, distinct_keys(n));
+       }},
+      {"json, keys that collide",
+       [](size_t n) {
+         Arena arena;
+         const Value map = json(arena, colliding_keys(n));
+         for (const Member& member : map.members()) {
+           if (!map.has(member.key)) fail("a key is lost");
+         }
        }},
       {"json, one key again and again",
        [](size_t n) {
