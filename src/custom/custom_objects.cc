@@ -20,6 +20,17 @@ const types::Type& object_meta() {
   return type;
 }
 
+// Stored metadata as ObjectMeta's decoder leaves it, without the members that it cannot read, which Kubernetes leaves
+// out too. Nobody after this has to ask what kind of value a member is.
+Value readable_metadata(Arena& arena, const Value& stored) {
+  if (Result<Value> typed = codec::to_typed(arena, object_meta(), stored)) return *typed;
+  MapBuilder readable(arena);
+  for (const Member& member : stored.members()) {
+    if (codec::to_typed(arena, object_meta(), Value::map(arena, {&member, 1}))) readable.add(member.key, member.value);
+  }
+  return *codec::to_typed(arena, object_meta(), readable.build());
+}
+
 // Everything but metadata, apiVersion and kind.
 bool same_but_metadata(const Value& a, const Value& b, bool status_counts) {
   auto counts = [status_counts](std::string_view key) {
@@ -186,6 +197,7 @@ class CustomCodec final : public resource::ObjectCodec {
     Draft draft(arena, *tree);
     draft.root().child("metadata").remove("managedFields");
     draft.root().child("metadata").remove("options");  // Of a request; see BuiltinCodec::decode().
+    draft.root().set("metadata", readable_metadata(arena, *draft.value().find("metadata")));
     const crd::Version& own = version_of(*tree);
     draft.root().set("apiVersion", Value::string(arena, resource::api_version_of(*own.resource)));
     Draft finished(arena, as_read(arena, schema::prune(arena, own.schema->root(), draft.value())));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "base/api_error.h"
 #include "resource/storage.h"
 
 namespace holdfast::services {
@@ -66,27 +67,40 @@ ServicePools::ServicePools(std::string_view cidr, int32_t first_port, int32_t la
   base_ = address_of(std::string_view(cidr_).substr(0, slash)) & ~(count_ - 1);
 }
 
-void ServicePools::load() {
-  if (loaded_) return;
+Result<Unit> ServicePools::load() {
+  if (loaded_ && unread_.empty()) return Unit{};
   Result<cache::Snapshot> snapshot = services_.cache().snapshot();
-  if (!snapshot) return;
+  if (!snapshot) return snapshot.take_error();
+  const auto is_unread = [&](const std::string& key) { return snapshot->find_unreadable(key) != nullptr; };
+  if (loaded_ && std::all_of(unread_.begin(), unread_.end(), is_unread)) return Unit{};
+  // For the first time, or because one that could not be read now can, or is gone.
   loaded_ = true;
-  for (const cache::EntryRef& entry : snapshot->list({}).entries) {
+  unread_.clear();
+  const cache::ListPage page = snapshot->list({});
+  for (const cache::Unreadable& unreadable : page.unreadable) unread_.push_back(unreadable.key);
+  for (const cache::EntryRef& entry : page.entries) {
     Arena arena;
     const store::Blob body = entry->body();
     Result<Value> service = services_.codec().tree(arena, *body);
-    if (!service) continue;
+    if (!service) return corrupt_object(services_.key(entry->key()), service.error().message);
     const kinds::ServiceClaims held = kinds::claims_of_delete(*service);
     for (const std::string_view ip : held.released_ips) ips_.emplace(ip);
     ports_.insert(held.released_ports.begin(), held.released_ports.end());
   }
+  return Unit{};
 }
 
-// By a Service, or by an IPAddress that somebody made by hand.
+std::optional<Error> ServicePools::unknown_ports() const {
+  if (unread_.empty()) return std::nullopt;
+  return corrupt_object(services_.key(unread_.front()), "its node ports are not known, so none can be allocated");
+}
+
+// By a Service, or by an IPAddress that somebody made by hand, or that is all that can be read of a Service.
 bool ServicePools::is_taken(const std::string& ip) const {
   if (ips_.contains(ip)) return true;
   Result<cache::Snapshot> snapshot = ip_objects_.cache().snapshot();
-  return snapshot && snapshot->find(ip_objects_.short_key("", ip));
+  const std::string key = ip_objects_.short_key("", ip);
+  return snapshot && (snapshot->find(key) || snapshot->find_unreadable(key) != nullptr);
 }
 
 std::string ServicePools::why_not_ip(std::string_view ip, bool dry_run) const {
@@ -106,7 +120,8 @@ Result<ServiceLease> ServicePools::take(kinds::Context& context, Draft::Node ser
   std::optional<Error> refused;
   {
     const std::lock_guard lock(mutex_);
-    load();
+    if (Result<Unit> loaded = load(); !loaded) return loaded.take_error();
+    if (!claims.ports.empty()) refused = unknown_ports();
     for (size_t i = 0; i < claims.ips.size() && !refused; ++i) {
       std::string ip(claims.ips[i].wanted);
       if (!ip.empty()) {

@@ -1,12 +1,14 @@
 // Cluster addresses and node ports of Services: which are free.
 //
 // What is taken is learned once from the stored Services and kept in memory; a write takes a lease, which gives back
-// what it took unless the write was stored.
+// what it took unless the write was stored. The addresses of a Service that cannot be read stay taken, by their
+// IPAddresses; its node ports stand nowhere else, so none is given out until it can be read or is deleted.
 // Threading: any thread.
 #pragma once
 
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <span>
 #include <string>
@@ -15,6 +17,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "kinds/kinds.h"
 #include "resource/resource.h"
 
@@ -63,7 +66,10 @@ class ServicePools {
   friend class ServiceLease;
   Result<ServiceLease> take(kinds::Context& context, Draft::Node service, const kinds::ServiceClaims& claims,
                             bool dry_run);
-  void load();  // Under the lock.
+  // What is taken, as far as it is not known yet. Under the lock.
+  Result<Unit> load();
+  // A Service that could not be read when the others were: nobody knows which node ports it has.
+  std::optional<Error> unknown_ports() const;
   bool is_taken(const std::string& ip) const;
   std::string why_not_ip(std::string_view ip, bool dry_run) const;
 
@@ -75,7 +81,8 @@ class ServicePools {
 
   std::mutex mutex_;  // Guards what follows.
   bool loaded_ = false;
-  std::unordered_set<std::string> ips_;
+  std::vector<std::string> unread_;  // Keys of Services that could not be read.
+  std::unordered_set<std::string, KeyHash> ips_;
   std::unordered_set<int32_t> ports_;
   std::mt19937 random_{std::random_device{}()};
 };
