@@ -164,9 +164,13 @@ struct Call {
 };
 
 request::NegotiationInput negotiation_input(const net::Request& request, const request::Query& query);
-// A request with a large body is decoded, merged, validated and rendered on another thread than its loop's: read_body()
-// leaves the loop for it, and finish() comes back with the answer. In between everything that belongs to the connection
-// (call.response, timers, webhooks) is used after return_to_loop() only; what awaits call.executor() goes on elsewhere.
+// A request with a large body, or about a large object, is decoded, merged, validated and rendered on another thread
+// than its loop's: read_body() and whoever reads the object leave the loop for it, and finish() comes back with the
+// answer. In between everything that belongs to the connection (call.response, timers, webhooks) is used after
+// return_to_loop() only; what awaits call.executor() goes on elsewhere.
+//
+// To read, change and write an object of this size takes about a millisecond: what is smaller is not worth it.
+inline constexpr size_t kLongBytes = 64 << 10;
 Task<void> leave_loop(Call& call);
 Task<void> return_to_loop(Call& call);
 Task<void> finish(Call& call);  // Where left_loop().

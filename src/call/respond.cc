@@ -7,9 +7,6 @@
 namespace holdfast::call {
 namespace {
 
-// What a body of this size costs is less than a millisecond: a smaller one is not worth going elsewhere for.
-constexpr size_t kLargeBodyBytes = 64 << 10;
-
 const types::Type& status_type() {
   static const types::Type& type = *types::find_type("meta/v1.Status");
   return type;
@@ -102,7 +99,7 @@ Task<Result<std::string>> read_body(Call& call) {
     co_return Error{Reason::RequestEntityTooLarge,
                     "Request entity too large: limit is " + std::to_string(call.settings.max_body_bytes)};
   }
-  if (body && body->size() >= kLargeBodyBytes) co_await leave_loop(call);
+  if (body && body->size() >= kLongBytes) co_await leave_loop(call);
   co_return body;
 }
 

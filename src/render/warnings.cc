@@ -41,8 +41,10 @@ Cut cut(std::string_view text, size_t max_runes) {
 }  // namespace
 
 void Warnings::add(std::string_view text) {
-  if (text.empty() || !known_.insert(std::string(text)).second) return;
+  if (shown_runes_ > kMaxRunes || text.empty() || !known_.insert(std::string(text)).second) return;
   texts_.emplace_back(text);
+  const Cut shown = cut(text, kCutRunes);
+  if (header_of(shown.text)) shown_runes_ += shown.runes;
 }
 
 std::vector<std::string> Warnings::headers() const {

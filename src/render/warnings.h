@@ -18,7 +18,8 @@ class Warnings {
   std::vector<std::string> headers() const;
 
  private:
-  std::vector<std::string> texts_;
+  std::vector<std::string> texts_;  // No more than headers() may show.
+  size_t shown_runes_ = 0;          // Of them, cut, as far as they can be shown at all.
   std::unordered_set<std::string, KeyHash> known_;
 };
 

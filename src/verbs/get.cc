@@ -50,6 +50,12 @@ bool is_readable(call::Call& call, std::string_view body) {
   return call.storage().codec().tree(call.arena, call.arena.copy(body)).ok();
 }
 
+bool is_long_to_show(const call::Call& call, size_t bytes) {
+  // Bytes are copied or transcoded; YAML is made from a tree, and looked at for what must be quoted.
+  return call.view.accepted.format == request::Format::Yaml ? bytes * 2 >= call::kLongBytes
+                                                            : bytes / 4 >= call::kLongBytes;
+}
+
 Task<void> serve_get(call::Call& call) {
   Result<Unit> negotiated = negotiate_answer(call);
   if (!negotiated) co_return respond_error(call, negotiated.error());
@@ -83,6 +89,7 @@ Task<void> serve_get(call::Call& call) {
   }
   Result<Unit> prepared = co_await custom::prepare_to_show(call, *body);
   if (!prepared) co_return respond_error(call, prepared.error());
+  if (is_long_to_show(call, body->size())) co_await leave_loop(call);
   Result<std::string> rendered = render_object(call.view, source_of(call.arena, call.view, **entry, *body));
   if (!rendered && !is_readable(call, *body)) {
     const Error error = cache::undecodable((*entry)->revision(), rendered.error().message);

@@ -159,12 +159,17 @@ Task<void> stream_list(call::Call& call, Listed listed) {
   Result<Unit> prepared = co_await custom::prepare_to_show(call, listed.entries);
   if (!prepared) co_return respond_error(call, prepared.error());
   sort_rows(call, listed.entries);
-  if (const std::optional<render::View> recorded = recorded_view(call)) {
-    record_response(call, render_json(*recorded, listed.head, listed.entries));
-  }
   const render::View& view = call.view;
   const request::Format format = view.accepted.format;
-  if (view.accepted.form == request::Form::Table && format == request::Format::Yaml) {
+  const std::optional<render::View> recorded = recorded_view(call);
+  const bool in_one_piece = view.accepted.form == request::Form::Table && format == request::Format::Yaml;
+  if (recorded || in_one_piece) {
+    size_t bytes = 0;
+    for (const cache::EntryRef& entry : listed.entries) bytes += entry->body_bytes();
+    if (is_long_to_show(call, bytes)) co_await leave_loop(call);
+  }
+  if (recorded) record_response(call, render_json(*recorded, listed.head, listed.entries));
+  if (in_one_piece) {
     Result<std::string> whole = render_whole(view, listed.head, listed.entries);
     if (!whole) co_return respond_error(call, whole.error());
     co_return respond(call, 200, std::move(*whole));
@@ -193,11 +198,11 @@ Task<void> stream_list(call::Call& call, Listed listed) {
   for (size_t i = 0; i < listed.entries.size(); ++i) {
     fetch_ahead(listed.entries, i);
     cache::EntryRef entry = std::move(listed.entries[i]);
+    if (is_long_to_show(call, entry->body_bytes())) co_await leave_loop(call);
     Result<Unit> added = renderer.item(*entry, chunk);
-    if (!added) {
-      if (!started) co_return respond_error(call, item_error(call, *entry, added.take_error()));
-      co_return call.response.abort();
-    }
+    if (!added && !started) co_return respond_error(call, item_error(call, *entry, added.take_error()));
+    if (call.left_loop() && !call.request.loop().in_thread()) co_await return_to_loop(call);
+    if (!added) co_return call.response.abort();
     entry = {};
     if (chunk.size() < kChunkBytes) continue;
     if (!started) {

@@ -23,6 +23,9 @@ Error as_read_error(const call::Call& call, std::string_view name, Error error);
 // (docs/formats/at_rest.md) have not been until somebody needs that.
 bool is_readable(call::Call& call, std::string_view body);
 
+// Whether rendering so many bytes of objects in the form that was asked for keeps others on the loop waiting.
+bool is_long_to_show(const call::Call& call, size_t bytes);
+
 // What a list selects, once its options are known to be valid together. 422 for options that are not, 400 for fields
 // that the resource does not select by.
 Result<cache::Selector> resolve_selector(const call::Call& call, const request::ListQuery& query);

@@ -435,6 +435,7 @@ Task<Result<std::unique_ptr<LiveObject>>> read_live(call::Call& call, std::strin
   if (!latest->entry) co_return std::unique_ptr<LiveObject>();
   auto live = std::make_unique<LiveObject>();
   live->entry = std::move(latest->entry);
+  if (live->entry->body_bytes() >= call::kLongBytes && !call.left_loop()) co_await leave_loop(call);
   live->body = live->entry->body(cache::Entry::Use::Hot);
   live->revision = live->entry->revision();
   Result<Value> tree = storage.codec().tree(call.arena, *live->body);
