@@ -210,7 +210,7 @@ Task<void> Pipeline::serve_known(net::Request& request, net::Response& response,
   account.trail.decide(decision);
   if (!decision.allowed()) co_return refuse(auth::forbidden_error(attributes, decision.reason));
 
-  const bool named = parts_.serves && parts_.serves(info);
+  const bool named = lasting && parts_.serves && parts_.serves(info);
   const auto name = [named](std::string_view text) { return named ? text : std::string_view(); };
   Gauge& gauge =
       lasting                   ? long_running_.with({upper(known_verb(account)), name(info.group), name(info.version),
