@@ -1,11 +1,33 @@
 """Requests that are made to cost as much as they can, for the tests that refuse them and the benchmark that weighs them."""
+import base64
+import contextlib
 import http.client
 import json
+import socket
+import ssl
 
 http.client._MAXHEADERS = 10_000  # Answers may carry a warning for each field.
 
 GROUP = "attacks.example.com"
 THINGS = f"/apis/{GROUP}/v1/namespaces/mine/things"
+
+
+@contextlib.contextmanager
+def idle_connections(users, count):
+    """Opens that many connections from an address of their own, which say nothing after the handshake; fewer if the server does
+    not take them. Gives those that are open."""
+    context = ssl.create_default_context(cafile=str(users.pki / "ca.crt"))
+    with contextlib.ExitStack() as held:
+        opened, refused = [], 0
+        while len(opened) + refused < count:
+            try:
+                plain = held.enter_context(socket.create_connection((users.host, users.port), timeout=10, source_address=("127.0.0.2", 0)))
+                opened.append(held.enter_context(context.wrap_socket(plain, server_hostname="127.0.0.1")))
+            except TimeoutError:
+                break  # It waits for a descriptor.
+            except OSError:
+                refused += 1
+        yield opened
 
 
 def definition(preserve=True):
@@ -32,6 +54,36 @@ def repeated_members(count):
     """One member given again and again, each time a map with another member."""
     return '{"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1",' + \
         ",".join('"spec":{"resourceAttributes":{"extra%d":{}}}' % i for i in range(count)) + "}"
+
+
+def unseeded_xxh3(key):
+    """XXH3 of 8 bytes, with the secret and the seed that everybody knows."""
+    mask, factor = (1 << 64) - 1, 0x9FB21C651E98DF25
+    hashed = (int.from_bytes(key[4:], "little") | int.from_bytes(key[:4], "little") << 32) ^ 0x1CAD21F72C81017C ^ 0xDB979083E96DD4DE
+    hashed ^= (hashed << 49 | hashed >> 15) & mask ^ (hashed << 24 | hashed >> 40) & mask
+    hashed = hashed * factor & mask
+    hashed ^= (hashed >> 35) + 8
+    hashed = hashed * factor & mask
+    return hashed ^ hashed >> 28
+
+
+def colliding_keys(count):
+    """Keys of 8 letters which a table that probes linearly, and whose hash is not secret, crowds into an eighth of itself."""
+    slots = 1 << (2 * count - 1).bit_length()
+    found, number = [], 0
+    while len(found) < count:
+        number += 1
+        key = b"%08x" % number
+        if unseeded_xxh3(key) % slots < slots // 8:
+            found.append(key.decode())
+    return found
+
+
+def colliding_token(count):
+    """A token that nobody signed, with that many claims."""
+    part = lambda text: base64.urlsafe_b64encode(text.encode()).rstrip(b"=").decode()
+    claims = "{" + ",".join(f'"{key}":1' for key in colliding_keys(count)) + "}"
+    return f'{part(json.dumps({"alg": "ES256"}))}.{part(claims)}.{part("x" * 64)}'
 
 
 def doubling_patch(times):
