@@ -405,6 +405,7 @@ class Maker {
             port + "}],\"clusterIP\":" + quoted(options_.service_ip) + ",\"clusterIPs\":[" +
             quoted(options_.service_ip) +
             R"(],"type":"ClusterIP","sessionAffinity":"None","ipFamilies":["IPv4"],"ipFamilyPolicy":"SingleStack"})");
+    if (!options_.own_endpoints) return;
     add("", "v1", "endpoints", kServer,
         R"("metadata":{"name":"kubernetes","namespace":"default","labels":{"endpointslice.kubernetes.io/skip-mirror":"true"}},"subsets":[{"addresses":[{"ip":)" +
             quoted(options_.advertise_address) + R"(}],"ports":[{"name":"https","port":)" + port +

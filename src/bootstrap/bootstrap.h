@@ -20,6 +20,7 @@ struct Options {
   std::string service_ip = "10.0.0.1";  // First usable address of it.
   std::string advertise_address = "127.0.0.1";
   int secure_port = 6443;
+  bool own_endpoints = true;          // Endpoints and EndpointSlice of the Service kubernetes.
   std::string client_ca_pem;          // Empty: no ConfigMap extension-apiserver-authentication.
   std::string request_header_ca_pem;  // Empty: none of the requestheader-* members.
   std::vector<std::string> request_header_allowed_names;

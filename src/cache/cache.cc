@@ -49,6 +49,7 @@ Task<void> close_and_wait(std::shared_ptr<CacheState> state, Executor* executor)
 }  // namespace
 
 Task<void> Cache::close(Executor& executor) { return close_and_wait(state_, &executor); }
+void Cache::end_watches() { state_->end_watches(); }
 void Cache::tick() { state_->tick(); }
 
 bool Cache::ready() const {

@@ -473,6 +473,9 @@ class Cache {
   void start();
   // Ends the feed and all watchers; resumes on `executor` when no work of the cache is left. Call once.
   Task<void> close(Executor& executor);
+  // Ends all watches, those that begin from now on included, once what has been queued for them was delivered: another
+  // cache takes over. Reads go on.
+  void end_watches();
   // Time-driven work: bookmarks, timeouts, retries, ageing.
   void tick();
 

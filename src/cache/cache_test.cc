@@ -560,6 +560,23 @@ TEST(CacheTest, CancellingEndsAWaitAtOnce) {
   EXPECT_EQ(f.cache->usage().watchers, 0u);
 }
 
+TEST(CacheTest, EndedWatchesDeliverWhatIsQueuedAndReadsGoOn) {
+  CacheFixture f;
+  f.start();
+  f.put("a/x", object("1"));
+  Watcher watcher = f.watch({});
+  f.put("a/y", object("2"));
+  f.cache->end_watches();
+  f.put("a/z", object("3"));
+  EXPECT_THAT(f.events(watcher), ElementsAre("ADDED a/y rv=3;2", "END"));
+  WatchRequest request;
+  request.start = WatchRequest::Start::Initial;
+  Watcher late = f.watch(request);
+  EXPECT_THAT(f.events(late), ElementsAre("ADDED a/x rv=2;1", "ADDED a/y rv=3;2", "ADDED a/z rv=4;3", "END"));
+  EXPECT_EQ(f.cache->usage().watchers, 0u);
+  EXPECT_TRUE(f.cache->snapshot());
+}
+
 TEST(CacheTest, ClosingTheCacheEndsItsWatchesAndWaits) {
   CacheFixture f;
   f.start();

@@ -280,7 +280,7 @@ void CacheState::set_not_ready(Error why) {
     ready = false;
     trouble = std::move(why);
     // There may be changes that the watchers were not told of.
-    end_watchers(wakes);
+    end_watchers(Watcher::End::Relisted, wakes);
     for (Waiter& waiter : waiters) {
       wakes.push_back([done = std::move(waiter.done)](bool) { done(false); });
     }
@@ -290,12 +290,22 @@ void CacheState::set_not_ready(Error why) {
 }
 
 // Their clients list again. Called with the mutex held.
-void CacheState::end_watchers(Wakes& wakes) {
+void CacheState::end_watchers(Watcher::End why, Wakes& wakes) {
   for (auto& [route, watchers] : routes) {
-    for (auto& watcher : watchers) watcher->finish(Watcher::End::Relisted, wakes);
+    for (auto& watcher : watchers) watcher->finish(why, wakes);
   }
   routes.clear();
   watcher_count = 0;
+}
+
+void CacheState::end_watches() {
+  Wakes wakes;
+  {
+    std::lock_guard lock(mutex);
+    watches_ended = true;
+    end_watchers(Watcher::End::Closed, wakes);
+  }
+  wakes.run();
 }
 
 // Nothing before `from` can be watched or listed from here any more. Called with the mutex held.
@@ -458,7 +468,7 @@ void CacheState::apply(const store::WatchBatch& batch) {
     std::lock_guard lock(mutex);
     trouble.reset();
     if (cannot_show) {
-      end_watchers(wakes);
+      end_watchers(Watcher::End::Relisted, wakes);
       events.clear();
     }
     publish(std::move(next), std::max(batch.revision, seen), std::move(events), wakes);

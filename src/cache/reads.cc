@@ -227,6 +227,11 @@ Result<Watcher> CacheState::open(WatchRequest request, Snapshot initial) {
       break;
     }
   }
+  if (watches_ended) {
+    Wakes nobody;
+    watcher->finish(Watcher::End::Closed, nobody);
+    return Watcher(std::move(watcher));
+  }
   routes[watcher->route].push_back(watcher);
   ++watcher_count;
   return Watcher(std::move(watcher));
@@ -405,11 +410,7 @@ void CacheState::start_close() {
     ready = false;
     watch = std::move(store_watch);
     store_watch = nullptr;
-    for (auto& [route, list] : routes) {
-      for (auto& watcher : list) watcher->finish(Watcher::End::Closed, wakes);
-    }
-    routes.clear();
-    watcher_count = 0;
+    end_watchers(Watcher::End::Closed, wakes);
     for (Waiter& waiter : waiters) wakes.push_back([done = std::move(waiter.done)](bool) { done(false); });
     waiters.clear();
     for (Sleeper& sleeper : sleepers) wakes.push_back(std::move(sleeper.done));

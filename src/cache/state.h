@@ -44,6 +44,7 @@ struct CacheState : std::enable_shared_from_this<CacheState> {
   // --- Guarded by mutex ---
   bool ready = false;
   bool started = false, closing = false, feed_ended = true;
+  bool watches_ended = false;  // For good.
   std::optional<Error> trouble;
   TimePoint not_ready_since;
   std::shared_ptr<const Index> index;  // As of `revision`.
@@ -94,7 +95,8 @@ struct CacheState : std::enable_shared_from_this<CacheState> {
   static Task<Result<Unit>> follow(std::shared_ptr<CacheState> self, bool& relist);
   static Task<void> sleep(std::shared_ptr<CacheState> self, std::chrono::milliseconds delay);
   void apply(const store::WatchBatch& batch);
-  void end_watchers(Wakes& wakes);
+  void end_watchers(Watcher::End why, Wakes& wakes);
+  void end_watches();
   void forget_history(Revision from);
   void report_unreadable(const Unreadable& unreadable) const;
   void publish(std::shared_ptr<const Index> next, Revision next_revision,

@@ -50,5 +50,14 @@ TEST(KubeFlags, AreTranslatedToThoseOfServe) {
   EXPECT_FALSE(translate_kube_flags({"--no-such-flag=1"}, has));
 }
 
+TEST(KubeFlags, ThoseThatDoNotMatterForAnswersAreTaken) {
+  const auto has = [](std::string_view) { return false; };
+  const auto translated = translate_kube_flags(
+      {"--watch-cache=false", "--peer-ca-file", "ca.crt", "--etcd-count-metric-poll-period=0s", "--watch-cache"}, has);
+  ASSERT_TRUE(translated) << translated.error().message;
+  EXPECT_TRUE(translated->empty());
+  EXPECT_FALSE(translate_kube_flags({"--audit-log-compress"}, has)) << "it would have an effect";
+}
+
 }  // namespace
 }  // namespace holdfast::cli

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/log.h"
 #include "base/strings.h"
 #include "types/types.h"
 
@@ -80,13 +81,9 @@ constexpr Fixed kFixed[] = {
     {"enable-bootstrap-token-auth", kBoolean, {"false"}},
     {"enable-garbage-collector", kBoolean, {"true"}},
     {"enable-logs-handler", kBoolean, {"true", "false"}},
-    {"enable-priority-and-fairness", kBoolean, {"true"}},
     {"encryption-provider-config", kValue},
     {"encryption-provider-config-automatic-reload", kBoolean, {"false"}},
-    {"endpoint-reconciler-type", kValue, {"lease"}},
     {"etcd-compaction-interval", kValue, {"5m0s", "5m"}},
-    {"etcd-count-metric-poll-period", kValue, {"1m0s", "1m"}},
-    {"etcd-db-metric-poll-interval", kValue, {"30s"}},
     {"etcd-healthcheck-timeout", kValue, {"2s"}},
     {"etcd-readycheck-timeout", kValue, {"2s"}},
     {"etcd-servers-overrides", kValue},
@@ -116,9 +113,6 @@ constexpr Fixed kFixed[] = {
     {"oidc-signing-algs", kValue, {"RS256"}},
     {"oidc-username-claim", kValue, {"sub"}},
     {"oidc-username-prefix", kValue},
-    {"peer-advertise-ip", kValue},
-    {"peer-advertise-port", kValue},
-    {"peer-ca-file", kValue},
     {"permit-address-sharing", kBoolean, {"false"}},
     {"permit-port-sharing", kBoolean, {"false"}},
     {"profiling", kBoolean, {"true", "false"}},
@@ -131,12 +125,28 @@ constexpr Fixed kFixed[] = {
     {"shutdown-watch-termination-grace-period", kValue, {"0s", "0"}},
     {"storage-backend", kValue, {"etcd3"}},
     {"storage-initialization-timeout", kValue, {"1m0s", "1m"}},
-    {"storage-media-type", kValue, {"application/vnd.kubernetes.protobuf"}},
     {"tls-curve-preferences", kValue},
     {"tracing-config-file", kValue},
     {"vmodule", kValue},
-    {"watch-cache", kBoolean, {"true"}},
     {"watch-cache-sizes", kValue},
+};
+
+// A flag that says how kube-apiserver works inside, where any value leads to the same answers. It may be given, and the
+// log says that it has no effect.
+struct Internal {
+  std::string_view name;
+  bool boolean;
+  std::string_view why;
+};
+constexpr Internal kInternal[] = {
+    {"enable-priority-and-fairness", kBoolean, "requests are always queued fairly"},
+    {"etcd-count-metric-poll-period", kValue, "objects are counted when the metrics are read"},
+    {"etcd-db-metric-poll-interval", kValue, "the store is asked when the metrics are read"},
+    {"peer-advertise-ip", kValue, "requests are not passed on to other servers"},
+    {"peer-advertise-port", kValue, "requests are not passed on to other servers"},
+    {"peer-ca-file", kValue, "requests are not passed on to other servers"},
+    {"storage-media-type", kValue, "objects are stored as Protobuf; the other forms are read"},
+    {"watch-cache", kBoolean, "every resource has a watch cache"},
 };
 
 // Booleans that `serve` has: they need no value.
@@ -149,6 +159,12 @@ const Fixed* find_fixed(std::string_view name) {
   const auto* found =
       std::find_if(std::begin(kFixed), std::end(kFixed), [&](const Fixed& f) { return f.name == name; });
   return found == std::end(kFixed) ? nullptr : found;
+}
+
+const Internal* find_internal(std::string_view name) {
+  const auto* found =
+      std::find_if(std::begin(kInternal), std::end(kInternal), [&](const Internal& f) { return f.name == name; });
+  return found == std::end(kInternal) ? nullptr : found;
 }
 
 Result<Unit> check_fixed(const Fixed& flag, std::string_view value) {
@@ -218,14 +234,22 @@ Result<std::vector<std::string>> translate_kube_flags(const std::vector<std::str
     }
     if (name == "logging-format") name = "log-format";
     const Fixed* fixed = find_fixed(name);
-    const bool boolean = fixed != nullptr ? fixed->boolean : is_serve_boolean(name);
+    const Internal* internal = find_internal(name);
+    const bool boolean = fixed != nullptr      ? fixed->boolean
+                         : internal != nullptr ? internal->boolean
+                                               : is_serve_boolean(name);
     if (serve_has(name)) fixed = nullptr;
     const bool is_runtime_config = name == "runtime-config";
-    if (fixed == nullptr && !is_runtime_config && !serve_has(name)) return bad_request("unknown flag: --" + name);
+    if (fixed == nullptr && internal == nullptr && !is_runtime_config && !serve_has(name))
+      return bad_request("unknown flag: --" + name);
     if (!has_value && boolean) value = "true";
     if (!has_value && !boolean) {
       if (i + 1 == arguments.size()) return bad_request("flag needs an argument: --" + name);
       value = arguments[++i];
+    }
+    if (internal != nullptr) {
+      log::warning("a flag has no effect", {{"flag", "--" + name + "=" + value}, {"why", internal->why}});
+      continue;
     }
     if (fixed != nullptr || is_runtime_config) {
       Result<Unit> checked = fixed != nullptr ? check_fixed(*fixed, value) : check_runtime_config(value);

@@ -234,7 +234,8 @@ Command add_serve(CLI::App& app) {
   c->add_option("--anonymous-auth", o.anonymous_auth, "Treat requests without credentials as system:anonymous")
       ->capture_default_str()
       ->group(access);
-  c->add_option("--authorization-mode", o.authorization_modes, "Authorization mode: RBAC (default) or AlwaysAllow")
+  c->add_option("--authorization-mode", o.authorization_modes,
+                "Authorization modes: RBAC (default) or AlwaysAllow; Node is accepted beside RBAC, and grants nothing")
       ->delimiter(',')
       ->group(access);
   c->add_option("--requestheader-client-ca-file", o.requestheader_client_ca_file,
@@ -269,6 +270,11 @@ Command add_serve(CLI::App& app) {
        "Client certificate for calls to aggregated API servers; DATA-DIR/pki/front-proxy-client.crt if not set")
       ->group(network);
   c->add_option("--proxy-client-key-file", o.proxy_client_key_file, "Private key for --proxy-client-cert-file")
+      ->group(network);
+  c->add_option("--endpoint-reconciler-type", o.endpoint_reconciler_type,
+                "Endpoints of the Service kubernetes: lease (written when the server starts) or none")
+      ->check(CLI::IsMember({"lease", "none"}))
+      ->capture_default_str()
       ->group(network);
   c->add_option("--enable-aggregator-routing", o.enable_aggregator_routing,
                 "Connect to webhooks and aggregated API servers at endpoint IPs rather than at the cluster IP")

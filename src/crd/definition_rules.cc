@@ -37,8 +37,6 @@ void simple_path(const Path& at, std::string_view path, FieldErrors& errors) {
     errors.invalid(at, path, "must not be empty");
   else if (!path.starts_with("."))
     errors.invalid(at, path, "must be a simple json path starting with .");
-  else if (path.find_first_of("[]") != std::string_view::npos)
-    errors.invalid(at, path, "must be a json path in the dot notation");
 }
 
 void validate_column(const Value& column, const Path& at, FieldErrors& errors) {

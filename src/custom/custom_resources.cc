@@ -1,6 +1,7 @@
 #include "custom/custom_resources.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/log.h"
 #include "codec/codec.h"
@@ -123,6 +124,7 @@ void CustomResources::declare_services(Known& known, std::vector<std::string> se
 
 void CustomResources::serve(std::span<const Seen> seen) {
   std::vector<resource::CustomServedRef> changed;
+  std::vector<std::shared_ptr<resource::Storage>> replaced;
   const std::lock_guard lock(mutex_);
   for (const Seen& one : seen) {
     const auto found = kinds_.find(one.name);
@@ -136,6 +138,7 @@ void CustomResources::serve(std::span<const Seen> seen) {
       declare_services(found->second, {});
       names_[found->second.group].erase(one.name);
       if (names_[found->second.group].empty()) names_.erase(found->second.group);
+      if (found->second.kind != nullptr) replaced.push_back(found->second.kind->storage);
       kinds_.erase(found);
       auto nothing = std::make_shared<resource::CustomServed>();
       nothing->name = one.name;
@@ -152,11 +155,14 @@ void CustomResources::serve(std::span<const Seen> seen) {
     }
     if (served != known.served) declare_services(known, std::move(served));
     names_[known.group][one.name] = crd::taken_names(std::span(&one.definition, 1));
+    // Paths of a built-in group lead to what is built in alone: such a definition gets its conditions and nothing else.
+    if (resource::Registry::Snapshot::is_builtin_group(known.group)) continue;
     if (!crd::has_condition(one.definition, "NamesAccepted", "True") &&
         !crd::has_condition(one.definition, "Established", "True") && known.kind == nullptr) {
       continue;
     }
-    known.kind = make_kind(one.definition, known.kind);
+    const KindRef before = std::exchange(known.kind, make_kind(one.definition, known.kind));
+    if (before != nullptr && before->storage != known.kind->storage) replaced.push_back(before->storage);
     if (known.kind->definition->serves()) {
       changed.push_back(served_of(known.kind));
     } else {
@@ -166,6 +172,15 @@ void CustomResources::serve(std::span<const Seen> seen) {
     }
   }
   if (!changed.empty()) parts_.registry.update(std::move(changed));
+  for (std::shared_ptr<resource::Storage>& storage : replaced) {
+    tasks_.post([this, storage = std::move(storage)] { return end_watches(storage); });
+  }
+}
+
+Task<void> CustomResources::end_watches(std::shared_ptr<resource::Storage> replaced) {
+  // The last objects of a kind are deleted before its definition is: its watchers are told.
+  (void)co_await replaced->cache().consistent(loop_);
+  replaced->cache().end_watches();
 }
 
 bool CustomResources::ready() const {

@@ -92,6 +92,8 @@ class CustomResources {
   // The definitions that went while nobody watched.
   void add_missing(resource::Storage& storage, std::vector<Seen>& seen) const;
   KindRef make_kind(const Value& definition, const KindRef& before);
+  // Clients begin again with what is served now. Called after the registry has what replaces this, or nothing.
+  Task<void> end_watches(std::shared_ptr<resource::Storage> replaced);
   resource::CustomServedRef served_of(const KindRef& kind) const;
   // The names that others of its group hold. mutex_ is held.
   crd::TakenNames taken_by_others(std::string_view group, std::string_view name) const;

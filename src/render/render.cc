@@ -30,15 +30,50 @@ bool identifies(std::string_view path) {
   return false;
 }
 
+// Custom objects are maps with sorted members, and so is their metadata; on its own it is printed as Go declares it.
+Value in_declared_order(Arena& arena, const types::Type& type, const Value& value) {
+  if (value.is_list() && type.shape == types::Shape::List) {
+    ListBuilder list(arena);
+    for (const Value& item : value.items()) list.add(in_declared_order(arena, *type.element, item));
+    return list.build();
+  }
+  if (!value.is_map() || type.shape != types::Shape::Struct) return value;
+  MapBuilder map(arena);
+  for (const types::Field* field : type.members) {
+    const Value* member = value.find(field->name);
+    if (member != nullptr) map.add(field->name, in_declared_order(arena, *field->type, *member));
+  }
+  return map.build();
+}
+
 Value metadata_object(Arena& arena, const View& view, const Value& tree) {
   MapBuilder partial(arena);
   partial.add("kind", Value::string("PartialObjectMetadata"));
   partial.add("apiVersion", Value::string(arena, "meta.k8s.io/" + view.accepted.meta_version));
   const Value* metadata = tree.find("metadata");
-  partial.add("metadata", metadata == nullptr
-                              ? Value::empty_map()
-                              : without_converted_annotations(arena, *view.served->resource, *metadata));
+  Value shown = Value::empty_map();
+  if (metadata != nullptr) {
+    static const types::Type& type = *types::find_type("meta/v1.ObjectMeta");
+    shown = view.served->custom ? in_declared_order(arena, type, *metadata)
+                                : without_converted_annotations(arena, *view.served->resource, *metadata);
+  }
+  partial.add("metadata", shown);
   return partial.build();
+}
+
+Value with_sorted_members(Arena& arena, const Value& map) {
+  std::vector<Member> members(map.members().begin(), map.members().end());
+  std::sort(members.begin(), members.end(), [](const Member& a, const Member& b) { return a.key < b.key; });
+  MapBuilder sorted(arena);
+  for (const Member& member : members) sorted.add(member.key, member.value);
+  return sorted.build();
+}
+
+// The metadata of a custom object with its managedFields, all members sorted.
+Value sorted_metadata(Arena& arena, const Value& metadata, const Value& managed) {
+  ListBuilder entries(arena);
+  for (const Value& entry : managed.items()) entries.add(with_sorted_members(arena, entry));
+  return with_sorted_members(arena, with_member(arena, metadata, "managedFields", entries.build()));
 }
 
 Value without_paths(Arena& arena, const Value& value, const codec::FieldPaths& paths, codec::FieldPaths::Node node) {
@@ -173,11 +208,12 @@ Result<Value> tree_of(Arena& arena, const View& view, const ObjectSource& source
     object = *converted;
   }
   if (!source.managed.empty()) {
-    const Value* metadata = object.find("metadata");
+    const Value* found = object.find("metadata");
+    const Value metadata = found == nullptr ? Value::empty_map() : *found;
     const Value managed = resource::managed_fields_value(arena, source.managed);
-    object =
-        with_member(arena, object, "metadata",
-                    with_member(arena, metadata == nullptr ? Value::empty_map() : *metadata, "managedFields", managed));
+    object = with_member(arena, object, "metadata",
+                         view.served->custom ? sorted_metadata(arena, metadata, managed)
+                                             : with_member(arena, metadata, "managedFields", managed));
   }
   if (!view.drop.empty()) object = without_paths(arena, object, view.drop, codec::FieldPaths::kRoot);
   return object;

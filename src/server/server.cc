@@ -555,6 +555,7 @@ bool Server::State::start_api(const std::string& client_ca_pem) {
                            .service_ip = first_service_address(options.service_cluster_ip_range),
                            .advertise_address = advertised,
                            .secure_port = net->port(),
+                           .own_endpoints = options.endpoint_reconciler_type != "none",
                            .client_ca_pem = client_ca_pem,
                            .request_header_ca_pem = proxy_ca_pem,
                            .request_header_allowed_names = proxy_names};
@@ -681,9 +682,15 @@ Result<Unit> Server::State::make_authorizer() {
   for (const std::string& mode : options.authorization_modes) {
     if (mode == "AlwaysAllow") {
       authorizer = auth::always_allow();
+    } else if (mode == "Node") {
+      log::warning("there is no Node authorizer: nodes have the permissions that RBAC grants them");
     } else if (mode != "RBAC") {
-      return bad_request("--authorization-mode " + mode + " is not known; known are RBAC, AlwaysAllow");
+      return bad_request("--authorization-mode " + mode + " is not known; known are RBAC, AlwaysAllow, Node");
     }
+  }
+  const std::vector<std::string>& modes = options.authorization_modes;
+  if (modes.size() == 1 && modes[0] == "Node") {
+    return bad_request("--authorization-mode Node needs RBAC beside it");
   }
   if (!authorizer) {
     auto by_roles = std::make_unique<access::RbacAuthorizer>();

@@ -45,7 +45,7 @@ struct Options {
   std::string client_ca_file;
   std::string token_auth_file;
   bool anonymous_auth = true;
-  std::vector<std::string> authorization_modes;  // RBAC (default), AlwaysAllow.
+  std::vector<std::string> authorization_modes;  // RBAC (default), AlwaysAllow; Node beside them.
   std::string requestheader_client_ca_file;
   std::vector<std::string> requestheader_allowed_names;
   std::vector<std::string> requestheader_username_headers, requestheader_uid_headers, requestheader_group_headers,
@@ -53,7 +53,8 @@ struct Options {
 
   // Shown to aggregated API servers; PKI's own when empty.
   std::string proxy_client_cert_file, proxy_client_key_file;
-  bool enable_aggregator_routing = false;  // To endpoints rather than cluster IPs.
+  std::string endpoint_reconciler_type = "lease";  // none: no endpoints of the Service kubernetes.
+  bool enable_aggregator_routing = false;          // To endpoints rather than cluster IPs.
 
   // The first signs, all are believed; Kubernetes' usual one when empty.
   std::vector<std::string> service_account_issuers;

@@ -201,9 +201,71 @@ def ownership_outlives_its_version(server):
     check(managers(patched) == {"kept", "new", "up"}, "so does an update", managers(patched))
 
 
+def rest_of_watch(server, path, change):
+    """What a watch sends after its first event, when `change` has been made; None: it does not end."""
+    connection = server.connect()
+    connection.request("GET", path + "?watch=1", headers={"Accept": JSON})
+    answer = connection.getresponse()
+    answer.readline()
+    change()
+    try:
+        return answer.read()
+    except TimeoutError:
+        return None
+    finally:
+        connection.close()
+
+
+def watches_end_with_their_definition(server):
+    server.json("POST", CRDS, definition("watched", "Watched"), want=201)
+    path, own = ROOT + "/namespaces/default/watched", CRDS + "/watched.answers.example.com"
+    server.json("POST", path, thing("Watched", "a"), want=201)
+    change = lambda: server.json("PATCH", own, {"spec": {"versions": [version("v1", storage=True, properties={"spec": ANY, "more": ANY})]}}, content_type=MERGE, want=200)
+    check(rest_of_watch(server, path, change) == b"", "a changed definition ends the watches of its objects")
+    ended = rest_of_watch(server, path, lambda: server.json("DELETE", own, want=200))
+    check(ended is not None and json.loads(ended)["type"] == "DELETED", "a deleted one does when its objects are gone", str(ended))
+
+
+def built_in_groups_are_not_extended(server):
+    """Their paths belong to what is built in: a definition there is accepted, and nothing of it is served."""
+    approved = {"api-approved.kubernetes.io": "https://github.com/kubernetes/kubernetes/pull/1"}
+    for plural, kind, name in (("ingresses", "Ingress", "v1"), ("extras", "Extra", "v1"), ("later", "Later", "v7")):
+        made = definition(plural, kind, group="networking.k8s.io", versions=[version(name, storage=True)])
+        made["metadata"]["annotations"] = approved
+        server.json("POST", CRDS, made, want=201)
+    answers(server, [("GET", f"/apis/networking.k8s.io/{path}", None, JSON, 404, "could not find the requested resource") for path in ("v1/extras", "v7/later", "v7")])
+    listed = [resource["name"] for resource in server.json("GET", "/apis/networking.k8s.io/v1", want=200)["resources"]]
+    check("extras" not in listed and listed.count("ingresses") == 1, "discovery shows what is built in", listed)
+    found = server.json("GET", "/openapi/v2", want=200)
+    check("io.k8s.api.networking.v1.Ingress" in found["definitions"], "OpenAPI is whole")
+    conditions = {one["type"]: one["status"] for one in server.json("GET", CRDS + "/extras.networking.k8s.io")["status"]["conditions"]}
+    check(conditions.get("Established") == "True", "its conditions are those of others", conditions)
+    server.json("DELETE", CRDS + "/ingresses.networking.k8s.io", want=200)
+    code, _, _ = server.request("GET", "/apis/networking.k8s.io/v1/ingresses")
+    check(code == 200, "the built-in kind of that name stays", code)
+
+
+def members_are_sorted(server):
+    """Custom objects are maps: members in the order of their names, managedFields among them. Metadata alone is printed as declared."""
+    server.json("POST", f"{PLAINS}?fieldManager=m", {**thing("Plain", "sorted"), "metadata": {"name": "sorted", "labels": {"b": "1", "a": "2"}, "annotations": {"x": "y"}}}, want=201)
+    _, _, data = server.request("GET", PLAINS + "/sorted")
+    metadata = json.loads(data)["metadata"]
+    check(list(metadata) == sorted(metadata) and "managedFields" in metadata, "metadata", list(metadata))
+    check(list(metadata["managedFields"][0]) == sorted(metadata["managedFields"][0]), "an entry of managedFields", list(metadata["managedFields"][0]))
+    partial = server.json("GET", PLAINS + "/sorted", accept="application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1")["metadata"]
+    want = ["name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "labels", "annotations", "managedFields"]
+    check(list(partial) == want and list(partial["managedFields"][0])[:2] == ["manager", "operation"], "metadata alone", partial)
+
+
+def replicas_below_an_index(server):
+    paths = {"specReplicasPath": ".spec.list[0].n", "statusReplicasPath": ".status.replicas", "labelSelectorPath": ".status.s[1]"}
+    server.json("POST", CRDS, definition("indexed", "Indexed", versions=[version("v1", storage=True, subresources={"scale": paths})]), want=201)
+
+
 if __name__ == "__main__":
     with Server(sys.argv[1]) as server:
         run_parts(server, (setup, paths_and_verbs, scales, defaults_of_each_version, fields_to_select_by_are_of_a_version,
                            finalizers_are_warned_about, conditions_of_definitions, ownership_outlives_its_version,
-                           findings_are_listed_by_place))
+                           findings_are_listed_by_place, watches_end_with_their_definition, built_in_groups_are_not_extended,
+                           members_are_sorted, replicas_below_an_index))
     finish()
