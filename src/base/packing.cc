@@ -55,6 +55,8 @@ struct Contexts {
     ZSTD_CCtx_setParameter(compress, ZSTD_c_contentSizeFlag, 1);  // One segment: no window to describe.
     ZSTD_CCtx_setParameter(compress, ZSTD_c_checksumFlag, 0);
     ZSTD_CCtx_setParameter(compress, ZSTD_c_dictIDFlag, 0);
+    // By itself zstd copies the dictionary's tables for everything above 8 KB, which costs more than packing an object.
+    ZSTD_CCtx_setParameter(compress, ZSTD_c_forceAttachDict, ZSTD_dictForceAttach);
   }
   ~Contexts() { ZSTD_freeCCtx(compress); }
   Contexts(const Contexts&) = delete;
