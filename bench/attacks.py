@@ -138,7 +138,7 @@ def seats(users):
 
     def hang(seen):
         if not seen["path"].endswith("/answers"):
-            go_on.wait(60)
+            go_on.wait(600)
         return {}
 
     grant(users, "all", [rule("get list", ["", group], "things configmaps")], "plain")
@@ -162,11 +162,12 @@ def seats(users):
 def header_injection(users):
     group = "forwarded.example.com"
     with aggregated(users, group, lambda seen: {}) as hooks:
-        said = raw(users, f"GET /apis/{group}/v1/bent\tX-Remote-User:admin HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {access_helper.ADMIN}\r\n\r\n")
-        passed = any("bent" in seen["path"] for seen in hooks.seen)
+        target = f"/apis/{group}/v1/bent\tHTTP/1.1\nX-Remote-User:\tintruder\nX-A:"
+        said = raw(users, f"GET {target} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {access_helper.ADMIN}\r\n\r\n")
+        seen = [seen["all_headers"].get_all("X-Remote-User")[0] for seen in hooks.seen if "bent" in seen["path"]]
     hook = {"metadata": {"name": "h"}, "webhooks": [{"name": "h.example.com", "clientConfig": {"url": "https://a:b@host/\r\nX-Remote-User: admin"},
                                                     "admissionReviewVersions": ["v1"], "sideEffects": "None"}]}
-    return f"{said.split()[1] if said else 'closed'}, {'forwarded' if passed else 'not forwarded'}; webhook URL {code(lambda: users.admin('POST', HOOKS, hook))}"
+    return f"{said.split()[1] if said else 'closed'}, the aggregated server sees {seen[0] if seen else 'nothing'}; webhook URL {code(lambda: users.admin('POST', HOOKS, hook))}"
 
 
 # --- 9: files (made with an open umask, see main)

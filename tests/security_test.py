@@ -701,7 +701,7 @@ class WireTest(Closed):
 
     def test_control_characters_in_a_target_are_refused(self):
         # They would be sent on to aggregated servers, with whatever stands behind them.
-        for character in "\t\x01\x0b\x1f\x7f":
+        for character in "\n\r\t\x01\x0b\x1f\x7f":
             with self.subTest(repr(character)):
                 said = self.raw(f"GET /version{character}X-Remote-User:admin HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
                 self.assertRegex(said, r"^HTTP/1\.1 400 ")
@@ -994,8 +994,8 @@ class HeaderInjectionTest(Closed):
             hooks.on("*", answer)
             try:
                 aggregate(users, hooks, group)
-                for character in "\t\x01\x0b\x1f\x7f":
-                    target = f"/apis/{group}/v1/bent{character}X-Remote-User:admin"
+                for character in "\n\r\t\x01\x0b\x1f\x7f":
+                    target = f"/apis/{group}/v1/bent\tHTTP/1.1{character}X-Remote-User:\tadmin{character}X-A:"
                     said = WireTest.raw(self, f"GET {target} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {access_helper.ADMIN}\r\nConnection: close\r\n\r\n")
                     self.assertRegex(said, r"^HTTP/1\.1 400 ", repr(character))
                 self.assertEqual([path for path in seen if "bent" in path], [])
