@@ -887,14 +887,19 @@ class LimitsTest(Own):
         super().tearDownClass()
         cls.folder.cleanup()
 
-    def test_every_limit_has_a_test(self):
-        source = pathlib.Path(__file__).resolve().parent.parent / "src"
+    SOURCE = pathlib.Path(__file__).resolve().parent.parent / "src"
+
+    def limits(self):
         limits = {}
-        for name, value in re.findall(r"^inline constexpr \w+ k(\w+) = ([^;]+);", (source / "base/limits.h").read_text(), re.M):
+        for name, value in re.findall(r"^inline constexpr \w+ k(\w+) = ([^;]+);", (self.SOURCE / "base/limits.h").read_text(), re.M):
             value = re.sub(r"size_t\{(\d+)\}", r"\1", value.replace("'", ""))
             limits[name] = eval(re.sub(r"k(\w+)", lambda found: str(limits[found.group(1)]), value))  # pylint: disable=eval-used
         self.assertGreater(len(limits), 10)
-        tests = "".join(path.read_text() for path in source.rglob("*_test.cc"))
+        return limits
+
+    def test_every_limit_has_a_test(self):
+        limits = self.limits()
+        tests = "".join(path.read_text() for path in self.SOURCE.rglob("*_test.cc"))
         for name, limit in limits.items():
             with self.subTest(name):
                 check = getattr(self, "check_" + re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower(), None)
@@ -903,6 +908,17 @@ class LimitsTest(Own):
                 else:
                     self.assertIn("limits::k" + name, tests, "no test names this limit")
                 self.alive()
+
+    def test_operators_can_read_of_every_limit(self):
+        page = (pathlib.Path(__file__).resolve().parent.parent / "docs/security.md").read_text()
+        table = re.sub(r"[^0-9A-Za-z, ]", " ", page[page.index("## Limits"):page.index("## Damaged objects")])
+        for name, limit in self.limits().items():
+            shown = f"{limit} s" if name.endswith("Seconds") else f"{limit:,}"
+            if name.endswith("Bytes"):
+                power = max(power for power in (0, 10, 20, 30) if limit % (1 << power) == 0)
+                shown = f"{limit >> power} {('bytes', 'KiB', 'MiB', 'GiB')[power // 10]}"
+            with self.subTest(name):
+                self.assertIn(f" {shown} ", table.replace(", ", "  ").replace("; ", "  "))
 
     def post(self, spec, name, metadata=""):
         return self.users.admin("POST", attacks.THINGS, attacks.thing(name, spec, metadata))

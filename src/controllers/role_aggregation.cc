@@ -1,5 +1,6 @@
 #include "controllers/role_aggregation.h"
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <string>
@@ -17,7 +18,9 @@ namespace {
 using std::chrono_literals::operator""ms;
 
 constexpr std::string_view kCollection = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
-constexpr auto kRetry = 200ms;
+// Between attempts that fail, twice as long each time: what keeps one from succeeding may last, such as a policy that
+// cannot be read.
+constexpr std::chrono::milliseconds kFirstRetry = 200ms, kLastRetry = 5000ms;
 
 }  // namespace
 
@@ -49,16 +52,20 @@ struct RoleAggregation::State {
 
   // Roles choose roles that are made of others in turn: again until nothing changes.
   Task<void> settle() {
+    std::chrono::milliseconds retry = kFirstRetry;
     while (changed && !tasks.closing()) {
       if (pause.on()) {
         co_await tasks.sleep(Pause::kLook);
         continue;
       }
       changed = false;
-      if (!co_await look()) {
-        co_await tasks.sleep(kRetry);
-        changed = true;
+      if (co_await look()) {
+        retry = kFirstRetry;
+        continue;
       }
+      co_await tasks.sleep(retry);
+      retry = std::min(2 * retry, kLastRetry);
+      changed = true;
     }
     looking = false;
   }
