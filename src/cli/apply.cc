@@ -9,9 +9,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "base/clock.h"
 #include "base/strings.h"
+#include "cli/apply_set.h"
 #include "cli/commands.h"
 #include "cli/conflicts.h"
 #include "cli/field_owners.h"
@@ -28,15 +30,22 @@ constexpr std::string_view kDefaultManager = "holdfast";
 
 struct ApplyFlags {
   ConnectionFlags connection;
-  std::vector<std::string> files, force_fields;
-  bool recursive = false, force_conflicts = false, show_foreign = false, server_side = true;
-  std::string field_manager, dry_run = "none", validate = "strict", output;
+  ManifestFlags manifests;
+  std::vector<std::string> force_fields;
+  bool force_conflicts = false, show_foreign = false, server_side = true;
+  bool prune = false, adopt = false, yes = false;
+  std::string field_manager, dry_run = "none", validate = "strict", output, apply_set, subresource;
+
+  // What the messages of a dry run end with.
+  const char* dry_run_note() const {
+    return dry_run == "server" ? " (server dry run)" : dry_run == "client" ? " (dry run)" : "";
+  }
 };
 
 class Applier {
  public:
-  Applier(const ApplyFlags& flags, Session session)
-      : flags_(flags), session_(std::move(session)), force_fields_(split_commas(flags.force_fields)) {}
+  Applier(const ApplyFlags& flags, const Session& session)
+      : flags_(flags), session_(session), force_fields_(split_commas(flags.force_fields)) {}
 
   int run(const std::vector<Manifest>& manifests) {
     int status = 0;
@@ -62,10 +71,12 @@ class Applier {
     client::ApplyOptions options;
     options.field_manager = manager_for(manifest, flags_.field_manager, kDefaultManager);
     options.dry_run = flags_.dry_run == "server";
+    options.subresource = flags_.subresource;
     options.field_validation = field_validation(flags_.validate);
     if (flags_.dry_run == "client") {
       progress.clear();
-      printf("%s serverside-applied (dry run)\n", display_name(api->resource(), manifest.object.name()).c_str());
+      printf("%s serverside-applied%s\n", display_name(api->resource(), manifest.object.name()).c_str(),
+             flags_.dry_run_note());
       return Unit{};
     }
     Result<client::Object> applied = api->apply(manifest.object.root(), options).wait();
@@ -168,7 +179,7 @@ class Applier {
     } else if (flags_.output == "json") {
       printf("%s\n", json_text(without_path(arena, applied.root(), kManaged)).c_str());
     } else {
-      printf("%s serverside-applied%s\n", name.c_str(), flags_.dry_run == "server" ? " (server dry run)" : "");
+      printf("%s serverside-applied%s\n", name.c_str(), flags_.dry_run_note());
     }
     fflush(stdout);
     for (const FieldConflict& conflict : conflicts) {
@@ -200,12 +211,92 @@ class Applier {
   }
 
   const ApplyFlags& flags_;
-  Session session_;
+  const Session& session_;
   const std::vector<std::string> force_fields_;
 };
 
+// Deletes what is no longer applied, and nothing that has taken its place since.
+int prune(const ApplyFlags& flags, const Session& session, const std::vector<ApplySet::Pruned>& objects) {
+  int status = 0;
+  Progress progress("Pruning");
+  for (size_t i = 0; i < objects.size(); ++i) {
+    const auto& [target, space, uid] = objects[i];
+    const std::string name = display_name(target.resource, target.name);
+    progress.show(i + 1, objects.size(), name);
+    if (flags.dry_run != "client") {
+      const client::DeleteOptions options{
+          .propagation_policy = "Background", .uid = uid, .dry_run = flags.dry_run == "server"};
+      Result<client::Object> removed = session.client.api(target.resource, space).remove(target.name, options).wait();
+      if (!removed && removed.error().reason != Reason::NotFound) {
+        progress.clear();
+        status = fail_with(session, removed.error());
+        continue;
+      }
+    }
+    progress.clear();
+    // Objects alone stand on standard output with -o yaml and json.
+    FILE* const out = flags.output == "yaml" || flags.output == "json" ? stderr : stdout;
+    fprintf(out, "%s%s%s\n", name.c_str(), flags.output == "name" ? "" : " pruned",
+            flags.output == "name" ? "" : flags.dry_run_note());
+  }
+  return status;
+}
+
+// Shows what would be pruned and asks. Nothing: everything is called off.
+std::optional<bool> may_prune(const ApplyFlags& flags, const std::vector<ApplySet::Pruned>& objects) {
+  if (objects.empty() || flags.yes || flags.dry_run != "none" || !can_ask()) return true;
+  fprintf(stderr, "No longer applied, and pruned after the apply:\n");
+  for (const auto& [target, space, uid] : objects) {
+    fprintf(stderr, "  %s%s\n", display_name(target.resource, target.name).c_str(),
+            space.empty() ? "" : (" in namespace " + space).c_str());
+  }
+  switch (ask_key("Prune? [y]es, [n]o: only apply, [q]uit? ", "ynq")) {
+    case 'y':
+      return true;
+    case 'n':
+      return false;
+    default:
+      return std::nullopt;
+  }
+}
+
+int apply_as_set(const ApplyFlags& flags, const Session& session, const std::vector<Manifest>& manifests) {
+  using Adoption = ApplySet::Adoption;
+  Result<ApplySet> set = ApplySet::open(session, flags.apply_set, flags.adopt ? Adoption::Allowed : Adoption::Refused);
+  if (!set) return fail_with(session, set.error());
+  Result<std::vector<Manifest>> members = set->as_members(manifests);
+  if (!members) return fail_with(session, members.error());
+  Result<Unit> planned = set->plan(manifests);
+  if (!planned) return fail_with(session, planned.error());
+  for (const std::string& kind : set->unknown_kinds()) {
+    print_warning("the apply set contains " + kind + ", which the server does not serve: none of it is pruned");
+  }
+  const std::optional<bool> pruning = may_prune(flags, set->to_prune());
+  if (!pruning) return fail("nothing was applied");
+  const bool asks_server = flags.dry_run != "client", dry_run = flags.dry_run == "server";
+  if (asks_server) {
+    Result<Unit> begun = set->begin(dry_run);
+    if (!begun) return fail_with(session, begun.error());
+  }
+  if (int status = Applier(flags, session).run(*members); status != 0) {
+    if (!set->to_prune().empty()) fprintf(stderr, "Nothing was pruned, because not everything was applied\n");
+    return status;
+  }
+  if (!*pruning) return 0;
+  if (int status = prune(flags, session, set->to_prune()); status != 0) return status;
+  if (!asks_server) return 0;
+  Result<Unit> finished = set->finish(dry_run);
+  return finished ? 0 : fail_with(session, finished.error());
+}
+
 int apply(const ApplyFlags& flags) {
-  Result<std::vector<Manifest>> manifests = read_manifests(flags.files, flags.recursive);
+  if (flags.prune && flags.apply_set.empty()) {
+    return fail("--prune needs --applyset NAME: what was applied with that set before, and is no longer, is deleted");
+  }
+  if (!flags.apply_set.empty() && !flags.prune) return fail("--applyset requires --prune");
+  if (flags.prune && !flags.subresource.empty()) return fail("--prune and --subresource cannot be used together");
+  if (flags.adopt && !flags.prune) return fail("--adopt needs --prune and --applyset");
+  Result<std::vector<Manifest>> manifests = read_manifests(flags.manifests);
   if (!manifests) return fail(manifests.error().message.c_str());
   if (manifests->empty()) {
     fprintf(stderr, "error: no objects passed to apply\n");
@@ -218,7 +309,7 @@ int apply(const ApplyFlags& flags) {
   }
   Result<Session> session = open_session(flags.connection);
   if (!session) return fail(session.error().message.c_str());
-  return Applier(flags, std::move(*session)).run(*manifests);
+  return flags.prune ? apply_as_set(flags, *session, *manifests) : Applier(flags, *session).run(*manifests);
 }
 
 }  // namespace
@@ -226,10 +317,7 @@ int apply(const ApplyFlags& flags) {
 Command add_apply(CLI::App& app) {
   auto flags = std::make_shared<ApplyFlags>();
   CLI::App* c = app.add_subcommand("apply", "Apply manifests: create objects, or change the fields that you own.");
-  c->add_option("-f,--filename", flags->files, "Files or folders of manifests; - is standard input")
-      ->required()
-      ->allow_extra_args(false);
-  c->add_flag("-R,--recursive", flags->recursive, "Process the folders of -f recursively");
+  add_manifest_flags(*c, flags->manifests, "of manifests");
   c->add_option(
       "--field-manager", flags->field_manager,
       "Owner of the fields; default: what the manifest declares (metadata.options.fieldManager), else holdfast");
@@ -238,7 +326,14 @@ Command add_apply(CLI::App& app) {
                 "Take only these fields and what is below them, comma separated, such as .spec.replicas")
       ->allow_extra_args(false);
   c->add_flag("--show-foreign", flags->show_foreign, "Name the fields of each object that others own");
+  c->add_flag("--prune", flags->prune, "Delete members of the apply set that are not among the manifests");
+  c->add_option("--applyset", flags->apply_set,
+                "Apply set to apply as: [KIND/]NAME of its parent object, by default a Secret, created if missing");
+  c->add_flag("--adopt", flags->adopt,
+              "Make members of objects that exist already, and take over a set that another tool manages");
+  c->add_flag("-y,--yes", flags->yes, "Prune without asking; in scripts nothing is asked");
   c->add_flag("--server-side", flags->server_side, "Accepted for kubectl's sake: applies are always server-side");
+  c->add_option("--subresource", flags->subresource, "Subresource to apply to, such as status or scale");
   add_write_flags(*c, flags->dry_run, flags->validate);
   c->add_option("-o,--output", flags->output, "Output format: name, yaml or json")
       ->check(CLI::IsMember({"", "name", "yaml", "json"}));
@@ -248,11 +343,17 @@ Command add_apply(CLI::App& app) {
       "take\n"
       "it, share it by applying the live value, or yield by leaving it out. In scripts use --force-conflicts or\n"
       "--force-fields. A manifest that declares its own manager is applied as that manager.\n\n"
+      "With --prune, everything that is applied becomes a member of an apply set, marked as kubectl's --applyset does, "
+      "and\n"
+      "members that are no longer applied are deleted. --dry-run=server shows which; on a terminal they are shown and "
+      "asked\n"
+      "about before anything is applied.\n\n"
       "Examples:\n"
       "  holdfast apply -f web.yaml\n"
       "  holdfast apply -R -f manifests/ --dry-run=server\n"
       "  holdfast apply -f web.yaml --force-fields .spec.replicas\n"
-      "  kustomize build . | holdfast apply -f -");
+      "  holdfast apply -R -f shop/ --prune --applyset shop --dry-run=server\n"
+      "  holdfast apply -k overlays/prod");
   return [flags] { return apply(*flags); };
 }
 

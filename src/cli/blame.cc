@@ -393,7 +393,8 @@ namespace {
 
 struct BlameFlags {
   ConnectionFlags connection;
-  std::vector<std::string> arguments, files;
+  ManifestFlags manifests;
+  std::vector<std::string> arguments;
   std::string owner, since, output, selector;
   bool all_namespaces = false;
 };
@@ -426,9 +427,9 @@ int print_blame(const std::vector<client::Object>& objects, const BlameFlags& fl
 
 int blame(const BlameFlags& flags) {
   std::vector<client::Object> objects;
-  if (!flags.files.empty()) {
+  if (flags.manifests.given()) {
     if (!flags.arguments.empty()) return fail("give either files (-f) or KIND NAME");
-    Result<std::vector<Manifest>> manifests = read_manifests(flags.files);
+    Result<std::vector<Manifest>> manifests = read_manifests(flags.manifests);
     if (!manifests) return fail(manifests.error().message.c_str());
     for (Manifest& manifest : *manifests) objects.push_back(std::move(manifest.object));
     return print_blame(objects, flags);
@@ -438,27 +439,14 @@ int blame(const BlameFlags& flags) {
   Result<std::vector<Target>> targets = find_targets(*session, flags.arguments);
   if (!targets) return fail_with(*session, targets.error());
   for (const Target& target : *targets) {
-    const client::Api<> api =
-        session->client.api(target.resource, flags.all_namespaces ? "" : space_for(*session, target.resource));
-    if (!target.name.empty()) {
-      Result<client::Object> object = api.get(target.name).wait();
-      if (!object) return fail_with(*session, object.error());
-      objects.push_back(std::move(*object));
-      continue;
-    }
-    Result<std::vector<client::Object>> pages = api.list_all({.label_selector = flags.selector}).wait();
-    if (!pages) return fail_with(*session, pages.error());
-    for (const client::Object& page : *pages) {
-      for (const Value& item : page.root().items_at("items")) {
-        codec::Document document;
-        Value object = deep_copy(document.arena(), item);
-        const Value& api_version = Value::string(document.arena(), target.resource.api_version());
-        object = with_member(document.arena(), object, "apiVersion", api_version);
-        object = with_member(document.arena(), object, "kind", Value::string(document.arena(), target.resource.kind));
-        document.set_root(object);
-        objects.emplace_back(std::move(document));
-      }
-    }
+    const std::string space = flags.all_namespaces ? "" : space_for(*session, target.resource);
+    Result<Unit> read = each_object(*session, target, space, flags.selector, [&](const Value& object) -> Result<Unit> {
+      codec::Document document;
+      document.set_root(deep_copy(document.arena(), object));
+      objects.emplace_back(std::move(document));
+      return Unit{};
+    });
+    if (!read) return fail_with(*session, read.error());
   }
   return print_blame(objects, flags);
 }
@@ -469,8 +457,7 @@ Command add_blame(CLI::App& app) {
   auto flags = std::make_shared<BlameFlags>();
   CLI::App* c = app.add_subcommand("blame", "Show who owns each field of an object.");
   c->add_option("KIND NAME", flags->arguments, "Objects: KIND NAME..., KIND/NAME..., or KIND for all of a kind");
-  c->add_option("-f,--filename", flags->files,
-                "Files or folders with objects and their managedFields instead of a server's; - is standard input");
+  add_manifest_flags(*c, flags->manifests, "with objects and their managedFields instead of a server's");
   c->add_option("--owner", flags->owner, "Show only fields that this manager owns");
   c->add_option("--since", flags->since, "Show only fields written since then: a duration (90m, 3d) or a time");
   c->add_option("-l,--selector", flags->selector, "Label selector for objects of a kind");

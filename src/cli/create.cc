@@ -13,15 +13,14 @@ namespace {
 
 struct CreateFlags {
   ConnectionFlags connection;
-  std::vector<std::string> files;
-  bool recursive = false;
+  ManifestFlags manifests;
   std::string field_manager, dry_run = "none", validate = "strict", output;
 };
 
 int create(const CreateFlags& flags) {
   Result<Session> session = open_session(flags.connection, ManagedFields::Dropped);
   if (!session) return fail(session.error().message.c_str());
-  Result<std::vector<Manifest>> manifests = read_manifests(flags.files, flags.recursive);
+  Result<std::vector<Manifest>> manifests = read_manifests(flags.manifests);
   if (!manifests) return fail(manifests.error().message.c_str());
   if (manifests->empty()) return fail("no objects passed to create");
   int status = 0;
@@ -63,10 +62,7 @@ int create(const CreateFlags& flags) {
 Command add_create(CLI::App& app) {
   auto flags = std::make_shared<CreateFlags>();
   CLI::App* c = app.add_subcommand("create", "Create objects from manifests.");
-  c->add_option("-f,--filename", flags->files, "Files or folders of manifests; - is standard input")
-      ->required()
-      ->allow_extra_args(false);
-  c->add_flag("-R,--recursive", flags->recursive, "Process the folders of -f recursively");
+  add_manifest_flags(*c, flags->manifests, "of manifests");
   c->add_option("--field-manager", flags->field_manager,
                 "Owner of the fields; default: what the manifest declares, else holdfast-create");
   add_write_flags(*c, flags->dry_run, flags->validate);

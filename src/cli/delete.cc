@@ -15,8 +15,8 @@ namespace {
 
 struct DeleteFlags {
   ConnectionFlags connection;
-  std::vector<std::string> arguments, files;
-  bool recursive = false;
+  ManifestFlags manifests;
+  std::vector<std::string> arguments;
   std::string selector, cascade = "background", timeout = "0s", output, dry_run = "none";
   int64_t grace_period = -1;
   bool all = false, all_namespaces = false, force = false, now = false, ignore_not_found = false;
@@ -41,17 +41,17 @@ class Deleter {
   }
 
   int run() {
-    Result<Unit> done = flags_.files.empty() ? delete_named() : delete_of_files();
+    Result<Unit> done = flags_.manifests.given() ? delete_of_files() : delete_named();
     if (!done) status_ = fail_with(session_, done.error());
     if (flags_.wait && !options_.dry_run) wait_for_the_end();
-    if (deleted_.empty() && status_ == 0 && flags_.files.empty() && !flags_.ignore_not_found)
+    if (deleted_.empty() && status_ == 0 && !flags_.manifests.given() && !flags_.ignore_not_found)
       printf("No resources found\n");
     return status_;
   }
 
  private:
   Result<Unit> delete_of_files() {
-    Result<std::vector<Manifest>> manifests = read_manifests(flags_.files, flags_.recursive);
+    Result<std::vector<Manifest>> manifests = read_manifests(flags_.manifests);
     if (!manifests) return manifests.take_error();
     for (const Manifest& manifest : *manifests) {
       Result<client::Api<>> api = api_of(session_, manifest);
@@ -75,14 +75,13 @@ class Deleter {
       if (!flags_.all && flags_.selector.empty()) {
         return bad_request("resource(s) were provided, but no name was specified; use --all or --selector");
       }
-      Result<std::vector<client::Object>> pages = api.list_all({.label_selector = flags_.selector}).wait();
-      if (!pages) return pages.take_error();
-      for (const client::Object& page : *pages) {
-        for (const Value& item : page.root().items_at("items")) {
-          const std::string own(item.text_at("metadata", "namespace"));
-          remove(session_.client.api(target.resource, own), std::string(item.text_at("metadata", "name")), own);
-        }
-      }
+      Result<Unit> removed =
+          each_object(session_, target, space, flags_.selector, [&](const Value& object) -> Result<Unit> {
+            const std::string own(object.text_at("metadata", "namespace"));
+            remove(session_.client.api(target.resource, own), std::string(object.text_at("metadata", "name")), own);
+            return Unit{};
+          });
+      if (!removed) return removed;
     }
     return Unit{};
   }
@@ -147,9 +146,7 @@ Command add_delete(CLI::App& app) {
   auto flags = std::make_shared<DeleteFlags>();
   CLI::App* c = app.add_subcommand("delete", "Delete objects.");
   c->add_option("KIND NAME", flags->arguments, "Objects: KIND NAME... or KIND/NAME...");
-  c->add_option("-f,--filename", flags->files, "Files or folders that name the objects; - is standard input")
-      ->allow_extra_args(false);
-  c->add_flag("-R,--recursive", flags->recursive, "Process the folders of -f recursively");
+  add_manifest_flags(*c, flags->manifests, "that name the objects");
   c->add_option("-l,--selector", flags->selector, "Label selector for objects of a kind");
   c->add_flag("--all", flags->all, "All objects of the kind in the namespace");
   c->add_flag("-A,--all-namespaces", flags->all_namespaces, "Objects of all namespaces");

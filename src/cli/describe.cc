@@ -119,26 +119,11 @@ int describe(const DescribeFlags& flags) {
   if (!targets) return fail_with(*session, targets.error());
   size_t shown = 0;
   for (const Target& target : *targets) {
-    const client::Api<> api =
-        session->client.api(target.resource, flags.all_namespaces ? "" : space_for(*session, target.resource));
-    if (!target.name.empty()) {
-      Result<client::Object> object = api.get(target.name).wait();
-      if (!object) return fail_with(*session, object.error());
-      Result<Unit> printed = print_one(*session, object->root(), flags.show_events, shown++ == 0);
-      if (!printed) return fail_with(*session, printed.error());
-      continue;
-    }
-    Result<std::vector<client::Object>> pages = api.list_all({.label_selector = flags.selector}).wait();
-    if (!pages) return fail_with(*session, pages.error());
-    for (const client::Object& page : *pages) {
-      for (const Value& item : page.root().items_at("items")) {
-        Arena arena;
-        Value object = with_member(arena, item, "kind", Value::string(target.resource.kind));
-        object = with_member(arena, object, "apiVersion", Value::string(arena, target.resource.api_version()));
-        Result<Unit> printed = print_one(*session, object, flags.show_events, shown++ == 0);
-        if (!printed) return fail_with(*session, printed.error());
-      }
-    }
+    const std::string space = flags.all_namespaces ? "" : space_for(*session, target.resource);
+    Result<Unit> printed = each_object(*session, target, space, flags.selector, [&](const Value& object) {
+      return print_one(*session, object, flags.show_events, shown++ == 0);
+    });
+    if (!printed) return fail_with(*session, printed.error());
   }
   if (shown == 0) fprintf(stderr, "No resources found in %s namespace.\n", session->space.c_str());
   return 0;

@@ -17,8 +17,8 @@ constexpr int kDifferent = 1, kFailed = 2;
 
 struct DiffFlags {
   ConnectionFlags connection;
-  std::vector<std::string> files;
-  bool recursive = false, server_side = true, force_conflicts = true;
+  ManifestFlags manifests;
+  bool server_side = true, force_conflicts = true;
   std::string field_manager;
 };
 
@@ -72,7 +72,7 @@ Result<std::string> diff_of(const client::Object& live, const client::Object& me
 }
 
 int diff(const DiffFlags& flags) {
-  Result<std::vector<Manifest>> manifests = read_manifests(flags.files, flags.recursive);
+  Result<std::vector<Manifest>> manifests = read_manifests(flags.manifests);
   if (!manifests) {
     fail(manifests.error().message.c_str());
     return kFailed;
@@ -121,10 +121,7 @@ int diff(const DiffFlags& flags) {
 Command add_diff(CLI::App& app) {
   auto flags = std::make_shared<DiffFlags>();
   CLI::App* c = app.add_subcommand("diff", "Show what an apply would change, and who owns it.");
-  c->add_option("-f,--filename", flags->files, "Files or folders of manifests; - is standard input")
-      ->required()
-      ->allow_extra_args(false);
-  c->add_flag("-R,--recursive", flags->recursive, "Process the folders of -f recursively");
+  add_manifest_flags(*c, flags->manifests, "of manifests");
   c->add_option("--field-manager", flags->field_manager,
                 "Owner of the fields; default: what the manifest declares, else holdfast");
   c->add_flag("--force-conflicts,!--no-force-conflicts", flags->force_conflicts,

@@ -1,4 +1,5 @@
-// `holdfast get` and `holdfast watch`. Lists are printed page by page: what is shown is not kept.
+// `holdfast get` and `holdfast watch`. Lists are printed page by page: what is shown is not kept, unless it has to be
+// sorted.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -21,9 +22,9 @@ namespace {
 
 struct GetFlags {
   ConnectionFlags connection;
-  std::vector<std::string> arguments, files, label_columns;
-  bool recursive = false;
-  std::string output, selector, field_selector, owned_by, raw, subresource;
+  ManifestFlags manifests;
+  std::vector<std::string> arguments, label_columns;
+  std::string output, sort_by, selector, field_selector, owned_by, raw, subresource;
   std::string show_managed_fields = "none";
   bool all_namespaces = false, watch = false, watch_only = false, output_watch_events = false;
   bool no_headers = false, show_labels = false, show_kind = false, ignore_not_found = false;
@@ -34,8 +35,12 @@ enum class Shown : uint8_t { None, AsIs, V1, V2 };
 
 class Getter {
  public:
-  Getter(GetFlags& flags, Output output, Shown managed_fields, Session session)
-      : flags_(flags), output_(std::move(output)), managed_fields_(managed_fields), session_(std::move(session)) {}
+  Getter(GetFlags& flags, Output output, std::optional<SortOrder> order, Shown managed_fields, Session session)
+      : flags_(flags),
+        output_(std::move(output)),
+        order_(std::move(order)),
+        managed_fields_(managed_fields),
+        session_(std::move(session)) {}
 
   int run() {
     if (!flags_.raw.empty()) return print_raw();
@@ -71,8 +76,8 @@ class Getter {
   }
 
   Result<std::vector<Target>> find() {
-    if (flags_.files.empty()) return find_targets(session_, flags_.arguments);
-    Result<std::vector<Manifest>> manifests = read_manifests(flags_.files, flags_.recursive);
+    if (!flags_.manifests.given()) return find_targets(session_, flags_.arguments);
+    Result<std::vector<Manifest>> manifests = read_manifests(flags_.manifests);
     if (!manifests) return manifests.take_error();
     std::vector<Target> targets;
     for (const Manifest& manifest : *manifests) {
@@ -168,14 +173,72 @@ class Getter {
 
   bool show_table(const Target& target) {
     begin_kind(target.resource);
+    if (order_) return show_sorted_table(target);
     return each_answer(target, client::Shape::Table,
                        [&](const client::Object& answer) { return show_rows(target, answer.root(), "ADDED"); });
+  }
+
+  bool show_sorted_table(const Target& target) {
+    std::vector<client::Object> answers;
+    if (!each_answer(target, client::Shape::Table, [&](const client::Object& answer) {
+          answers.push_back(answer);
+          return true;
+        })) {
+      return false;
+    }
+    if (answers.empty()) return true;
+    Arena arena;
+    MapBuilder table(arena);
+    std::vector<Value> rows;
+    for (const client::Object& answer : answers) {
+      const Value part = as_table(arena, answer.root());
+      if (&answer == &answers[0]) table.add("columnDefinitions", Value::list(part.items_at("columnDefinitions")));
+      const std::span<const Value> more = part.items_at("rows");
+      rows.insert(rows.end(), more.begin(), more.end());
+    }
+    // Rows have the metadata of their objects. What else to sort by is read from the objects themselves.
+    std::map<std::string, Value, std::less<>> keys;
+    if (!order_->only_metadata() && !each_answer(target, client::Shape::Object, [&](const client::Object& answer) {
+          for_each_item(answer.root(), [&](const Value& item) {
+            if (const std::optional<Value> key = order_->key_of(item)) {
+              keys.emplace(item.text_at("metadata", "uid"), deep_copy(arena, *key));
+            }
+          });
+          return true;
+        })) {
+      return false;
+    }
+    Result<std::vector<Value>> sorted = order_->sorted(rows, [&](const Value& row) -> std::optional<Value> {
+      const Value* object = row.find("object");
+      if (object == nullptr) return std::nullopt;
+      if (order_->only_metadata()) return order_->key_of(*object);
+      const auto key = keys.find(object->text_at("metadata", "uid"));
+      return key == keys.end() ? std::nullopt : std::optional<Value>(key->second);
+    });
+    if (!sorted) {
+      status_ = fail_with(session_, sorted.error());
+      return false;
+    }
+    table.add("rows", Value::list(*sorted));
+    return show_rows(target, table.build(), "ADDED");
+  }
+
+  // The items of a list, or the object itself.
+  template <class Visit>
+  static void for_each_item(const Value& answer, const Visit& visit) {
+    if (!answer.has("items")) return visit(answer);
+    for (const Value& item : answer.items_at("items")) visit(item);
+  }
+
+  // Of a server that makes no tables: name and age.
+  static Value as_table(Arena& arena, const Value& answer) {
+    return answer.text_at("kind") == "Table" || answer.has("rows") ? answer : table_of(arena, answer);
   }
 
   // One Table, or objects of a server that makes none.
   bool show_rows(const Target& target, const Value& answer, std::string_view event) {
     Arena arena;
-    const Value table = answer.text_at("kind") == "Table" ? answer : table_of(arena, answer);
+    const Value table = as_table(arena, answer);
     const std::span<const Value> columns = table.items_at("columnDefinitions");
     if (!separated_ && !table.items_at("rows").empty()) {
       separated_ = true;
@@ -251,7 +314,6 @@ class Getter {
     return join(pairs, ",");
   }
 
-  // Name and age, for servers that print nothing themselves.
   static Value table_of(Arena& arena, const Value& answer) {
     ListBuilder columns(arena), rows(arena);
     for (const std::string_view name : {"Name", "Age"}) {
@@ -269,11 +331,7 @@ class Getter {
       row.add("object", object);
       rows.add(row.build());
     };
-    if (answer.has("items")) {
-      for (const Value& item : answer.items_at("items")) add(item);
-    } else {
-      add(answer);
-    }
+    for_each_item(answer, add);
     MapBuilder table(arena);
     table.add("columnDefinitions", columns.build());
     table.add("rows", rows.build());
@@ -283,6 +341,7 @@ class Getter {
   // --- Objects
 
   bool show_objects(const Target& target) {
+    if (order_ && target.name.empty()) return show_sorted_objects(target);
     return each_answer(target, client::Shape::Object, [&](const client::Object& answer) {
       const Value& root = answer.root();
       if (!target.name.empty() || !root.has("items")) return show_object(target, root, "");
@@ -291,6 +350,25 @@ class Getter {
       }
       return fflush(stdout) == 0;
     });
+  }
+
+  bool show_sorted_objects(const Target& target) {
+    std::vector<client::Object> answers;
+    std::vector<Value> items;
+    if (!each_answer(target, client::Shape::Object, [&](const client::Object& answer) {
+          answers.push_back(answer);
+          for_each_item(answer.root(), [&](const Value& item) { items.push_back(item); });
+          return true;
+        })) {
+      return false;
+    }
+    Result<std::vector<Value>> sorted = order_->sorted(items, [&](const Value& item) { return order_->key_of(item); });
+    if (!sorted) {
+      status_ = fail_with(session_, sorted.error());
+      return false;
+    }
+    return std::all_of(sorted->begin(), sorted->end(),
+                       [&](const Value& item) { return show_object(target, item, ""); });
   }
 
   // With what its list leaves out, and managedFields as asked for.
@@ -446,6 +524,7 @@ class Getter {
 
   GetFlags& flags_;
   const Output output_;
+  const std::optional<SortOrder> order_;
   const Shown managed_fields_;
   Session session_;
   std::map<std::string, std::string> spaces_;  // Of objects from files, by plural/name.
@@ -475,17 +554,22 @@ int get(GetFlags& flags) {
   Result<Shown> shown = parse_shown(flags.show_managed_fields);
   if (!shown) return fail(shown.error().message.c_str());
   flags.label_columns = split_commas(flags.label_columns);
-  const bool read = *shown != Shown::None || !flags.owned_by.empty() || output->reads_managed_fields;
+  std::optional<SortOrder> order;
+  if (!flags.sort_by.empty()) {
+    Result<SortOrder> parsed = SortOrder::parse(flags.sort_by);
+    if (!parsed) return fail(parsed.error().message.c_str());
+    order = std::move(*parsed);
+  }
+  const bool read = *shown != Shown::None || !flags.owned_by.empty() || output->reads_managed_fields ||
+                    flags.sort_by.find("managedFields") != std::string::npos;
   Result<Session> session = open_session(flags.connection, read ? ManagedFields::Kept : ManagedFields::Dropped);
   if (!session) return fail(session.error().message.c_str());
-  return Getter(flags, std::move(*output), *shown, std::move(*session)).run();
+  return Getter(flags, std::move(*output), std::move(order), *shown, std::move(*session)).run();
 }
 
 void add_get_flags(CLI::App* c, GetFlags& flags) {
   c->add_option("KIND NAME", flags.arguments, "Objects: KIND[,KIND], KIND NAME..., or KIND/NAME...");
-  c->add_option("-f,--filename", flags.files, "Files or folders that name the objects; - is standard input")
-      ->allow_extra_args(false);
-  c->add_flag("-R,--recursive", flags.recursive, "Process the folders of -f recursively");
+  add_manifest_flags(*c, flags.manifests, "that name the objects");
   c->add_option("-o,--output", flags.output,
                 "Output format: wide, yaml, json, name, jsonpath=TEMPLATE, custom-columns=NAME:PATH,...");
   c->add_flag("-A,--all-namespaces", flags.all_namespaces, "Objects of all namespaces");
@@ -493,6 +577,8 @@ void add_get_flags(CLI::App* c, GetFlags& flags) {
   c->add_option("--field-selector", flags.field_selector, "Field selector, such as metadata.name=web");
   c->add_option("-L,--label-columns", flags.label_columns, "Labels to show as columns, comma separated")
       ->allow_extra_args(false);
+  c->add_option("--sort-by", flags.sort_by,
+                "Path of the field to sort by, such as .metadata.creationTimestamp; all objects are read first");
   c->add_flag("--show-labels", flags.show_labels, "Show all labels as the last column");
   c->add_flag("--show-kind", flags.show_kind, "Show the kind before each name");
   c->add_flag("--no-headers", flags.no_headers, "Leave out the headers of columns");
@@ -524,6 +610,7 @@ Command add_get(CLI::App& app) {
       "  holdfast get deployment web -o yaml --show-managed-fields\n"
       "  holdfast get deployment web -o yaml --owned-by alice\n"
       "  holdfast get pods -l app=web -o jsonpath='{range .items[*]}{.metadata.name}{\"\\n\"}{end}'\n"
+      "  holdfast get pods --sort-by .metadata.creationTimestamp\n"
       "  holdfast get pods -w");
   return [flags] { return get(*flags); };
 }

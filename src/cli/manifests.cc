@@ -1,5 +1,6 @@
 #include "cli/manifests.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
@@ -8,6 +9,7 @@
 #include <iterator>
 #include <sstream>
 
+#include "cli/manifest_sources.h"
 #include "codec/codec.h"
 
 namespace holdfast::cli {
@@ -89,10 +91,7 @@ bool is_manifest(const fs::path& path) {
 }
 
 Result<std::vector<std::string>> files_of(const std::string& path, bool recursive) {
-  if (path == "-") return std::vector<std::string>{path};
-  if (path.starts_with("http://") || path.starts_with("https://")) {
-    return bad_request(path + ": manifests are not fetched; use: curl -sSL URL | holdfast apply -f -");
-  }
+  if (path == "-" || is_url(path)) return std::vector<std::string>{path};
   std::error_code failed;
   if (!fs::is_directory(path, failed)) return std::vector<std::string>{path};
   std::vector<std::string> files;
@@ -113,6 +112,13 @@ Result<std::vector<std::string>> files_of(const std::string& path, bool recursiv
 }
 
 }  // namespace
+
+void add_manifest_flags(CLI::App& command, ManifestFlags& flags, const std::string& what) {
+  command.add_option("-f,--filename", flags.files, "Files, folders or URLs " + what + "; - is standard input")
+      ->allow_extra_args(false);
+  command.add_option("-k,--kustomize", flags.kustomization, "Folder with a kustomization to build instead of -f");
+  command.add_flag("-R,--recursive", flags.recursive, "Process the folders of -f recursively");
+}
 
 std::string Manifest::where() const { return place(source, line, document); }
 
@@ -142,13 +148,20 @@ Result<std::vector<Manifest>> parse_manifests(std::string text, const std::strin
   return manifests;
 }
 
-Result<std::vector<Manifest>> read_manifests(const std::vector<std::string>& paths, bool recursive) {
+Result<std::vector<Manifest>> read_manifests(const ManifestFlags& flags) {
+  if (!flags.kustomization.empty()) {
+    if (!flags.files.empty()) return bad_request("-f and -k cannot be used together");
+    Result<std::string> text = build_kustomization(flags.kustomization);
+    if (!text) return text.take_error();
+    return parse_manifests(std::move(*text), "kustomize build " + flags.kustomization);
+  }
+  if (flags.files.empty()) return bad_request("must specify one of -f and -k");
   std::vector<Manifest> all;
-  for (const std::string& path : paths) {
-    Result<std::vector<std::string>> files = files_of(path, recursive);
+  for (const std::string& path : flags.files) {
+    Result<std::vector<std::string>> files = files_of(path, flags.recursive);
     if (!files) return files.take_error();
     for (const std::string& file : *files) {
-      Result<std::string> text = read_all(file);
+      Result<std::string> text = is_url(file) ? fetch_text(file) : read_all(file);
       if (!text) return text.take_error();
       Result<std::vector<Manifest>> manifests = parse_manifests(std::move(*text), file == "-" ? "<stdin>" : file);
       if (!manifests) return manifests.take_error();

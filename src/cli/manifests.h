@@ -1,4 +1,5 @@
-// Manifests as people keep them: files, folders and standard input, several documents each, YAML or JSON, Lists.
+// Manifests as people keep them: files, folders, URLs, standard input, kustomizations, several documents each, YAML or
+// JSON, Lists.
 #pragma once
 
 #include <string>
@@ -7,6 +8,10 @@
 
 #include "base/error.h"
 #include "client/client.h"
+
+namespace CLI {
+class App;
+}
 
 namespace holdfast::cli {
 
@@ -22,9 +27,21 @@ struct Manifest {
   std::string where() const;
 };
 
+// The flags that say where manifests are.
+struct ManifestFlags {
+  std::vector<std::string> files;  // -f
+  std::string kustomization;       // -k
+  bool recursive = false;          // -R
+
+  bool given() const { return !files.empty() || !kustomization.empty(); }
+};
+// `what`: what the manifests are for, as the help says it.
+void add_manifest_flags(CLI::App& command, ManifestFlags& flags, const std::string& what);
+
 // Each path is a file, a folder (its .yaml, .yml and .json files in order of their names, those of folders below with
-// `recursive`), or "-" for standard input. Items of Lists come one by one. Errors name file, line and document.
-Result<std::vector<Manifest>> read_manifests(const std::vector<std::string>& paths, bool recursive = false);
+// `recursive`), a URL, or "-" for standard input; or all is what kustomize builds. Items of Lists come one by one.
+// Errors name file, line and document.
+Result<std::vector<Manifest>> read_manifests(const ManifestFlags& flags);
 // The same from a text.
 Result<std::vector<Manifest>> parse_manifests(std::string text, const std::string& source);
 

@@ -166,40 +166,19 @@ class Migrator {
   Result<std::vector<Target>> find() const {
     if (!flags_.arguments.empty()) return find_targets(session_, flags_.arguments);
     if (!flags_.all) return bad_request("name objects (KIND NAME), or use --all for everything in the namespace");
-    Result<std::vector<client::ServedResource>> served = session_.client.served().wait();
-    if (!served) return served.take_error();
+    Result<std::vector<client::Resource>> resources = resources_with(session_, {"list", "patch"});
+    if (!resources) return resources.take_error();
     std::vector<Target> targets;
-    for (const client::ServedResource& one : *served) {
-      const auto can = [&](std::string_view verb) {
-        return std::find(one.verbs.begin(), one.verbs.end(), verb) != one.verbs.end();
-      };
-      const bool known = std::any_of(targets.begin(), targets.end(), [&](const Target& other) {
-        return other.resource.group == one.resource.group && other.resource.plural == one.resource.plural;
-      });
-      if (!known && one.resource.namespaced && can("list") && can("patch")) targets.push_back({one.resource, ""});
+    for (const client::Resource& resource : *resources) {
+      if (resource.namespaced) targets.push_back({resource, ""});
     }
     return targets;
   }
 
   Result<Unit> migrate_target(const Target& target) {
     const std::string space = flags_.all_namespaces ? "" : space_for(session_, target.resource);
-    const client::Api<> api = session_.client.api(target.resource, space);
-    if (!target.name.empty()) {
-      Result<client::Object> object = api.get(target.name).wait();
-      if (!object) return object.take_error();
-      return migrate_object(target.resource, object->root());
-    }
-    client::ListOptions options{.label_selector = flags_.selector, .limit = 500};
-    do {
-      Result<client::Object> page = api.list(options).wait();
-      if (!page) return page.take_error();
-      for (const Value& item : page->root().items_at("items")) {
-        Result<Unit> done = migrate_object(target.resource, item);
-        if (!done) return done;
-      }
-      options.continue_token = page->root().text_at("metadata", "continue");
-    } while (!options.continue_token.empty());
-    return Unit{};
+    return each_object(session_, target, space, flags_.selector,
+                       [&](const Value& object) { return migrate_object(target.resource, object); });
   }
 
   Result<Unit> migrate_object(const client::Resource& resource, const Value& object) {

@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "cli/terminal.h"
 #include "codec/codec.h"
+#include "codec/quantity.h"
 #include "table/table.h"
 
 namespace holdfast::cli {
@@ -279,6 +280,62 @@ Result<std::vector<std::string>> CustomColumns::row(const Value& object) const {
   return cells;
 }
 
+Result<SortOrder> SortOrder::parse(std::string_view text) {
+  SortOrder order;
+  if (text.starts_with('{') && text.ends_with('}')) text = text.substr(1, text.size() - 2);
+  order.path_ = (text.starts_with('.') ? "" : ".") + std::string(text);
+  if (Result<Unit> valid = table::check_json_path(order.path_); !valid) {
+    return bad_request("--sort-by: " + valid.error().message);
+  }
+  return order;
+}
+
+std::optional<Value> SortOrder::key_of(const Value& object) const {
+  std::vector<Value> found;
+  if (!table::evaluate_json_path(path_, object, found) || found.empty() || found[0].is_null()) return std::nullopt;
+  return found[0];
+}
+
+Result<std::vector<Value>> SortOrder::sorted(std::span<const Value> items,
+                                             const std::function<std::optional<Value>(const Value&)>& key) const {
+  struct Keyed {
+    Value item;
+    std::optional<Value> key;
+    std::optional<codec::Quantity> quantity;  // Of a text that is one.
+  };
+  std::vector<Keyed> all;
+  size_t texts = 0, numbers = 0, quantities = 0;
+  for (const Value& item : items) {
+    Keyed& one = all.emplace_back(Keyed{item, key(item), std::nullopt});
+    if (!one.key) continue;
+    if (one.key->is_string()) {
+      ++texts;
+      if (Result<codec::Quantity> quantity = codec::Quantity::parse(one.key->as_string())) {
+        one.quantity = std::move(*quantity);
+        ++quantities;
+      }
+    } else if (one.key->is_number()) {
+      ++numbers;
+    } else {
+      return bad_request("--sort-by: what is at " + path_ + " is neither a text nor a number");
+    }
+  }
+  if (!items.empty() && texts + numbers == 0) {
+    return bad_request("couldn't find any field with path \"{" + path_ + "}\" in the list of objects");
+  }
+  if (texts > 0 && numbers > 0)
+    return bad_request("--sort-by: some objects have a text at " + path_ + ", others a number");
+  std::stable_sort(all.begin(), all.end(), [&](const Keyed& a, const Keyed& b) {
+    if (!a.key || !b.key) return !a.key && b.key;
+    if (numbers > 0) return a.key->number_value() < b.key->number_value();
+    if (quantities == texts) return *a.quantity < *b.quantity;
+    return a.key->as_string() < b.key->as_string();
+  });
+  std::vector<Value> ordered;
+  for (const Keyed& one : all) ordered.push_back(one.item);
+  return ordered;
+}
+
 Result<Output> Output::parse(const std::string& text) {
   Output output;
   const size_t equals = text.find('=');
@@ -319,6 +376,8 @@ Result<Output> Output::parse(const std::string& text) {
     if (!parsed) return parsed.take_error();
     output.form = Form::CustomColumns;
     output.columns = std::make_shared<CustomColumns>(std::move(*parsed));
+  } else if (form.starts_with("go-template")) {
+    return bad_request("-o " + form + " is not supported: Go's templates need Go. Use -o jsonpath=..., or kubectl");
   } else {
     return bad_request("unable to match a printer suitable for the output format \"" + text +
                        "\", allowed formats are: "

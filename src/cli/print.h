@@ -1,7 +1,10 @@
 // Objects as kubectl prints them: aligned tables, YAML, JSON, names, JSONPath templates and columns of the user's own.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,6 +60,24 @@ class CustomColumns {
 
  private:
   std::vector<std::string> headers_, paths_;
+};
+
+// --sort-by: objects in the order of what a path leads to.
+class SortOrder {
+ public:
+  // {.metadata.name}, .metadata.name or metadata.name
+  static Result<SortOrder> parse(std::string_view text);
+  // Whether an object's metadata is all that is looked at.
+  bool only_metadata() const { return path_.starts_with(".metadata."); }
+  // What the object is sorted by; nothing where it has no such field.
+  std::optional<Value> key_of(const Value& object) const;
+  // In ascending order: numbers by value, texts by amount if all are quantities, else byte by byte; those without a key
+  // first, equal ones as they were. BadRequest: none of them has a key, or the keys cannot be compared.
+  Result<std::vector<Value>> sorted(std::span<const Value> items,
+                                    const std::function<std::optional<Value>(const Value&)>& key) const;
+
+ private:
+  std::string path_;
 };
 
 // What -o says.

@@ -76,6 +76,28 @@ TEST(Columns, ShowMapsAsGoDoesAndNothingAsNone) {
   EXPECT_FALSE(CustomColumns::parse("N"));
 }
 
+TEST(SortOrder, PutsWhatHasNoKeyFirstAndComparesByWhatKeysAre) {
+  const codec::Document document = parse(R"([
+    {"n": "a", "count": 10, "size": "1Gi", "text": "b"},
+    {"n": "b", "count": 9, "size": "500M", "text": "a"},
+    {"n": "c", "count": 10, "size": "2k", "text": "10"},
+    {"n": "d"}])");
+  const auto names = [&](std::string_view path) -> std::string {
+    Result<SortOrder> order = SortOrder::parse(path);
+    if (!order) return order.error().message;
+    Result<std::vector<Value>> sorted =
+        order->sorted(document.root().items(), [&](const Value& item) { return order->key_of(item); });
+    if (!sorted) return sorted.error().message;
+    std::string out;
+    for (const Value& item : *sorted) out += item.text_at("n");
+    return out;
+  };
+  EXPECT_EQ(names("{.count}"), "dbac");
+  EXPECT_EQ(names(".size"), "dcba");
+  EXPECT_EQ(names("text"), "dcba");
+  EXPECT_EQ(names(".nothing"), "couldn't find any field with path \"{.nothing}\" in the list of objects");
+}
+
 TEST(Output, KnowsItsForms) {
   EXPECT_TRUE(Output::parse("")->is_table());
   EXPECT_TRUE(Output::parse("wide")->is_table());

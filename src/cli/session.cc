@@ -110,6 +110,13 @@ std::string space_for(const Session& session, const client::Resource& resource) 
 
 namespace {
 
+// In whatever version: one of each is enough, and discovery puts the preferred one first.
+bool has_resource(const std::vector<client::Resource>& resources, const client::Resource& resource) {
+  return std::any_of(resources.begin(), resources.end(), [&](const client::Resource& other) {
+    return other.group == resource.group && other.plural == resource.plural;
+  });
+}
+
 Result<std::vector<client::Resource>> find_kinds(const Session& session, std::string_view names) {
   std::vector<client::Resource> found;
   for (const std::string_view name : split(names, ',')) {
@@ -124,11 +131,7 @@ Result<std::vector<client::Resource>> find_kinds(const Session& session, std::st
     const size_t before = found.size();
     for (const client::ServedResource& served : *all) {
       if (std::find(served.categories.begin(), served.categories.end(), name) == served.categories.end()) continue;
-      // One version of each is enough; discovery puts the preferred one first.
-      const bool known = std::any_of(found.begin(), found.end(), [&](const client::Resource& other) {
-        return other.group == served.resource.group && other.plural == served.resource.plural;
-      });
-      if (!known) found.push_back(served.resource);
+      if (!has_resource(found, served.resource)) found.push_back(served.resource);
     }
     if (found.size() == before) return resource.take_error();
   }
@@ -166,6 +169,48 @@ Result<std::vector<Target>> find_targets(const Session& session, const std::vect
     for (size_t i = 1; i < arguments.size(); ++i) targets.push_back({resource, arguments[i]});
   }
   return targets;
+}
+
+Result<Unit> each_object(const Session& session, const Target& target, const std::string& space,
+                         const std::string& label_selector, const VisitObject& visit) {
+  const client::Api<> api = session.client.api(target.resource, space);
+  if (!target.name.empty()) {
+    Result<client::Object> object = api.get(target.name).wait();
+    return object ? visit(object->root()) : object.take_error();
+  }
+  client::ListOptions options{.label_selector = label_selector, .limit = 500};
+  do {
+    Result<client::Object> page = api.list(options).wait();
+    if (!page && page.error().reason == Reason::Expired && !page.error().continue_token.empty()) {
+      options.continue_token = page.error().continue_token;  // The rest as it is now.
+      continue;
+    }
+    if (!page) return page.take_error();
+    for (const Value& item : page->root().items_at("items")) {
+      // Items leave out what their list says.
+      Arena arena;
+      Value object = with_member(arena, item, "kind", Value::string(target.resource.kind));
+      object = with_member(arena, object, "apiVersion", Value::string(arena, target.resource.api_version()));
+      Result<Unit> visited = visit(object);
+      if (!visited) return visited;
+    }
+    options.continue_token = page->root().text_at("metadata", "continue");
+  } while (!options.continue_token.empty());
+  return Unit{};
+}
+
+Result<std::vector<client::Resource>> resources_with(const Session& session,
+                                                     std::initializer_list<std::string_view> verbs) {
+  Result<std::vector<client::ServedResource>> served = session.client.served().wait();
+  if (!served) return served.take_error();
+  std::vector<client::Resource> found;
+  for (const client::ServedResource& one : *served) {
+    const bool able = std::all_of(verbs.begin(), verbs.end(), [&](std::string_view verb) {
+      return std::find(one.verbs.begin(), one.verbs.end(), verb) != one.verbs.end();
+    });
+    if (able && !has_resource(found, one.resource)) found.push_back(one.resource);
+  }
+  return found;
 }
 
 Result<client::Api<>> api_of(const Session& session, const Manifest& manifest) {

@@ -1,6 +1,8 @@
 // What the commands for running servers share: where the server is, which objects are meant, and how errors are shown.
 #pragma once
 
+#include <functional>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,6 +52,16 @@ Result<std::vector<Target>> find_targets(const Session& session, const std::vect
 
 // The namespace to ask in for a resource: none for cluster-wide kinds.
 std::string space_for(const Session& session, const client::Resource& resource);
+
+// Every object that a target means, page by page: the named one, or all in `space` that the selector matches. Each has
+// its apiVersion and kind, and lives as long as the call of `visit`. Stops at the first error, also of `visit`.
+using VisitObject = std::function<Result<Unit>(const Value& object)>;
+Result<Unit> each_object(const Session& session, const Target& target, const std::string& space,
+                         const std::string& label_selector, const VisitObject& visit);
+
+// One version of every resource that the server serves and that has these verbs.
+Result<std::vector<client::Resource>> resources_with(const Session& session,
+                                                     std::initializer_list<std::string_view> verbs);
 
 // Where a manifest's object lives: its kind, and its own namespace or the session's. The error begins with where the
 // manifest is.

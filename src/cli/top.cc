@@ -36,27 +36,20 @@ std::string percent(size_t part, size_t whole) {
 
 Result<Unit> measure(const Session& session, const Target& target, bool all_namespaces, Cost& cost,
                      std::map<std::string, Cost>& managers) {
-  const client::Api<> api =
-      session.client.api(target.resource, all_namespaces ? "" : space_for(session, target.resource));
-  client::ListOptions options{.limit = 500};
-  do {
-    Result<client::Object> page = api.list(options).wait();
-    if (!page) return page.take_error();
-    for (const Value& item : page->root().items_at("items")) {
-      ++cost.objects;
-      cost.bytes += codec::encode_json(item).size();
-      const Value* entries = item.get("metadata", "managedFields");
-      if (entries == nullptr || !entries->is_list()) continue;
-      cost.managed_bytes += codec::encode_json(*entries).size();
-      for (const Value& entry : entries->items()) {
-        Cost& manager = managers[std::string(entry.text_at("manager"))];
-        ++manager.objects;
-        manager.managed_bytes += codec::encode_json(entry).size();
-      }
+  const std::string space = all_namespaces ? "" : space_for(session, target.resource);
+  return each_object(session, target, space, "", [&](const Value& object) -> Result<Unit> {
+    ++cost.objects;
+    cost.bytes += codec::encode_json(object).size();
+    const Value* entries = object.get("metadata", "managedFields");
+    if (entries == nullptr || !entries->is_list()) return Unit{};
+    cost.managed_bytes += codec::encode_json(*entries).size();
+    for (const Value& entry : entries->items()) {
+      Cost& manager = managers[std::string(entry.text_at("manager"))];
+      ++manager.objects;
+      manager.managed_bytes += codec::encode_json(entry).size();
     }
-    options.continue_token = page->root().text_at("metadata", "continue");
-  } while (!options.continue_token.empty());
-  return Unit{};
+    return Unit{};
+  });
 }
 
 int top_ownership(const TopFlags& flags) {
@@ -68,15 +61,11 @@ int top_ownership(const TopFlags& flags) {
     if (!found) return fail_with(*session, found.error());
     targets = std::move(*found);
   } else {
-    Result<std::vector<client::ServedResource>> served = session->client.served().wait();
-    if (!served) return fail_with(*session, served.error());
-    for (const client::ServedResource& one : *served) {
-      const bool listed = std::find(one.verbs.begin(), one.verbs.end(), "list") != one.verbs.end();
-      const bool known = std::any_of(targets.begin(), targets.end(), [&](const Target& other) {
-        return other.resource.group == one.resource.group && other.resource.plural == one.resource.plural;
-      });
+    Result<std::vector<client::Resource>> listed = resources_with(*session, {"list"});
+    if (!listed) return fail_with(*session, listed.error());
+    for (const client::Resource& resource : *listed) {
       // Events are served twice.
-      if (listed && !known && one.resource.group != "events.k8s.io") targets.push_back({one.resource, ""});
+      if (resource.group != "events.k8s.io") targets.push_back({resource, ""});
     }
   }
   std::vector<std::pair<std::string, Cost>> resources;

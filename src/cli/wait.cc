@@ -16,7 +16,8 @@ namespace {
 
 struct WaitFlags {
   ConnectionFlags connection;
-  std::vector<std::string> arguments, files;
+  ManifestFlags manifests;
+  std::vector<std::string> arguments;
   std::string condition, timeout = "30s", selector;
   bool all_namespaces = false, all = false;
 };
@@ -100,8 +101,8 @@ struct Waited {
 
 Result<std::vector<Waited>> find_waited(const Session& session, const WaitFlags& flags) {
   std::vector<Waited> found;
-  if (!flags.files.empty()) {
-    Result<std::vector<Manifest>> manifests = read_manifests(flags.files);
+  if (flags.manifests.given()) {
+    Result<std::vector<Manifest>> manifests = read_manifests(flags.manifests);
     if (!manifests) return manifests.take_error();
     for (const Manifest& manifest : *manifests) {
       Result<client::Api<>> api = api_of(session, manifest);
@@ -121,15 +122,12 @@ Result<std::vector<Waited>> find_waited(const Session& session, const WaitFlags&
     if (!flags.all && flags.selector.empty()) {
       return bad_request("resource(s) were provided, but no name was specified; use --all or --selector");
     }
-    Result<std::vector<client::Object>> pages =
-        session.client.api(target.resource, space).list_all({.label_selector = flags.selector}).wait();
-    if (!pages) return pages.take_error();
-    for (const client::Object& page : *pages) {
-      for (const Value& item : page.root().items_at("items")) {
-        found.push_back({session.client.api(target.resource, item.text_at("metadata", "namespace")),
-                         std::string(item.text_at("metadata", "name"))});
-      }
-    }
+    Result<Unit> listed = each_object(session, target, space, flags.selector, [&](const Value& object) -> Result<Unit> {
+      found.push_back({session.client.api(target.resource, object.text_at("metadata", "namespace")),
+                       std::string(object.text_at("metadata", "name"))});
+      return Unit{};
+    });
+    if (!listed) return listed.take_error();
   }
   return found;
 }
@@ -193,8 +191,7 @@ Command add_wait(CLI::App& app) {
       ->required();
   c->add_option("--timeout", flags->timeout, "How long to wait in all; 0 checks once, negative means a week")
       ->capture_default_str();
-  c->add_option("-f,--filename", flags->files, "Files or folders that name the objects; - is standard input")
-      ->allow_extra_args(false);
+  add_manifest_flags(*c, flags->manifests, "that name the objects");
   c->add_option("-l,--selector", flags->selector, "Label selector for objects of a kind");
   c->add_flag("--all", flags->all, "All objects of the kind in the namespace");
   c->add_flag("-A,--all-namespaces", flags->all_namespaces, "Objects of all namespaces");

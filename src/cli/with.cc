@@ -88,7 +88,8 @@ Result<Unit> fill(const std::string& kubeconfig, const WithFlags& flags) {
   Result<Session> session = open_session(connection, ManagedFields::Dropped);
   if (!session) return session.take_error();
   for (const std::vector<std::string>* paths : {&flags.crds, &flags.manifests}) {
-    Result<std::vector<Manifest>> manifests = read_manifests(*paths, true);
+    if (paths->empty()) continue;
+    Result<std::vector<Manifest>> manifests = read_manifests({.files = *paths, .recursive = true});
     if (!manifests) return manifests.take_error();
     for (const Manifest& manifest : *manifests) {
       if (paths == &flags.crds && manifest.kind() != "CustomResourceDefinition") continue;

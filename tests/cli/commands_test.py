@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """commands_test.py HOLDFAST [PEER]: the command line against Holdfast and, where PEER is a folder with kube-apiserver, etcd and
 kubectl, against that server too, and beside that kubectl."""
+import fcntl
+import http.server
 import json
 import os
 import pathlib
@@ -8,9 +10,12 @@ import pty
 import re
 import select
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
+import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "clients"))
@@ -129,10 +134,13 @@ def beside_kubectl(shell):
         same("get", "configmaps,namespaces", "-o", form)
     for arguments in (("get", "all"), ("get", "ns", "-L", "kubernetes.io/metadata.name", "--show-labels"), ("get", "ns", "--no-headers"),
                       ("get", "deployment.apps/thing", "ns/default"), ("get", "pods"), ("get", "pods", "-A"), ("get", "pods", "nope"),
+                      ("get", "ns", "--sort-by=.metadata.name"), ("get", "deployments", "--sort-by", "{.spec.replicas}"),
+                      ("get", "pv", "--sort-by=.spec.capacity.storage"), ("get", "all", "--sort-by=.metadata.name"),
                       ("get", "deployment", "thing", "nope"), ("get", "nokind"), ("get", "-f", many), ("get", "pods", "nope", "--ignore-not-found")):
         aged(*arguments)
     for arguments in (("get", "deployment", "thing", "-o", "yaml", "--show-managed-fields"), ("get", "ns", "default", "-o", "jsonpath={.metadata.name}"),
-                      ("get", "ns", "-o=name"), ("get", "--raw", "/version"), ("get", "ns", "-o", "nonsense"),
+                      ("get", "ns", "-o=name"), ("get", "--raw", "/version"), ("get", "cm", "-o", "yaml", "--sort-by=.metadata.uid"),
+                      ("get", "cm", "-A", "-o", "name", "--sort-by=metadata.resourceVersion"), ("get", "ns", "-o", "nonsense"),
                       ("api-resources",), ("api-resources", "-o", "wide"), ("api-resources", "--namespaced=false", "-o", "name"),
                       ("api-resources", "--api-group=apps", "--no-headers"), ("api-resources", "--verbs=list,get", "--sort-by=kind"),
                       ("wait", "--for=jsonpath={.status.phase}=Active", "ns/thing"), ("wait", "--for=condition=Available", "deployment/thing", "--timeout=0s"),
@@ -211,6 +219,109 @@ def manifests(shell):
     check(status == 1 and "<stdin>:1" in err and "CustomResourceDefinition" in err, f"a kind that is not there: {err}")
 
 
+def apply_sets(shell):
+    """apply --prune: what is no longer applied goes, and nothing else."""
+    both = shell.file("set/both.yaml", configmap("one", {"a": "1"}) + "---\n" + configmap("two", {"a": "2"}) + "---\n"
+                      + configmap("far", {"a": "3"}).replace("  name: far\n", "  name: far\n  namespace: kube-public\n"))
+    first = shell.file("set/first.yaml", configmap("one", {"a": "1"}))
+    prune = lambda file, *flags: shell.run("apply", "-f", file, "--prune", "--applyset", "shop", *flags)
+    names = lambda *flags: set(shell.out("get", "cm", "-o", "name", "-l", "applyset.kubernetes.io/part-of", *flags).split())
+    parent = lambda: json.loads(shell.out("get", "secret", "shop", "-o", "json"))["metadata"]
+    status, out, err = prune(both)
+    check(status == 0 and out == "".join(f"configmap/{name} serverside-applied\n" for name in ("one", "two", "far")), f"a set is applied: {out}{err}")
+    id = parent()["labels"]["applyset.kubernetes.io/id"]
+    marks = {key.split("/")[1]: value for key, value in parent()["annotations"].items()}
+    check(id == "applyset-deGdy9cO9XA_cS6jkZBQNNHCB9v4eVtcTMJd6JKtoOg-v1" and marks["contains-group-kinds"] == "ConfigMap"
+          and marks["additional-namespaces"] == "kube-public" and marks["tooling"].startswith("holdfast/"), f"its parent says so: {id} {marks}")
+    check(json.loads(shell.out("get", "cm", "one", "-o", "json"))["metadata"]["labels"] == {"applyset.kubernetes.io/part-of": id}, "and so do its members")
+    status, out, err = prune(first, "--dry-run=server")
+    check(status == 0 and sorted(out.splitlines()) == ["configmap/far pruned (server dry run)", "configmap/one serverside-applied (server dry run)",
+                                                       "configmap/two pruned (server dry run)"], f"a dry run tells what goes: {out}{err}")
+    check(prune(first, "--dry-run=client")[1].count("pruned (dry run)") == 2, "also without asking the server")
+    check(len(names("-A")) == 3 and parent()["annotations"]["applyset.kubernetes.io/additional-namespaces"] == "kube-public", "and changes nothing")
+    bad = shell.file("set/bad.yaml", configmap("one", {"a": "1"}) + "---\n" + configmap("x_y", {"a": "1"}))
+    status, out, err = prune(bad)
+    check(status == 1 and "Nothing was pruned" in err and len(names("-A")) == 3, f"nothing goes when not everything was applied: {err}")
+    shell.out("apply", "-f", "-", stdin=configmap("stranger", {"a": "1"}))
+    status, out, err = prune(first)
+    check(status == 0 and sorted(out.splitlines())[::2] == ["configmap/far pruned", "configmap/two pruned"] and names("-A") == {"configmap/one"}, f"members that are no longer applied go: {out}{err}")
+    check(parent()["annotations"]["applyset.kubernetes.io/additional-namespaces"] == "", "and the set forgets their namespace")
+    check(shell.run("get", "cm", "stranger")[0] == 0, "what is in no set stays")
+    adopted = shell.file("set/adopted.yaml", configmap("one", {"a": "1"}) + "---\n" + configmap("stranger", {"a": "1"}))
+    status, out, err = prune(adopted)
+    check(status == 1 and "configmap/stranger" in err and "--adopt" in err and out == "", f"an object that is there already is not taken: {err}")
+    check(prune(adopted, "--adopt")[0] == 0 and names() == {"configmap/one", "configmap/stranger"}, "unless asked for")
+    status, out, err = shell.run("apply", "-f", first, "--prune", "--applyset", "configmaps/other", "--adopt")
+    check(status == 1 and "another apply set" in err and shell.run("get", "cm", "other")[0] == 1, f"an object of another set is refused: {err}")
+    status, out, err = shell.run("apply", "-f", first, "--prune", "--applyset", "configmaps/stranger")
+    check(status == 1 and "not an apply set" in err, f"so is a parent that is none: {err}")
+    check(shell.run("apply", "-f", first, "--prune")[0] == 1 and shell.run("apply", "-f", first, "--applyset", "shop")[0] == 1, "--prune and --applyset need each other")
+    status, out, err = shell.run("apply", "-f", first, "--prune", "--applyset", "deployments/x")
+    check(status == 1 and "parent of an apply set" in err, f"not every kind can be a parent: {err}")
+    if KUBECTL is None:
+        return
+    kubectl = Shell(shell.environment["KUBECONFIG"], shell.folder)
+    kubectl.environment["KUBECTL_APPLYSET"] = "true"
+    theirs = shell.file("set/theirs.yaml", configmap("theirs-1", {"a": "1"}) + "---\n" + configmap("theirs-2", {"a": "1"}))
+    status, out, err = kubectl.run("apply", "--server-side", "-f", theirs, "--prune", "--applyset", "theirs", "-n", "default", program=KUBECTL)
+    check(status == 0, f"a set of kubectl's: {err}")
+    rest = shell.file("set/rest.yaml", configmap("theirs-1", {"a": "1"}))
+    status, out, err = shell.run("apply", "-f", rest, "--prune", "--applyset", "theirs")
+    check(status == 1 and "managed by kubectl" in err, f"is left alone: {err}")
+    status, out, err = shell.run("apply", "-f", rest, "--prune", "--applyset", "theirs", "--adopt")
+    check(status == 0 and "configmap/theirs-2 pruned" in out, f"unless it is taken over: {out}{err}")
+    status, out, err = kubectl.run("apply", "--server-side", "-f", rest, "--prune", "--applyset", "theirs", "-n", "default", program=KUBECTL)
+    check(status == 1 and 'managed by tooling "holdfast"' in err, f"which kubectl respects: {err}")
+
+
+class Files(http.server.BaseHTTPRequestHandler):
+    """Manifests at URLs: /NAME.yaml, and /moved, which leads there."""
+
+    def do_GET(self):
+        moved = {"/moved": "/a/b.yaml?x=1", "/a/relative": "b.yaml", "/loop": "/loop"}.get(self.path)
+        found = self.path == "/a/b.yaml?x=1" or self.path == "/a/b.yaml"
+        body = configmap("from-url", {"path": self.path}).encode() if found else b""
+        self.send_response(302 if moved else 200 if found else 404)
+        if moved:
+            self.send_header("Location", moved)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+def sources(shell):
+    """-f URL and -k FOLDER."""
+    files = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Files)
+    threading.Thread(target=files.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{files.server_port}"
+    for path, end in (("/a/b.yaml", "/a/b.yaml"), ("/moved", "/a/b.yaml?x=1"), ("/a/relative", "/a/b.yaml")):
+        out = shell.out("apply", "-f", url + path)
+        check(out == "configmap/from-url serverside-applied\n" and json.loads(shell.out("get", "-f", url + path, "-o", "json"))["data"] == {"path": end}, f"-f {path}")
+    for path, why in (("/nothing", "404"), ("/loop", "redirects")):
+        status, out, err = shell.run("apply", "-f", url + path)
+        check(status == 1 and path in err and why in err, f"a URL that fails: {err}")
+    files.shutdown()
+    shell.file("overlay/base.yaml", configmap("settings", {"color": "red"}))
+    shell.file("overlay/kustomization.yaml", "resources: [base.yaml]\nnamePrefix: prod-\n")
+    folder = str(shell.folder / "overlay")
+    lonely = Shell(shell.environment["KUBECONFIG"], shell.folder)
+    lonely.environment["PATH"] = str(shell.folder / "nowhere")
+    status, out, err = lonely.run("apply", "-k", folder)
+    check(status == 1 and "kustomize or kubectl" in err, f"-k without kustomize: {err}")
+    if KUBECTL is None:
+        print("skipped -k: no kubectl given")
+        return
+    lonely.environment["PATH"] = str(PEER)
+    out = lonely.out("apply", "-k", folder)
+    check(out == "configmap/prod-settings serverside-applied\n", f"-k: {out}")
+    status, out, err = lonely.run("apply", "-k", str(shell.folder / "nowhere"))
+    check(status == 1 and "nowhere" in err, f"a folder without a kustomization: {err}")
+    check(lonely.run("delete", "-k", folder)[0] == 0, "delete -k")
+
+
 def declared_manager(shell):
     """Actors that live in Git, and a kustomize overlay that adds the option to what it builds."""
     managers = lambda name: {(e["manager"], e["operation"]) for e in json.loads(shell.out("get", "cm", name, "-o", "json", "--show-managed-fields"))["metadata"]["managedFields"]}
@@ -224,6 +335,42 @@ def declared_manager(shell):
     check(status == 1 and "fieldManager" in err, f"another manager on the command line is refused by the server: {err}")
     shell.out("create", "-f", "-", stdin=configmap("made", {"a": "b"}, "  options: {fieldManager: maker}\n"))
     check(managers("made") == {("maker", "Update")}, "create respects it too")
+
+    # A repository with a folder for each actor.
+    actor = lambda name, data: shell.file(f"repository/{name}/story.yaml", configmap("story", data, f"  options: {{fieldManager: {name}}}\n"))
+    actor("team-a", {"color": "red", "old": "x"})
+    actor("platform", {"size": "3"})
+    repository = str(shell.folder / "repository")
+    shell.out("apply", "-R", "-f", repository)
+    check(managers("story") == {("team-a", "Apply"), ("platform", "Apply")}, "each actor owns what its folder says")
+    actor("team-a", {"color": "red"})
+    shell.out("apply", "-R", "-f", repository)
+    check(json.loads(shell.out("get", "cm", "story", "-o", "json"))["data"] == {"color": "red", "size": "3"}, "what an actor gives up goes; what others own stays")
+    actor("platform", {"size": "3", "color": "blue"})
+    status, out, err = shell.run("apply", "-R", "-f", repository)
+    check(status == 1 and re.search(r"platform/story\.yaml", err) and re.search(r"\.data\.color +blue +red +team-a", err), f"actors that disagree: {err}")
+
+    if KUBECTL is None:
+        return
+    # An overlay that signs what it builds.
+    shell.file("signed/base/kustomization.yaml", "resources: [a.yaml]\n")
+    shell.file("signed/base/a.yaml", configmap("built", {"a": "b"}))
+    shell.file("signed/prod/kustomization.yaml", 'resources: [../base]\nnamePrefix: prod-\npatches:\n- target: {kind: ".*"}\n  patch: |-\n    - op: add\n      path: /metadata/options\n      value: {fieldManager: overlay-prod}\n')
+    prod = str(shell.folder / "signed/prod")
+    with_kubectl = Shell(shell.environment["KUBECONFIG"], shell.folder)
+    with_kubectl.environment["PATH"] = f"{PEER}:{os.environ['PATH']}"
+    with_kubectl.out("apply", "-k", prod)
+    check(managers("prod-built") == {("overlay-prod", "Apply")}, "an overlay that adds the option to what it builds")
+    # What stock kubectl needs: docs/declared-manager.md.
+    kubectl = lambda *arguments, stdin=None: shell.run(*arguments, program=KUBECTL, stdin=stdin)
+    status, out, err = kubectl("apply", "--server-side", "-k", prod)
+    check(status == 1 and "fieldManager" in err, f"kubectl sends a name of its own, which is refused: {err}")
+    status, out, err = kubectl("apply", "--server-side", "--field-manager", "overlay-prod", "-k", prod)
+    check(status == 0 and managers("prod-built") == {("overlay-prod", "Apply")}, f"with --field-manager it applies as the declared one: {err}")
+    status, out, err = kubectl("create", "-f", "-", stdin=configmap("by-kubectl", {"a": "b"}, "  options: {fieldManager: kubectl-create}\n"))
+    check(status == 0 and managers("by-kubectl") == {("kubectl-create", "Update")}, f"kubectl create as itself: {err}")
+    status, out, err = kubectl("create", "-f", "-", stdin=configmap("not-by-kubectl", {"a": "b"}, "  options: {fieldManager: me}\n"))
+    check(status == 1 and "fieldManager" in err, f"and not as somebody else: {err}")
 
 
 def ownership(shell):
@@ -244,6 +391,83 @@ def ownership(shell):
     check(status == 1 and "v3" in err, "another value is an error")
     path = shell.out("get", "deployment", "web", "-o", "jsonpath={.metadata.managedFields[0].manager}")
     check(path == "alice", "a template that reads them gets them")
+
+
+WIDGETS = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "widgets.shapes.io"}, "spec": {
+    "group": "shapes.io", "scope": "Namespaced", "names": {"plural": "widgets", "kind": "Widget"}, "versions": [{
+        "name": "v1", "served": True, "storage": True, "subresources": {"status": {}}, "schema": {"openAPIV3Schema": {"type": "object", "properties": {
+            "status": {"type": "object", "properties": {"phase": {"type": "string"}}},
+            "spec": {"type": "object", "properties": {
+                "tags": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
+                "steps": {"type": "array", "x-kubernetes-list-type": "atomic", "items": {"type": "string"}},
+                "groups": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"], "items": {
+                    "type": "object", "required": ["name"], "properties": {"name": {"type": "string"}, "size": {"type": "integer"}, "ports": {
+                        "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["port", "protocol"], "items": {
+                            "type": "object", "required": ["port"], "properties": {"port": {"type": "integer"}, "title": {"type": "string"},
+                                                                                   "protocol": {"type": "string", "default": "TCP"}}}}}}}}}}}}}]}}
+
+
+def owners_of(shell, kind, name):
+    """-> {path: ["alice Apply", "keeper Apply/status"]}"""
+    blame = json.loads(shell.out("blame", kind, name, "-o", "json"))
+    entries = [f"{m['manager']} {m['operation']}" + (f"/{m['subresource']}" if "subresource" in m else "") for m in blame["managers"]]
+    return {field["path"]: sorted(entries[position] for position in field.get("owners", [])) for field in blame["fields"]}
+
+
+def hard_shapes(shell):
+    """Keyed lists inside keyed lists, sets, atomic lists, co-owners, subresources, a manager with Apply and Update entries:
+    of a custom resource and of built-in ones."""
+    shell.out("apply", "-f", "-", stdin=json.dumps(WIDGETS))
+    shell.out("wait", "--for=condition=Established", "crd/widgets.shapes.io")
+    widget = lambda **spec: json.dumps({"apiVersion": "shapes.io/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": spec})
+    apply = lambda manager, text, *flags: shell.out("apply", "-f", "-", "--field-manager", manager, *flags, stdin=text)
+    apply("alice", widget(tags=["x", "both"], steps=["one", "two"], groups=[{"name": "g", "ports": [{"port": 80, "title": "web"}]}]))
+    apply("bob", widget(tags=["y", "both"], groups=[{"name": "g", "size": 3, "ports": [{"port": 443}, {"port": 80, "protocol": "UDP"}]}, {"name": "h"}]))
+    apply("keeper", json.dumps({"apiVersion": "shapes.io/v1", "kind": "Widget", "metadata": {"name": "w"}, "status": {"phase": "Ready"}}), "--subresource", "status")
+    done = subprocess.run([HOLDFAST, "edit", "widget", "w", "--field-manager", "alice"], capture_output=True, text=True,
+                          env=dict(shell.environment, KUBE_EDITOR="sed -i 's/size: 3/size: 4/'"))
+    check(done.returncode == 0, f"a manager that applies and updates: {done.stderr}")
+    owners = owners_of(shell, "widget", "w")
+    want = {'.spec.tags[="x"]': ["alice Apply"], '.spec.tags[="y"]': ["bob Apply"], '.spec.tags[="both"]': ["alice Apply", "bob Apply"], ".spec.steps": ["alice Apply"],
+            '.spec.groups[name="g"].name': ["alice Apply", "bob Apply"], '.spec.groups[name="g"].size': ["alice Update"], '.spec.groups[name="h"].name': ["bob Apply"],
+            '.spec.groups[name="g"].ports[port=80,protocol="TCP"].title': ["alice Apply"], '.spec.groups[name="g"].ports[port=443,protocol="TCP"].port': ["bob Apply"],
+            '.spec.groups[name="g"].ports[port=80,protocol="UDP"].port': ["bob Apply"], ".status.phase": ["keeper Apply/status"]}
+    for path, who in want.items():
+        check(owners.get(path) == who, f"blame of {path}: {who}" + ("" if owners.get(path) == who else f", not {owners.get(path)} of {owners}"))
+    shown = shell.out("blame", "widget", "w")
+    check(re.search(r"^  - both +# alice \(Apply, \S+\), bob \(Apply, \S+\)$", shown, re.M) and re.search(r"phase: Ready +# keeper \(Apply, status, ", shown),
+          f"as YAML: {shown}")
+
+    entries = lambda: {(e["manager"], e["operation"], e.get("subresource", "")): e["fieldsV1"] for e in json.loads(
+        shell.out("get", "widget", "w", "-o", "json", "--show-managed-fields"))["metadata"]["managedFields"]}
+    before = json.loads(shell.out("get", "widget", "w", "-o", "json"))
+    dry = shell.out("migrate", "widget", "w", "--from", "alice,bob", "--to", "team", "--dry-run")
+    check("(stuck" in next(line for line in dry.splitlines() if ".size" in line), f"what only an Update owns is stuck: {dry}")
+    out = shell.out("migrate", "widget", "w", "--from", "alice,bob", "--to", "team", "--undo-file", str(shell.folder / "shapes.jsonl"))
+    check(dry.splitlines()[:-1] == out.splitlines()[:-2], f"the dry run is what happens: {out}")
+    after = entries()
+    check(set(after) == {("team", "Apply", ""), ("keeper", "Apply", "status")}, f"two managers and three entries become one; the subresource's stays: {set(after)}")
+    group = after[("team", "Apply", "")]["f:spec"]["f:groups"]['k:{"name":"g"}']
+    check(set(group["f:ports"]) == {'k:{"port":80,"protocol":"TCP"}', 'k:{"port":443,"protocol":"TCP"}', 'k:{"port":80,"protocol":"UDP"}'} and "f:size" in group
+          and set(after[("team", "Apply", "")]["f:spec"]["f:tags"]) == {'v:"x"', 'v:"y"', 'v:"both"'}, f"with everything that they owned: {group}")
+    now = json.loads(shell.out("get", "widget", "w", "-o", "json"))
+    check(now["spec"] == before["spec"] and now["status"] == before["status"], "and no value changes")
+    apply("team", widget(tags=["x"], groups=[{"name": "g", "ports": [{"port": 80}]}]))
+    left = json.loads(shell.out("get", "widget", "w", "-o", "json"))["spec"]
+    check(left == {"tags": ["x"], "groups": [{"name": "g", "ports": [{"port": 80, "protocol": "TCP"}]}]}, f"the new manager can remove all of it: {left}")
+
+    pod = lambda *containers: json.dumps({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "shapes", "finalizers": [f"{containers[0]['name']}.io/f"]}, "spec": {
+        "selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": list(containers)}}}})
+    apply("alice", pod({"name": "web", "image": "i", "ports": [{"containerPort": 80}], "env": [{"name": "A", "value": "1"}]}))
+    apply("bob", pod({"name": "web", "image": "i", "ports": [{"containerPort": 80, "protocol": "UDP"}], "env": [{"name": "B", "value": "2"}]}, {"name": "side", "image": "s"}))
+    fields = owners_of(shell, "deployment", "shapes")
+    container = '.spec.template.spec.containers[name="web"]'
+    for path, who in {container + ".image": ["alice Apply", "bob Apply"], container + '.env[name="A"].value': ["alice Apply"], container + '.env[name="B"].value': ["bob Apply"],
+                      container + '.ports[containerPort=80,protocol="TCP"].containerPort': ["alice Apply"], container + '.ports[containerPort=80,protocol="UDP"].containerPort': ["bob Apply"],
+                      '.spec.template.spec.containers[name="side"].image': ["bob Apply"], container + ".imagePullPolicy": [], '.metadata.finalizers[="web.io/f"]': ["alice Apply", "bob Apply"]}.items():
+        check(fields.get(path) == who, f"blame of {path}: {who}" + ("" if fields.get(path) == who else f", not {fields.get(path)} of {fields}"))
+    apply("alice", json.dumps(dict(json.loads(pod({"name": "web", "image": "i"})), metadata={"name": "shapes"})))
+    apply("bob", json.dumps(dict(json.loads(pod({"name": "web", "image": "i"})), metadata={"name": "shapes"})))
 
 
 def migrate(shell):
@@ -360,14 +584,12 @@ def with_command(shell):
 class Screen:
     """What a terminal of some width shows of a program: a pty, and the few control sequences that we send."""
 
-    def __init__(self, shell, columns, *arguments):
-        self.process, self.master = None, None
+    def __init__(self, shell, columns, *arguments, **more):
         pid, self.master = pty.fork()
         if pid == 0:
-            os.environ.update(shell.environment, TERM="xterm", COLUMNS=str(columns))
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+            os.environ.update(shell.environment, TERM="xterm", COLUMNS=str(columns), **more)
             os.execv(HOLDFAST, [HOLDFAST, *arguments])
-        import fcntl, struct, termios
-        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
         self.pid, self.data = pid, ""
 
     def until(self, text):
@@ -387,6 +609,10 @@ class Screen:
     def end(self):
         self.until("\0 never")
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+    def frames(self):
+        """Everything that was ever on the screen: what was overwritten has a line of its own."""
+        return [line for part in self.data.replace("\r\n", "\n").split("\n") for line in part.split("\r\x1b[K") if line]
 
     def lines(self):
         shown = []
@@ -414,8 +640,32 @@ def terminal(shell):
         check(data == {"color": "blue", "shape": "round", "size": "3", "own": "mine"}, f"taken, shared, yielded: {data}")
         screen = Screen(shell, columns, "blame", "cm", "screen")
         check(screen.end() == 0 and "\x1b[3" in screen.data, f"{columns} columns: blame in colours")
-        shown = [line for line in screen.lines() if "resourceVersion" not in line and "uid:" not in line]
-        compare_screen(golden / f"blame_{columns}.txt", steady("\n".join(shown)))
+        own = lambda lines: "\n".join(line for line in lines if "resourceVersion" not in line and "uid:" not in line)
+        compare_screen(golden / f"blame_{columns}.txt", steady(own(screen.lines())))
+
+        # An editor that shows what it was given, makes a mistake first and corrects it then.
+        editor = shell.file("editor.sh", 'cat "$1"\nif grep -q "^# Error" "$1"; then sed -i "s/Color: 7/color: green/" "$1"; else sed -i "s/color: blue/Color: 7/" "$1"; fi\n')
+        screen = Screen(shell, columns, "edit", "cm", "screen", KUBE_EDITOR=f"sh {editor}")
+        check(screen.end() == 0, f"{columns} columns: edit, refused and corrected")
+        compare_screen(golden / f"edit_{columns}.txt", steady(own(screen.lines())))
+        check(json.loads(shell.out("get", "cm", "screen", "-o", "json"))["data"]["color"] == "green", "what was edited is stored")
+
+        # Paths that fit into 160 columns, and not into 80.
+        name = "many/a-folder-whose-name-is-long-enough-to-leave-no-room-for-the-rest-of-the-line/all.yaml"
+        shell.file(name, "---\n".join(configmap(f"screen-{i}", {"a": "b"}) for i in range(3)))
+        screen = Screen(shell, columns, "apply", "-f", name)
+        check(screen.end() == 0, f"{columns} columns: progress")
+        check(all(len(line) < columns for line in screen.frames()), "no line is wider than the screen")
+        compare_screen(golden / f"progress_{columns}.txt", "\n".join(screen.frames()))
+        shell.file("fewer.yaml", configmap("screen-0", {"a": "b"}))
+        for flags, key in (((), ""), (("--dry-run=server",), ""), ((), "y")):
+            source = name if flags == () and key == "" else "fewer.yaml"
+            screen = Screen(shell, columns, "apply", "-f", source, "--prune", "--applyset", "screen", "--adopt", *flags)
+            if key:
+                check(screen.until("[q]uit? "), f"{columns} columns: asks before it prunes")
+                screen.press(key)
+            check(screen.end() == 0, f"{columns} columns: --prune {flags}")
+        compare_screen(golden / f"prune_{columns}.txt", steady("\n".join(screen.lines())))
 
 
 def compare_screen(path, text):
@@ -437,7 +687,7 @@ def run_parts(server, parts):
 
 
 def main():
-    anywhere = (conflicts, manifests, ownership, migrate, lifecycle, terminal, beside_kubectl)
+    anywhere = (conflicts, manifests, apply_sets, sources, ownership, hard_shapes, migrate, lifecycle, terminal, beside_kubectl)
     with Server(HOLDFAST) as server:
         run_parts(server, (declared_manager, unreachable, with_command, *anywhere))
     if PEER is None:

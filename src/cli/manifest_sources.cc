@@ -1,0 +1,141 @@
+#include "cli/manifest_sources.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/task_group.h"
+#include "net/net.h"
+
+namespace holdfast::cli {
+
+namespace {
+
+constexpr int kMaxRedirects = 10;               // As Go's client, and with it kubectl.
+constexpr size_t kMaxBytes = size_t{64} << 20;  // No manifest is that large: it is something else.
+constexpr net::Millis kFetchTimeout{60'000};
+
+struct Place {
+  bool tls = true;
+  std::string host;  // Without the brackets of an IPv6 address.
+  uint16_t port = 443;
+  std::string target;  // "/path?query"
+};
+
+std::optional<Place> parse_place(std::string_view url) {
+  Place place;
+  place.tls = url.starts_with("https://");
+  place.port = place.tls ? 443 : 80;
+  url.remove_prefix(url.find("//") + 2);
+  url = url.substr(0, url.find('#'));
+  const size_t end = std::min(url.find_first_of("/?"), url.size());
+  std::string_view authority = url.substr(0, end);
+  place.target = (url.substr(end).starts_with('/') ? "" : "/") + std::string(url.substr(end));
+  if (authority.find('@') != std::string_view::npos) return std::nullopt;  // Passwords do not belong in URLs.
+  const size_t colon = authority.rfind(':');
+  if (colon != std::string_view::npos && authority.find(']', colon) == std::string_view::npos) {
+    const std::string_view digits = authority.substr(colon + 1);
+    const auto [at, error] = std::from_chars(digits.data(), digits.data() + digits.size(), place.port);
+    if (error != std::errc() || at != digits.data() + digits.size()) return std::nullopt;
+    authority = authority.substr(0, colon);
+  }
+  if (authority.starts_with('[') && authority.ends_with(']')) authority = authority.substr(1, authority.size() - 2);
+  if (authority.empty()) return std::nullopt;
+  place.host = authority;
+  return place;
+}
+
+// Where a Location header leads from a URL.
+std::string redirected(const std::string& url, std::string_view location) {
+  if (is_url(std::string(location))) return std::string(location);
+  const size_t host = url.find("//") + 2;
+  if (location.starts_with("//")) return url.substr(0, host - 2) + std::string(location);
+  const size_t path = std::min(url.find_first_of("/?#", host), url.size());
+  if (location.starts_with('/')) return url.substr(0, path) + std::string(location);
+  const size_t folder = url.substr(0, url.find_first_of("?#")).rfind('/');
+  return (folder < path ? url.substr(0, path) : url.substr(0, folder)) + "/" + std::string(location);
+}
+
+// What a program prints; nothing if there is no such program.
+Result<std::optional<std::string>> output_of(std::vector<std::string> command) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return bad_request(std::string("pipe: ") + strerror(errno));
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  std::vector<char*> arguments;
+  for (std::string& argument : command) arguments.push_back(argument.data());
+  arguments.push_back(nullptr);
+  pid_t process = 0;
+  const int failed = posix_spawnp(&process, arguments[0], &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
+  std::string text;
+  if (failed == 0) {
+    char buffer[65536];
+    for (ssize_t got = 0; (got = read(ends[0], buffer, sizeof buffer)) != 0;) {
+      if (got > 0) text.append(buffer, static_cast<size_t>(got));
+      if (got < 0 && errno != EINTR) break;
+    }
+  }
+  close(ends[0]);
+  if (failed == ENOENT) return std::optional<std::string>();
+  if (failed != 0) return bad_request(command[0] + ": " + strerror(failed));
+  int status = 0;
+  while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return bad_request(command[0] + " failed");
+  return std::optional<std::string>(std::move(text));
+}
+
+}  // namespace
+
+bool is_url(const std::string& path) { return path.starts_with("http://") || path.starts_with("https://"); }
+
+Result<std::string> fetch_text(const std::string& url) {
+  net::Loops loops(1);
+  std::string now = url;
+  for (int i = 0; i <= kMaxRedirects; ++i) {
+    const std::optional<Place> place = parse_place(now);
+    if (!place) return bad_request(now + ": not a URL that manifests can be read from");
+    net::ClientOptions options;
+    options.host = place->host;
+    options.port = place->port;
+    options.tls = place->tls;
+    net::Client client(loops.at(0), options);
+    net::ClientRequest request{
+        .target = place->target, .headers = {{"user-agent", "holdfast"}}, .timeout = kFetchTimeout};
+    Result<net::ClientResponse> answer = block_on(loops.at(0), client.fetch(std::move(request), kMaxBytes));
+    if (!answer) return bad_request(now + ": " + answer.error().message);
+    if (answer->status == 200) return std::move(answer->body);
+    const std::string_view location = answer->header("location");
+    if (answer->status < 300 || answer->status >= 400 || location.empty()) {
+      return bad_request(now + ": the server answered with " + std::to_string(answer->status));
+    }
+    now = redirected(now, location);
+    if (!is_url(now)) return bad_request(url + " leads to " + now);
+  }
+  return bad_request(url + ": more than " + std::to_string(kMaxRedirects) + " redirects");
+}
+
+Result<std::string> build_kustomization(const std::string& folder) {
+  for (const std::vector<std::string>& program :
+       {std::vector<std::string>{"kustomize", "build"}, std::vector<std::string>{"kubectl", "kustomize"}}) {
+    std::vector<std::string> command = program;
+    command.push_back(folder);
+    Result<std::optional<std::string>> built = output_of(std::move(command));
+    if (!built) return bad_request("-k " + folder + ": " + built.error().message);
+    if (*built) return std::move(**built);
+  }
+  return bad_request("-k needs kustomize or kubectl on the PATH");
+}
+
+}  // namespace holdfast::cli
