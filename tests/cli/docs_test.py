@@ -1,8 +1,14 @@
 #!/usr/bin/env python3
-"""docs_test.py HOLDFAST: every shell block of the pages about the command line, run as written, each page with a fresh server.
+"""docs_test.py HOLDFAST PAGE...: every shell block of these pages of docs/, run as written, each page with a fresh server.
 
-A block that begins with ```sh is run and must succeed; ```sh fails must fail. Commands of toolchains that are not here are
-skipped with a message."""
+What stands behind ``` says what a block is:
+  sh                   is run and must succeed
+  sh fails             is run and must fail
+  sh needs TOOL        is run where TOOL is installed, and skipped with a message elsewhere
+  sh needs TOOL, fetches
+                       the same, and fetches packages: if that fails, the tool's other blocks are skipped too
+  LANGUAGE FILE        is written to FILE, for the commands that follow
+"""
 import os
 import pathlib
 import re
@@ -16,41 +22,70 @@ HOLDFAST = pathlib.Path(sys.argv[1]).resolve()
 failures = 0
 
 
-def run(block, fails, folder, environment):
-    global failures
-    script = "set -e\n" + re.sub(r"^(holdfast diff .*)$", r"\1 || [ $? = 1 ]", block, flags=re.M)
-    done = subprocess.run(["bash", "-c", script], cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
-    ok = (done.returncode != 0) == fails
-    print(("ok      " if ok else "FAILED  ") + block.splitlines()[0])
-    if not ok:
-        failures += 1
-        print(block, done.stdout, done.stderr, sep="\n")
-
-
-def page(name):
+class Page:
     """All blocks of a page share a server and a folder."""
+
+    def __init__(self, folder, environment):
+        self.folder, self.environment, self.unusable = pathlib.Path(folder), environment, {}
+
+    def block(self, kind, text):
+        language, _, rest = kind.partition(" ")
+        if language != "sh":
+            if rest:
+                path = self.folder / rest
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+            return
+        needs = re.match(r"needs (\w+)(, fetches)?$", rest)
+        if needs and needs[1] not in self.unusable and shutil.which(needs[1]) is None:
+            self.unusable[needs[1]] = f"{needs[1]} is not installed"
+        if needs and needs[1] in self.unusable:
+            print(f"skipped {self.title(text)}: {self.unusable[needs[1]]}")
+            return
+        done = self.run(text)
+        if needs and needs[2] and done.returncode != 0:
+            self.unusable[needs[1]] = "its packages cannot be fetched"
+            print(f"skipped {self.title(text)}: {self.unusable[needs[1]]}\n{done.stdout}{done.stderr}")
+            return
+        ok = (done.returncode != 0) == (rest == "fails")
+        print(("ok      " if ok else "FAILED  ") + self.title(text))
+        if not ok:
+            global failures
+            failures += 1
+            print(text, done.stdout, done.stderr, sep="\n")
+
+    @staticmethod
+    def title(text):
+        lines = text.splitlines()
+        return lines[1] if lines[0].startswith("cd ") and len(lines) > 1 else lines[0]
+
+    def run(self, text):
+        script = "set -e\n" + re.sub(r"^(holdfast diff .*)$", r"\1 || [ $? = 1 ]", text, flags=re.M)
+        return subprocess.run(["bash", "-c", script], cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=1200)
+
+
+def run_page(name):
     text = (DOCS / name).read_text()
     with tempfile.TemporaryDirectory(prefix="holdfast-docs-") as folder:
         bin = pathlib.Path(folder) / "bin"
         bin.mkdir()
         (bin / "holdfast").symlink_to(HOLDFAST)
-        environment = dict(os.environ, HOME=folder, PATH=f"{bin}:{os.environ['PATH']}")
-        server = subprocess.Popen([HOLDFAST, "with", "--", "sh", "-c", f"echo $KUBECONFIG; exec sleep 600"], stdout=subprocess.PIPE, text=True)
+        # Packages that were built before need not be built again.
+        environment = dict(os.environ, PATH=f"{bin}:{os.environ['PATH']}", KUBECACHEDIR=f"{folder}/cache",
+                           CARGO_TARGET_DIR=str(HOLDFAST.parent.parent / "docs-cargo"))
+        server = subprocess.Popen([HOLDFAST, "with", "--", "sh", "-c", 'echo "$KUBECONFIG"; cat'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         environment["KUBECONFIG"] = server.stdout.readline().strip()
         print("---", name)
+        page = Page(folder, environment)
         try:
-            for fails, block in re.findall(r"^```sh( fails)?\n(.*?)^```$", text, re.M | re.S):
-                missing = [tool for tool in ("go", "mvn", "npm", "cargo") if re.search(rf"-- {tool} ", block)]
-                if missing:
-                    print(f"skipped {block.splitlines()[0]}: needs a project for {', '.join(missing)}")
-                    continue
-                run(block, bool(fails), folder, environment)
+            for kind, block in re.findall(r"^```([a-z]+(?: [^\n]*)?)\n(.*?)^```$", text, re.M | re.S):
+                page.block(kind, block)
         finally:
-            server.terminate()
+            server.stdin.close()
             server.wait()
 
 
-for name in ("ownership.md", "declared-manager.md", "testing.md"):
-    page(name)
+for name in sys.argv[2:]:
+    run_page(name)
 print(f"{failures} failures")
 sys.exit(1 if failures else 0)
