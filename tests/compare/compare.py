@@ -193,8 +193,19 @@ def comparable(answer):
             column['description'] = ''  # Differs and is written down in docs/differences.md.
         for row in table.get('rows') or []:
             row['cells'] = [re.sub(r'^\d+(s|m|m\d+s)$', '<age>', c) if isinstance(c, str) else c for c in row['cells']]
-    return {'code': answer['code'], 'type': answer['type'], 'warnings': [text(w) for w in answer['warnings']],
-            'body': body}
+    out = {'code': answer['code'], 'type': answer['type'], 'warnings': [text(w) for w in answer['warnings']], 'body': body}
+    if answer['type'] == 'application/json' and isinstance(body, dict) and body.get('kind') != 'Status' and 'metadata' in body:
+        out['order'] = members(body)
+    return out
+
+
+def members(value):
+    """The names of an object's members as they are printed, maps of any names aside."""
+    if isinstance(value, list):
+        return [members(v) for v in value]
+    if isinstance(value, dict):
+        return [[k, members(v)] for k, v in value.items() if k != 'fieldsV1']
+    return None
 
 
 def differences(ours, theirs, path=''):

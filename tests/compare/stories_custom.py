@@ -115,4 +115,67 @@ def story_much(w, name):
         yield {'method': 'GET', 'path': (path if query == 'export=true' and rng.random() < 0.5 else w.kind.path(w.ns)) + '?' + query}
 
 
+def story_faults(w, name):
+    """Definitions with what is rarely there: defaults of embedded resources, indices in the paths of /scale, top-level names with rules, a built-in group."""
+    if w.kind.name != 'CustomResourceDefinition':
+        return
+    rng, definition = w.rng, _definition(w, name)
+    version = definition['spec']['versions'][0]
+    fields = version['schema']['openAPIV3Schema']['properties']
+    if rng.random() < 0.6:
+        metadata = rng.choice([{}, {'name': 'i'}, {'name': 1}, {'name': 'A B'}, {'labels': {'-': '_ _'}}, {'labels': 'x'}, {'bogus': 1, 'name': 'i'}, {'annotations': {'a': 1}}])
+        default = {'apiVersion': 'v1', 'kind': 'Pod', 'metadata': metadata}
+        for key in rng.sample(sorted(default), rng.choice([0, 0, 1])):
+            default.pop(key)
+        default.update(rng.choice([{}, {}, {'kind': rng.choice(['', 1, '_'])}, {'apiVersion': rng.choice(['', 'a/b/c', 1])}]))
+        fields['spec']['properties']['inner']['default'] = default
+    if rng.random() < 0.5:
+        version['subresources'] = {'scale': {'specReplicasPath': rng.choice(['.spec.list[0].n', '.spec.', '.spec.a.b', 'spec.a', '.status.a', '']),
+                                             'statusReplicasPath': rng.choice(['.status.a[1]', '.status.a', '.spec.a', '.status']),
+                                             **rng.choice([{}, {'labelSelectorPath': rng.choice(['.status.s[0]', '.metadata.x', 's', '.spec.s'])}])}}
+    if rng.random() < 0.5:
+        fields.update(rng.choice([{'apiVersion': {'type': 'integer'}}, {'kind': {'type': 'string', 'pattern': '^W'}}, {'apiVersion': {'type': 'string', 'enum': ['x']}}, {'kind': {'type': 'string', 'default': 'x'}},
+                                  {'metadata': {'type': 'object', 'properties': {'name': {'type': 'string', 'maxLength': 3}}}}, {'metadata': {'type': 'object', 'properties': {'labels': {'type': 'object'}}}}]))
+    if rng.random() < 0.2:
+        group = rng.choice(['networking.k8s.io', 'storage.k8s.io', 'example.k8s.io'])
+        definition['spec']['group'], definition['metadata']['name'] = group, 'widgets.' + group
+        definition['metadata']['annotations'] = rng.choice([{}, {'api-approved.kubernetes.io': rng.choice(['https://github.com/x', 'unapproved, test', 'nope'])}])
+    group = definition['spec']['group']
+    answer = yield {'method': 'POST', 'path': w.kind.path(w.ns), 'headers': JSON, 'body': definition}
+    if answer['code'] != 201:
+        return
+    base = '/apis/%s/v1/%swidgets' % (group, 'namespaces/default/' if definition['spec']['scope'] == 'Namespaced' else '')
+    yield {'method': 'GET', 'path': base, 'wait': True}
+    yield {'method': 'GET', 'path': base}
+    body = {'apiVersion': group + '/v1', 'kind': 'Widget', 'metadata': {'name': 'one', 'labels': {'b': '1', 'a': '2'}}, 'spec': {'b': '1', 'a': '2'}}
+    for path in ('?fieldManager=b', ''):
+        yield {'method': 'POST', 'path': base + path, 'headers': JSON, 'body': body}
+    yield {'method': 'GET', 'path': base + '/one', 'headers': {'Accept': rng.choice(['application/json', 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1'])}}
+    yield {'method': 'GET', 'path': base + '/one/scale'}
+    yield {'method': 'DELETE', 'path': w.kind.path(w.ns, 'widgets.' + group)}
+
+
+def story_claims(w, name):
+    """The status of a ResourceClaim, changed by a user with some of the rights that this takes."""
+    if w.kind.name != 'ResourceClaim':
+        return
+    rng, user = w.rng, 'user-' + w.ns
+    claim = {'metadata': {'name': 'c'}, 'spec': {'devices': {'requests': [{'name': 'r', 'exactly': {'deviceClassName': 'gpus'}}]}}}
+    rules = [{'apiGroups': ['resource.k8s.io'], 'resources': ['resourceclaims/status'], 'verbs': ['get', 'patch', 'update']}]
+    rules += rng.choice([[], [{'apiGroups': ['resource.k8s.io'], 'resources': ['resourceclaims/binding'], 'verbs': [rng.choice(['patch', 'update'])]}]])
+    rules += rng.choice([[], [{'apiGroups': ['resource.k8s.io'], 'resources': ['resourceclaims/driver'], 'verbs': [rng.choice(['arbitrary-node:patch', 'associated-node:patch', 'patch'])],
+                               **rng.choice([{}, {'resourceNames': ['a.example.com']}])}]])
+    rbac = '/apis/rbac.authorization.k8s.io/v1/'
+    yield {'method': 'POST', 'path': rbac + 'clusterroles', 'headers': JSON, 'body': {'metadata': {'name': user}, 'rules': rules}}
+    yield {'method': 'POST', 'path': rbac + 'clusterrolebindings', 'headers': JSON, 'wait': True, 'body': {
+        'metadata': {'name': user}, 'roleRef': {'apiGroup': 'rbac.authorization.k8s.io', 'kind': 'ClusterRole', 'name': user}, 'subjects': [{'kind': 'User', 'name': user}]}}
+    yield {'method': 'POST', 'path': w.kind.path(w.ns), 'headers': JSON, 'body': claim}
+    device = lambda: {'driver': rng.choice(['a.example.com', 'b.example.com']), 'pool': 'p', 'device': 'd'}
+    for _ in range(6):
+        status = rng.choice([{'allocation': {'devices': {'results': [{'request': 'r', **device()}]}}}, {'allocation': None}, {'reservedFor': [{'resource': 'pods', 'name': 'p', 'uid': 'u'}]},
+                             {'devices': [{**device(), 'data': {'a': rng.choice([1, 2])}}]}, {'devices': None}, {}])
+        who = rng.choice([{'Impersonate-User': user}, {'Impersonate-User': user}, {}])
+        yield {'method': 'PATCH', 'path': w.kind.path(w.ns, 'c') + '/status', 'headers': {**MERGE, **who}, 'body': {'status': status}}
+
+
 STORIES = {name[len('story_'):]: story for name, story in sorted(globals().items()) if name.startswith('story_')}

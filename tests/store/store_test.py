@@ -139,6 +139,26 @@ class StoreCommands(unittest.TestCase):
         self.assertNotIn('default/whole: ', out)
         self.assertIn(': 3 problems\n', out)
 
+    def test_options_that_are_stored_in_a_custom_object_are_repaired_on_read(self):
+        """metadata.options belongs to requests; an older server stored it when a webhook had added it."""
+        etcd = self.etcd()
+        server, kubectl = self.serve('on-etcd', '--etcd-servers', etcd.url, '--controllers=none')
+        kubectl.run('apply', '--server-side', '--field-manager=me', '-f', '-', stdin=OBJECTS)
+        kubectl.run('wait', '--for=condition=established', 'crd/widgets.example.com')
+        kubectl.run('create', '--field-manager=maker', '-f', '-', stdin=WIDGET)
+        key = '/registry/example.com/widgets/default/w'
+        stored = json.loads(etcd.values()[key][0])
+        stored['metadata']['options'] = {'fieldManager': 'somebody', 'bogus': 'x'}
+        shown = lambda: kubectl.json('get', 'widgets', 'w', '--show-managed-fields')['metadata']
+        before = shown()['resourceVersion']
+        etcd.put(key, json.dumps(stored).encode())
+        self.assertNotEqual(shown()['resourceVersion'], before)
+        self.assertNotIn('options', shown())
+        self.assertEqual([entry['manager'] for entry in shown()['managedFields']], ['maker'])
+        kubectl.run('patch', 'widgets', 'w', '--type=merge', '-p', '{"spec":{"n":2}}', '--field-manager=patcher')
+        self.assertEqual({entry['manager'] for entry in shown()['managedFields']}, {'maker', 'patcher'})
+        self.assertNotIn('options', json.loads(etcd.values()[key][0])['metadata'])
+
     def test_health_says_when_etcd_is_away_and_back(self):
         etcd = self.etcd()
         server, kubectl = self.serve('on-etcd', '--etcd-servers', etcd.url, '--controllers=none')
