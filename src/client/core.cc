@@ -64,8 +64,6 @@ Drops::Drops(std::vector<std::string> names) : fields(std::move(names)) {
     object.add("rows.object." + field);  // A Table.
     list.add("items." + field);
     list.add("rows.object." + field);
-    event.add("object." + field);
-    event.add("object.rows.object." + field);
   }
 }
 

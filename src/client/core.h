@@ -59,7 +59,7 @@ std::string environment_proxy(const ServerUrl& server);
 struct Drops {
   std::vector<std::string> fields;
   std::string parameter;  // ";drop=metadata.managedFields", or nothing.
-  codec::FieldPaths object, list, event;
+  codec::FieldPaths object, list;
 
   explicit Drops(std::vector<std::string> names = {});
   bool empty() const { return fields.empty(); }
@@ -144,6 +144,11 @@ struct Core : std::enable_shared_from_this<Core> {
 };
 
 // --- Bytes of answers
+
+// A tree that was decoded into the arena just now, without the members at the paths. Changed in place, for nobody else
+// has seen it: whoever opts out on a server that does not know how pays with time alone. Only what lies on a path is
+// written to.
+Value without_fields(Arena& arena, const Value& fresh, const codec::FieldPaths& paths);
 
 // What Content-Type says they are.
 Encoding encoding_of(std::string_view content_type);

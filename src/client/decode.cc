@@ -54,8 +54,6 @@ Reason reason_of_code(int code) {
   return Reason::Unknown;
 }
 
-// The tree without the members at the paths. Changed in place, for nobody else has seen it: whoever opts out on a
-// server that does not know how pays with time alone. Only what lies on a path is written to.
 Value without(Arena& arena, const Value& fresh, const codec::FieldPaths& paths, codec::FieldPaths::Node node) {
   if (fresh.is_list()) {
     auto* items = const_cast<Value*>(fresh.items().data());
@@ -76,6 +74,10 @@ Value without(Arena& arena, const Value& fresh, const codec::FieldPaths& paths, 
 }
 
 }  // namespace
+
+Value without_fields(Arena& arena, const Value& fresh, const codec::FieldPaths& paths) {
+  return without(arena, fresh, paths, codec::FieldPaths::kRoot);
+}
 
 Encoding encoding_of(std::string_view content_type) {
   if (content_type.starts_with("application/vnd.kubernetes.protobuf")) return Encoding::Protobuf;
@@ -106,7 +108,7 @@ Result<Object> decode_answer(Encoding encoding, std::string bytes, const codec::
     root = codec::decode_json(document.arena(), document.source());
   }
   if (!root) return root.take_error();
-  document.set_root(drop.empty() ? *root : without(document.arena(), *root, drop, codec::FieldPaths::kRoot));
+  document.set_root(drop.empty() ? *root : without_fields(document.arena(), *root, drop));
   return Object(std::move(document));
 }
 

@@ -287,23 +287,16 @@ Result<std::shared_ptr<Stored::Data>> Informer::State::stored_form(Encoding from
     Arena arena;
     Result<Value> root = from == Encoding::Cbor ? codec::decode_cbor(arena, bytes) : codec::decode_json(arena, bytes);
     if (!root) return root.take_error();
-    Value object = *root;
-    if (from == Encoding::Cbor && object.has("type") && object.has("object")) object = *object.find("object");
-    names_in_tree(object, names);
+    names_in_tree(*root, names);
+    const bool dropped = !drops.empty() && has_any(*root, drops.object, codec::FieldPaths::kRoot);
     if (!options.keep_fields.empty()) {
       data->encoding = Encoding::Json;
-      data->bytes = codec::encode_json(only(arena, object, keep, codec::FieldPaths::kRoot));
-    } else if (from == Encoding::Cbor) {
-      // The server's bytes are inside those of the event, and of a length that only decoding tells.
-      scratch.clear();
-      codec::encode_json(object, scratch);
-      Result<Unit> turned = codec::json_to_cbor(scratch, {.drop = &drops.object}, data->bytes);
-      if (!turned) return turned.take_error();
-    } else if (!drops.empty() && has_any(object, drops.object, codec::FieldPaths::kRoot)) {
-      Result<Unit> dropped = codec::json_to_json(bytes, {.drop = &drops.object}, data->bytes);
-      if (!dropped) return dropped.take_error();
-    } else {
+      data->bytes = codec::encode_json(only(arena, *root, keep, codec::FieldPaths::kRoot));
+    } else if (!dropped) {
       data->bytes = bytes;
+    } else {
+      const Value rest = without_fields(arena, *root, drops.object);
+      data->bytes = from == Encoding::Cbor ? codec::encode_cbor(rest) : codec::encode_json(rest);
     }
   }
   data->key = names.key;

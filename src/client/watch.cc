@@ -49,7 +49,7 @@ std::optional<WatchEvent::Type> type_of(std::string_view name) {
   return std::nullopt;
 }
 
-// {"type":"ADDED","object":{...}}: as every server writes it; anything else is read as a tree.
+// {"type":"ADDED","object":{...}}, as every server writes it.
 bool plain_json_event(std::string_view line, std::string_view& type, std::string_view& object) {
   constexpr std::string_view kStart = R"({"type":")", kMiddle = R"(","object":)";
   if (!line.starts_with(kStart)) return false;
@@ -60,6 +60,38 @@ bool plain_json_event(std::string_view line, std::string_view& type, std::string
   if (!line.ends_with('}')) return false;
   object = line.substr(end + kMiddle.size(), line.size() - end - kMiddle.size() - 1);
   return true;
+}
+
+// The text that a CBOR item of at most 23 bytes is: strings of either kind, as servers write keys and types.
+std::string_view short_cbor_text(std::string_view item) {
+  const auto head = static_cast<uint8_t>(item.empty() ? 0 : item[0]);
+  const bool text = (head & 0xe0) == 0x40 || (head & 0xe0) == 0x60;
+  return text && (head & 0x1f) + 1U == item.size() ? item.substr(1) : std::string_view();
+}
+
+// The same event in CBOR: a map of two, of known length or not.
+bool plain_cbor_event(std::string_view frame, std::string_view& type, std::string_view& object) {
+  constexpr std::string_view kSelfDescribed = "\xd9\xd9\xf7";
+  constexpr char kMapOfTwo = '\xa2', kOpenMap = '\xbf', kBreak = '\xff';
+  if (frame.starts_with(kSelfDescribed)) frame.remove_prefix(kSelfDescribed.size());
+  if (frame.empty() || (frame[0] != kMapOfTwo && frame[0] != kOpenMap)) return false;
+  const bool open = frame[0] == kOpenMap;
+  frame.remove_prefix(1);
+  const auto take = [&frame]() -> std::string_view {
+    const Result<size_t> bytes = codec::first_cbor_item(frame);
+    const std::string_view item = frame.substr(0, bytes ? *bytes : 0);
+    frame.remove_prefix(item.size());
+    return item;
+  };
+  for (int i = 0; i < 2; ++i) {
+    const std::string_view key = take(), value = take();
+    if (value.empty()) return false;
+    const std::string_view name = short_cbor_text(key);
+    if (name == "type") type = short_cbor_text(value);
+    if (name == "object") object = value;
+  }
+  if (open && !frame.starts_with(kBreak)) return false;
+  return !type.empty() && !object.empty();
 }
 
 }  // namespace
@@ -117,17 +149,12 @@ Task<Result<std::optional<Watch::Raw>>> Watch::next_raw() {
     Raw raw;
     raw.encoding = me.encoding;
     std::string_view type;
-    codec::Document kept;  // Where the event had to be read as a tree.
     if (me.encoding == Encoding::Protobuf) {
       std::string_view extension, ignored;
       two_texts(*frame, type, extension);
       two_texts(extension, raw.object, ignored);
     } else if (me.encoding == Encoding::Cbor) {
-      Arena arena;
-      Result<Value> event = codec::decode_cbor(arena, *frame);
-      if (!event) co_return event.take_error();
-      type = event->text_at("type");
-      raw.object = *frame;  // With its head: whoever decodes it looks below "object".
+      if (!plain_cbor_event(*frame, type, raw.object)) co_return bad_request("a malformed watch event");
     } else {
       const std::string_view trimmed = frame->substr(0, frame->find_last_not_of(" \r\n") + 1);
       if (trimmed.empty()) continue;
@@ -137,8 +164,7 @@ Task<Result<std::optional<Watch::Raw>>> Watch::next_raw() {
       static const codec::FieldPaths kNothing;
       Result<Object> status = decode_answer(raw.encoding, std::string(raw.object), kNothing);
       if (!status) co_return status.take_error();
-      const Value* body = raw.encoding == Encoding::Cbor ? status->root().find("object") : &status->root();
-      co_return error_of_status(body == nullptr ? Value() : *body, 0);
+      co_return error_of_status(status->root(), 0);
     }
     const std::optional<WatchEvent::Type> known = type_of(type);
     if (!known) continue;  // Something newer than us.
@@ -156,17 +182,8 @@ Task<Result<std::optional<WatchEvent>>> next_event(Watch watch, const Drops& dro
   if (!*raw) co_return std::optional<WatchEvent>();
   WatchEvent event;
   event.type = (*raw)->type;
-  const bool whole = (*raw)->encoding == Encoding::Cbor;
-  Result<Object> object =
-      decode_answer((*raw)->encoding, std::string((*raw)->object), whole ? drops.event : drops.object);
+  Result<Object> object = decode_answer((*raw)->encoding, std::string((*raw)->object), drops.object);
   if (!object) co_return object.take_error();
-  if (whole) {
-    // The object out of its event, in memory of its own.
-    codec::Document document;
-    const Value* inner = object->root().find("object");
-    document.set_root(inner == nullptr ? Value() : deep_copy(document.arena(), *inner));
-    *object = Object(std::move(document));
-  }
   event.object = std::move(*object);
   event.initial_events_end =
       event.object.root().text_at("metadata", "annotations", "k8s.io/initial-events-end") == "true";

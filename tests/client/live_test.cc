@@ -8,6 +8,7 @@
 #include <set>
 #include <thread>
 
+#include "apply/apps_v1.h"
 #include "client/client.h"
 
 namespace holdfast::client {
@@ -160,6 +161,46 @@ TEST(Live, Subresources) {
               .wait();
   ASSERT_TRUE(token) << token.error().message;
   EXPECT_FALSE(token->root().text_at("status", "token").empty());
+}
+
+TEST(Live, AppliedConditionsAreReadBack) {
+  Client client = connect();
+  const Space space(client);
+  Arena arena;
+  const Api<apps_v1::Deployment> deployments = client.api<apps_v1::Deployment>(space.name);
+  Result<Object> made =
+      deployments
+          .apply(apps_v1::Deployment("d").with_spec(
+                     apps_v1::DeploymentSpec()
+                         .with_selector(meta_v1::LabelSelector().with_match_labels("a", "b"))
+                         .with_template(core_v1::PodTemplateSpec()
+                                            .with_metadata(meta_v1::ObjectMeta().with_labels("a", "b"))
+                                            .with_spec(core_v1::PodSpec().with_containers(
+                                                core_v1::Container().with_name("c").with_image("i"))))),
+                 {.force = true})
+          .wait();
+  ASSERT_TRUE(made) << made.error().message;
+  const auto ready = apps_v1::DeploymentCondition().with_type("Ready").with_status("True").with_reason("Tested");
+  Result<Object> applied =
+      deployments
+          .apply(apps_v1::Deployment("d").with_status(
+                     apps_v1::DeploymentStatus().with_observed_generation(1).with_conditions(ready)),
+                 {.force = true, .field_manager = "status-writer", .subresource = "status"})
+          .wait();
+  ASSERT_TRUE(applied) << applied.error().message;
+  const auto read = apps_v1::extract_deployment(*applied, "status-writer", "status");
+  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_TRUE(*read);
+  const Value status = (*read)->to_value(arena);
+  EXPECT_EQ(status.int_at_or(0, "status", "observedGeneration"), 1);
+  ASSERT_EQ(status.items_at("status", "conditions").size(), 1u);
+  EXPECT_EQ(status.items_at("status", "conditions")[0].text_at("type"), "Ready");
+  EXPECT_EQ(status.items_at("status", "conditions")[0].text_at("reason"), "Tested");
+  EXPECT_FALSE(status.find("spec"));
+  // Through the object itself that manager has applied nothing.
+  const auto none = apps_v1::extract_deployment(*applied, "status-writer");
+  ASSERT_TRUE(none) << none.error().message;
+  EXPECT_FALSE(*none);
 }
 
 TEST_P(EveryEncoding, AWatchTellsWhatHappens) {
