@@ -13,6 +13,8 @@ kubectl can write one:
     object: {data: {k: v}}     # what the answer contains, among others
     absent: [data.x]           # what it does not
     owners: [alice]            # all field managers in the answer
+    managed: unchanged         # managedFields are what they were before the step, times apart
+    user: carol                # who sends it; none: an administrator
 
 Each story has a namespace of its own; what it made is removed afterwards. Texts may say ${ns}."""
 import json, pathlib, sys, tempfile, time, uuid
@@ -28,6 +30,8 @@ KINDS = {  # base, plural, namespaced
     "ConfigMap": ("/api/v1", "configmaps", True), "Secret": ("/api/v1", "secrets", True), "Namespace": ("/api/v1", "namespaces", False),
     "Pod": ("/api/v1", "pods", True), "Service": ("/api/v1", "services", True), "Deployment": ("/apis/apps/v1", "deployments", True),
     "Event": ("/api/v1", "events", True), "Limit": ("/apis/example.com/v1", "limits", True),
+    "ClusterRole": ("/apis/rbac.authorization.k8s.io/v1", "clusterroles", False),
+    "ClusterRoleBinding": ("/apis/rbac.authorization.k8s.io/v1", "clusterrolebindings", False),
     "CustomResourceDefinition": ("/apis/apiextensions.k8s.io/v1", "customresourcedefinitions", False),
     "ValidatingAdmissionPolicy": (REGISTRATION, "validatingadmissionpolicies", False),
     "ValidatingAdmissionPolicyBinding": (REGISTRATION, "validatingadmissionpolicybindings", False),
@@ -64,7 +68,7 @@ class Player:
     def send(self, step):
         verb = next(verb for verb in ("create", "replace", "apply", "delete") if verb in step)
         what, audit_id = step[verb], str(uuid.uuid4())
-        headers = {"Audit-ID": audit_id}
+        headers = {"Audit-ID": audit_id, **({"Impersonate-User": step["user"]} if "user" in step else {})}
         query = "?" + step["query"] if "query" in step else ""
         if isinstance(what, str):
             kind, name = what.split("/")
@@ -95,9 +99,16 @@ class Player:
             time.sleep(0.02)
         return {}
 
+    def managed(self, step):
+        """managedFields of the object that a step is about, as it is now."""
+        what = next(step[verb] for verb in ("replace", "apply") if verb in step)
+        entries = self.server.json("GET", self.path(what["kind"], what["metadata"]["name"]), want=200)["metadata"]["managedFields"]
+        return [{**entry, "time": None} for entry in entries]
+
     def play(self, story):
         for number, step in enumerate(story["steps"]):
             step = json.loads(json.dumps(step).replace("${ns}", self.ns))
+            managed = self.managed(step) if "managed" in step else None
             (code, headers, body), audit_id = self.send(step)
             answer = json.loads(body)
             where = f"{story['story']}: step {number}"
@@ -118,6 +129,8 @@ class Player:
             if "owners" in step:
                 owners = [entry["manager"] for entry in answer["metadata"].get("managedFields", [])]
                 check(owners == step["owners"], f"{where}: owners", answer["metadata"].get("managedFields"))
+            if managed is not None:
+                check(self.managed(step) == managed, f"{where}: managedFields were {json.dumps(managed)}", self.managed(step))
             if "audit" in step:
                 annotations = self.annotations(audit_id)
                 for key, value in step["audit"].items():

@@ -216,6 +216,60 @@ def reinvocation(s):
     check(calls == ["early", "late"], "by default not", calls)
 
 
+def match_conditions(s):
+    s.hooks.on("/v", lambda review: answer(review, False))
+    wanted = {"name": "wanted", "expression": "object.data.wanted == 'yes'"}
+    first = {"name": "not-system", "expression": "!request.userInfo.username.startsWith('system:')"}
+    s.configure("Validating", "c", s.hook("v.example.com", "/v", matchConditions=[first, wanted]))
+    status = s.server.json("POST", CONFIGMAPS, configmap("asked", {"wanted": "yes"}))
+    check(status.get("message") == 'admission webhook "v.example.com" denied the request without explanation', "all conditions hold: it is asked", status)
+    s.hooks.take()
+    s.server.json("POST", CONFIGMAPS, configmap("not-asked", {"wanted": "no"}), want=201)
+    check(s.hooks.take() == [], "one condition is false: it is not asked")
+    code, _, data = s.server.request("POST", CONFIGMAPS, configmap("error"))
+    status = json.loads(data)
+    check(code == 403 and status.get("message") == "configmaps \"error\" is forbidden: expression 'object.data.wanted == 'yes'' resulted in error: no such key: wanted",
+          "an error refuses under failurePolicy Fail", status)
+    s.done()
+    s.hooks.on("/v", lambda review: answer(review, False))
+    s.configure("Validating", "c", s.hook("v.example.com", "/v", matchConditions=[wanted], failurePolicy="Ignore"))
+    s.server.json("POST", CONFIGMAPS, configmap("ignored"), want=201)
+    check(s.hooks.take() == [], "under Ignore it passes without being asked")
+    bad = {"name": "bad", "expression": "object.data.wanted +"}
+    status = s.server.json("POST", REGISTRATION + "validatingwebhookconfigurations", {
+        "metadata": {"name": "bad"}, "webhooks": [{**s.hook("bad.example.com", "/v", matchConditions=[bad]), "admissionReviewVersions": ["v1"], "sideEffects": "None"}]})
+    check(status.get("code") == 422 and "webhooks[0].matchConditions[0].expression: Invalid value" in status["message"] and "Syntax error: mismatched input '<EOF>'" in status["message"],
+          "a condition that does not compile is refused", status)
+
+
+def reinvocation_across_policies(s):
+    """Policies come before webhooks, and are asked again about what webhooks changed."""
+    def register(kind, name, spec):
+        plural = "mutatingadmissionpolic" + ("ybindings" if kind.endswith("Binding") else "ies")
+        s.server.json("POST", REGISTRATION + plural, {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": name}, "spec": spec}, want=201)
+        s.made.append(REGISTRATION + plural + "/" + name)
+
+    def policy(reinvocation):
+        match = {"resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["CREATE"]}]}
+        expression = "Object{metadata: Object.metadata{annotations: {'keys': string(size(object.data))}}}"
+        register("MutatingAdmissionPolicy", "counts", {"matchConstraints": match, "reinvocationPolicy": reinvocation, "mutations": [
+            {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}}]})
+        register("MutatingAdmissionPolicyBinding", "counts", {"policyName": "counts"})
+
+    def adds(review):
+        seen.append(review["request"]["object"]["metadata"]["annotations"]["keys"])
+        return answer(review, patch=[{"op": "add", "path": "/data/added", "value": "1"}] if "added" not in review["request"]["object"]["data"] else None)
+    for policy_again, hook_again, keys, calls in (("IfNeeded", "IfNeeded", "2", ["1", "2"]), ("IfNeeded", "Never", "2", ["1"]), ("Never", "Never", "1", ["1"])):
+        seen = []
+        s.hooks.on("/adds", adds)
+        policy(policy_again)
+        s.configure("Mutating", "adds", s.hook("adds.example.com", "/adds", reinvocationPolicy=hook_again))
+        made = s.server.json("POST", CONFIGMAPS, configmap("again"), want=201)
+        check(made["metadata"]["annotations"] == {"keys": keys}, f"policy {policy_again}, webhook {hook_again}: the policy's last word", made["metadata"]["annotations"])
+        check(seen == calls, f"policy {policy_again}, webhook {hook_again}: what the webhook saw", seen)
+        s.done()
+
+
 def who_is_asked(s):
     def count(what, want, method, path, body=None, **more):
         s.hooks.take()
@@ -328,7 +382,7 @@ def main():
         hooks = HookServer(folder)
         story = Story(server, hooks)
         only = sys.argv[2:]
-        for told in (the_review_is_kubernetes_own, refusals, failures_of_calls, mutations, reinvocation, who_is_asked, by_service, old_reviews,
+        for told in (the_review_is_kubernetes_own, refusals, failures_of_calls, mutations, reinvocation, match_conditions, reinvocation_across_policies, who_is_asked, by_service, old_reviews,
                      custom_resources):
             if only and told.__name__ not in only:
                 continue

@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
-# run.sh [--access] HOLDFAST [options]: starts Holdfast and a real kube-apiserver, and compares their answers (compare.py),
-# or with --access who may do what (access.py).
-# KUBE_APISERVER and ETCD name the programs (kube-apiserver and etcd on PATH otherwise).
+# run.sh [--access|--policies] HOLDFAST [options]: starts Holdfast and a real kube-apiserver, and compares their answers
+# (compare.py), or with --access who may do what (access.py), or with --policies what admission policies do (policies.py).
+# KUBE_APISERVER, KUBE_CONTROLLER_MANAGER and ETCD name the programs (those on PATH otherwise).
 set -euo pipefail
-compare=compare.py
-if [ "$1" = --access ]; then
-  compare=access.py
-  shift
-fi
+compare=compare.py controllers=none
+case $1 in
+--access) compare=access.py && shift ;;
+--policies) compare=policies.py controllers=validatingadmissionpolicy-status-controller && shift ;;
+esac
+for program in "${KUBE_APISERVER:-kube-apiserver}" "${ETCD:-etcd}"; do
+  command -v "$program" >/dev/null || { echo "run.sh: skipped: there is no $program" && exit 0; }
+done
 holdfast=$1
 shift
 here=$(cd "$(dirname "$0")" && pwd)
@@ -45,10 +48,19 @@ pids+=($!)
   --service-account-signing-key-file "$dir/sa.key" --disable-admission-plugins ServiceAccount,Priority \
   --feature-gates CBORServingAndStorage=true >"$dir/kube-apiserver.log" 2>&1 &
 pids+=($!)
-"$holdfast" serve --data-dir "$dir/data" --listen "127.0.0.1:$ours" --controllers=none \
+"$holdfast" serve --data-dir "$dir/data" --listen "127.0.0.1:$ours" --controllers="$controllers" \
   --token-auth-file "$dir/tokens.csv" --disable-admission-plugins=ServiceAccount,Priority \
   --service-account-issuer https://kubernetes.default.svc --service-cluster-ip-range 10.0.0.0/16 >"$dir/holdfast.log" 2>&1 &
 pids+=($!)
 answers "https://127.0.0.1:$ours/readyz"
 answers "https://127.0.0.1:$theirs/readyz"
+if [ "$compare" = policies.py ] && manager=$(command -v "${KUBE_CONTROLLER_MANAGER:-kube-controller-manager}"); then
+  cat >"$dir/kubeconfig" <<EOF
+{"apiVersion": "v1", "kind": "Config", "current-context": "it", "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
+ "clusters": [{"name": "it", "cluster": {"server": "https://127.0.0.1:$theirs", "insecure-skip-tls-verify": true}}], "users": [{"name": "it", "user": {"token": "compare"}}]}
+EOF
+  "$manager" --kubeconfig "$dir/kubeconfig" --controllers "$controllers" --leader-elect=false --secure-port 0 >"$dir/manager.log" 2>&1 &
+  pids+=($!)
+  set -- --status "$@"
+fi
 python3 "$here/$compare" --ours "https://127.0.0.1:$ours" --theirs "https://127.0.0.1:$theirs" --token compare "$@"
