@@ -116,7 +116,7 @@ inline constexpr std::string_view kConditional = "_?_:_", kAnd = "_&&_", kOr = "
 inline constexpr std::string_view kAccumulator = "@result";
 
 // Null when there were errors (written to `issues`).
-Expr* parse(Arena& arena, const Source& source, Issues& issues);
+Expr* parse(Arena& arena, const Source& source, Issues& issues, bool binds);
 
 // Types of all nodes, references and overloads; false when there were errors.
 bool check(const Environment::State& environment, Arena& arena, Expr* root, Issues& issues);

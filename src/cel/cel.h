@@ -332,6 +332,8 @@ class Environment {
     std::vector<Variable> variables;
     // Object{...}, JSONPatch{...} and jsonpatch.escapeKey, as mutating policies have them.
     bool mutation = false;
+    // cel.bind(), and estimates that know the sizes of `device` alone, as device selectors have them.
+    bool device_selector = false;
     // What the variables' types point into.
     TypePool types = {};
     std::shared_ptr<const SchemaTypes> schema = nullptr;
@@ -357,6 +359,10 @@ class Environment {
   };
   std::unique_ptr<State, Destroy> state_;
 };
+
+// The environment of selectors of devices (resource.k8s.io): `device`, whose attributes are of any type. What is
+// selected by is compiled and estimated here; schedulers evaluate it.
+const Environment& device_selectors();
 
 // --- Evaluating -----------------------------------------------------------------------------------------------------
 
@@ -408,6 +414,9 @@ class Program {
 
 inline constexpr uint64_t kRuleEstimateLimit = 10'000'000;     // One rule, times how often it may run.
 inline constexpr uint64_t kSchemaEstimateLimit = 100'000'000;  // All rules of one schema.
+
+// A rule's fieldPath (".spec.a", ".spec['a.b']") as Kubernetes prints paths; nothing: the schema has no such field.
+std::optional<std::string> shown_field_path(std::string_view path, const Value& schema);
 
 // The x-kubernetes-validations of an openAPIV3Schema, compiled. Immutable.
 class SchemaRules {

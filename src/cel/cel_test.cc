@@ -210,6 +210,23 @@ TEST(Cel, TheAuthorizerIsAskedWithWhatTheExpressionSays) {
   EXPECT_EQ(yes.asked, "delete apps/deployments in web as ");
 }
 
+TEST(DeviceSelectors, SeeADeviceAndBindNames) {
+  const auto type = [](std::string_view expression) {
+    const auto compiled = device_selectors().compile(expression);
+    return compiled.program == nullptr ? compiled.error.text : go_type_text(compiled.program->result_type());
+  };
+  EXPECT_EQ(type("device.allowMultipleAllocations"), "bool");
+  EXPECT_EQ(type("device.attributes['d'].x"), "google.protobuf.Any");
+  EXPECT_EQ(type("device.capacity['d'].memory.isGreaterThan(quantity('1Gi'))"), "bool");
+  EXPECT_EQ(type("cel.bind(v, device.driver, v.size())"), "int");
+  EXPECT_NE(type("device.attributes['d'].x.all(y, true)")
+                .find("expression of type 'any' cannot be range of a comprehension (must be list, map, or dynamic)"),
+            std::string::npos);
+  EXPECT_NE(type("cel.bind(1, 2, 3)").find("cel.bind() variable names must be simple identifiers"), std::string::npos);
+  // Elsewhere there is no cel.bind().
+  EXPECT_EQ(Environment::make({})->compile("cel.bind(v, 1, v)").program, nullptr);
+}
+
 // --- Rules of schemas ---
 
 std::vector<std::string> failures(std::string_view schema, std::string_view object, std::string_view old = {}) {

@@ -364,8 +364,7 @@ class Checker {
 
   const Type* field_type(int32_t offset, const Type* type, std::string_view field) {
     if (type->any_field) return dyn_type();
-    if (type->fields.empty() && type->decl == nullptr && type->name.starts_with("kubernetes.")) {
-      // Opaque to expressions: the type provider does not know it.
+    if (type->opaque) {
       issues_.add(offset, "unexpected failed resolution of '" + std::string(type->name) + "'");
       return nullptr;
     }

@@ -62,7 +62,9 @@ class Estimator {
  public:
   Estimator(const Environment::State& environment, Arena& arena) : arena_(arena) {
     for (const Environment::Variable& variable : environment.options.variables) {
-      if (variable.decl != nullptr) root_ = variable.decl;
+      if (variable.decl == nullptr) continue;
+      root_ = variable.decl;
+      if (environment.options.device_selector) root_name_ = variable.name;
     }
   }
 
@@ -138,15 +140,18 @@ class Estimator {
   bool walk(const DataPath* path, const Decl*& decl) const {
     if (path->parent == nullptr) {
       decl = root_;
-      return true;
+      return root_name_.empty() || path->name == root_name_;
     }
     if (!walk(path->parent, decl) || decl == &kKey) return false;
     if (path->name == "@items" || path->name == "@values") {
       decl = decl->element;
-    } else if (path->name == "@keys") {
-      decl = decl->kind == Decl::Kind::Map ? &kKey : nullptr;
-    } else {
+    } else if (decl->kind != Decl::Kind::Map) {
       decl = decl->kind == Decl::Kind::Object ? decl->find_escaped(path->name) : nullptr;
+    } else if (path->name == "@keys") {
+      decl = decl->key == nullptr ? &kKey : decl->key;
+    } else {
+      // Of maps that are selected from like objects, the estimate knows the attributes of a device only.
+      decl = decl->element->type == any_type() ? decl->element : nullptr;
     }
     return decl != nullptr;
   }
@@ -347,11 +352,8 @@ class Estimator {
     type = list->type->parameters[0];
     size = SizeRange{};
     const DataPath* path = path_of(list);
-    if (path != nullptr && !(path_root(path) == kAccumulator)) {
-      if (const auto known = schema_size(extend(path, "@items"))) size = *known;
-    } else if (path == nullptr || path_root(path) == kAccumulator) {
-      if (const auto known = std::optional<SizeRange>{}) size = *known;
-    }
+    if (path == nullptr || path_root(path) == kAccumulator) return true;
+    if (const auto known = schema_size(extend(path, "@items"))) size = *known;
     return true;
   }
   static std::string_view path_root(const DataPath* path) {
@@ -615,6 +617,7 @@ class Estimator {
   static constexpr Decl kKey{};  // Keys of maps: no size is known of them.
   Arena& arena_;
   const Decl* root_ = nullptr;
+  std::string_view root_name_;  // Empty: every path starts at the root, as in Kubernetes' estimate of CRD rules.
   std::vector<Local> locals_;
 };
 

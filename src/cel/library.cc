@@ -231,7 +231,7 @@ bool has_trait(const Val& v, Trait trait) {
 }
 
 bool fits(Arena& arena, const Type* type, const Val& v) {
-  if (type->kind == TypeKind::Dyn || type->kind == TypeKind::Param) return true;
+  if (is_dyn(type) || type->kind == TypeKind::Param) return true;
   if (type->name != v.type_name()) return false;
   if (type->kind == TypeKind::List) {
     return list_size(v) == 0 || fits(arena, type->parameters[0], list_at(arena, v, 0));

@@ -201,6 +201,12 @@ MacroResult expand_macro(ExprFactory& factory, int32_t offset, std::string_view 
         return optional_map(factory, x, offset, function, target, args);
       return {};
     case 3:
+      if (factory.binds() && function == "bind" && target->kind == ExprKind::Ident && target->name == "cel") {
+        if (args[0]->kind != ExprKind::Ident) {
+          return x.fail(args[0], "cel.bind() variable names must be simple identifiers");
+        }
+        return {x.bind(args[0]->name, args[1], args[2])};
+      }
       if (function == "map") return map_macro(x, target, args);
       if (quantifier) return two_variables(x, function, target, args);
       [[fallthrough]];

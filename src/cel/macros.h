@@ -12,7 +12,9 @@ namespace holdfast::cel {
 
 class ExprFactory {
  public:
-  explicit ExprFactory(Arena& arena) : arena_(arena) {}
+  // `binds`: cel.bind() exists.
+  ExprFactory(Arena& arena, bool binds) : arena_(arena), binds_(binds) {}
+  bool binds() const { return binds_; }
 
   // optMap() copies its target, so a chain of them doubles with each link: what has too many nodes is refused.
   static constexpr size_t kMaxNodes = 500'000;
@@ -67,6 +69,7 @@ class ExprFactory {
 
  private:
   Arena& arena_;
+  const bool binds_;
   size_t nodes_ = 0;
 };
 

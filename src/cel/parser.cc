@@ -33,8 +33,8 @@ struct Abort {};
 
 class Parser {
  public:
-  Parser(Arena& arena, const Source& source, Issues& issues, std::vector<Lexeme> tokens)
-      : arena_(arena), text_(source.text()), issues_(issues), tokens_(std::move(tokens)), factory_(arena) {}
+  Parser(Arena& arena, const Source& source, Issues& issues, std::vector<Lexeme> tokens, bool binds)
+      : arena_(arena), text_(source.text()), issues_(issues), tokens_(std::move(tokens)), factory_(arena, binds) {}
 
   Expr* run() {
     try {
@@ -702,14 +702,14 @@ class Parser {
 
 }  // namespace
 
-Expr* parse(Arena& arena, const Source& source, Issues& issues) {
+Expr* parse(Arena& arena, const Source& source, Issues& issues, bool binds) {
   if (source.code_points() > kMaxCodePoints) {
     issues.add_nowhere("expression code point size exceeds limit: size: " + std::to_string(source.code_points()) +
                        ", limit " + std::to_string(kMaxCodePoints));
     return nullptr;
   }
   std::vector<Lexeme> tokens = tokenize(source, issues);
-  Expr* e = Parser(arena, source, issues, std::move(tokens)).run();
+  Expr* e = Parser(arena, source, issues, std::move(tokens), binds).run();
   return issues.empty() ? e : nullptr;
 }
 

@@ -907,10 +907,14 @@ class Evaluator {
       }
       if (name != "op" && name != "path" && name != "from")
         return error(arena_, "unexpected JSONPatchType field: " + std::string(name));
-      if (!v.is_string())
-        return error(arena_, "unexpected type " + std::string(go_native_name(v)) + " for JSONPatchType '" +
-                                 std::string(name) + "' field");
-      (name == "op" ? patch->op : name == "path" ? patch->path : patch->from) = v.text();
+      Val held = v;
+      while (held.kind() == Kind::Optional && held.has_value()) held = Rep::inner(held);
+      if (!held.is_string()) {
+        const std::string_view type = held.kind() == Kind::Optional ? "<nil>" : go_native_name(held);
+        return error(arena_,
+                     "unexpected type " + std::string(type) + " for JSONPatchType '" + std::string(name) + "' field");
+      }
+      (name == "op" ? patch->op : name == "path" ? patch->path : patch->from) = held.text();
     }
     return Rep::patch(patch);
   }
@@ -1012,7 +1016,7 @@ Environment::Compiled Environment::compile(std::string_view expression) const {
   };
   Arena scratch;
   // Literals and names live on in the program, the tree does not.
-  Expr* root = parse(program->arena, source, issues);
+  Expr* root = parse(program->arena, source, issues, state_->options.device_selector);
   if (root == nullptr) return fail();
   if (!check(*state_, scratch, root, issues)) return fail();
   validate(scratch, root, issues);

@@ -229,49 +229,51 @@ class RuleCompiler {
       if (rule.message == nullptr) return;
       report.message_estimate = rule.message->estimate().max;
     }
-    if (!rule.text("fieldPath").empty()) rule.field_path = normalized_path(rule.text("fieldPath"), *decl.schema);
-  }
-
-  // A JSONPath of names as Kubernetes prints paths; empty when it leads nowhere.
-  static std::string normalized_path(std::string_view path, const Value& from) {
-    std::string out;
-    const Value* schema = &from;
-    while (!path.empty()) {
-      std::string name;
-      if (path[0] == '.') {
-        size_t end = 1;
-        while (end < path.size() && path[end] != '.' && path[end] != '[' && path[end] != ']') ++end;
-        name = path.substr(1, end - 1);
-        path.remove_prefix(end);
-      } else if (path.starts_with("['")) {
-        size_t end = 2;
-        while (end < path.size() && path[end] != '\'') {
-          if (path[end] == '\\' && end + 1 < path.size()) ++end;
-          name += path[end++];
-        }
-        if (path.substr(end) != "']" && !path.substr(end).starts_with("']")) return {};
-        path.remove_prefix(end + 2);
-      } else {
-        return {};
-      }
-      const Value* properties = schema->find("properties");
-      if (properties != nullptr && properties->is_map()) {
-        schema = properties->find(name);
-        if (schema == nullptr) return {};
-        out += (out.empty() ? "" : ".") + name;
-      } else if (const Value* additional = schema->find("additionalProperties");
-                 additional != nullptr && additional->is_map()) {
-        schema = additional;
-        out += "[" + name + "]";
-      } else {
-        return {};
-      }
+    if (const std::string_view path = rule.text("fieldPath"); !path.empty()) {
+      rule.field_path = shown_field_path(path, *decl.schema).value_or("");
     }
-    return out;
   }
 
   SchemaRules::State& state_;
 };
+
+std::optional<std::string> shown_field_path(std::string_view path, const Value& from) {
+  std::string out;
+  const Value* schema = &from;
+  while (!path.empty()) {
+    std::string name;
+    if (path[0] == '.') {
+      size_t end = 1;
+      while (end < path.size() && path[end] != '.' && path[end] != '[' && path[end] != ']') ++end;
+      if (end == 1) return std::nullopt;
+      name = path.substr(1, end - 1);
+      path.remove_prefix(end);
+    } else if (path.starts_with("['")) {
+      size_t end = 2;
+      while (end < path.size() && path[end] != '\'') {
+        if (path[end] == '\\' && end + 1 < path.size()) ++end;
+        name += path[end++];
+      }
+      if (!path.substr(end).starts_with("']")) return std::nullopt;
+      path.remove_prefix(end + 2);
+    } else {
+      return std::nullopt;
+    }
+    const Value* properties = schema->find("properties");
+    if (properties != nullptr && properties->is_map()) {
+      schema = properties->find(name);
+      if (schema == nullptr) return std::nullopt;
+      out += (out.empty() ? "" : ".") + name;
+    } else if (const Value* additional = schema->find("additionalProperties");
+               additional != nullptr && additional->is_map()) {
+      schema = additional;
+      out += "[" + name + "]";
+    } else {
+      return std::nullopt;
+    }
+  }
+  return out;
+}
 
 std::shared_ptr<const SchemaRules> SchemaRules::compile(const Value& schema, bool resource_root) {
   return RuleCompiler::compile(schema, resource_root);

@@ -6,6 +6,7 @@ namespace holdfast::cel {
 namespace {
 
 constexpr Type kDyn{.kind = TypeKind::Dyn, .name = "dyn"};
+constexpr Type kAny{.kind = TypeKind::Any, .name = "google.protobuf.Any"};
 constexpr Type kBool{.kind = TypeKind::Bool, .name = "bool"};
 constexpr Type kInt{.kind = TypeKind::Int, .name = "int"};
 constexpr Type kUint{.kind = TypeKind::Uint, .name = "uint"};
@@ -17,17 +18,18 @@ constexpr Type kTimestamp{.kind = TypeKind::Timestamp, .name = "google.protobuf.
 constexpr Type kDuration{.kind = TypeKind::Duration, .name = "google.protobuf.Duration"};
 constexpr Type kError{.kind = TypeKind::Error, .name = "error"};
 constexpr Type kType{.kind = TypeKind::Type, .name = "type"};
-constexpr Type kQuantity{.kind = TypeKind::Struct, .name = "kubernetes.Quantity"};
+constexpr Type kQuantity{.kind = TypeKind::Struct, .name = "kubernetes.Quantity", .opaque = true};
 constexpr Type kIp{.kind = TypeKind::Opaque, .name = "net.IP"};
 constexpr Type kCidr{.kind = TypeKind::Opaque, .name = "net.CIDR"};
-constexpr Type kUrl{.kind = TypeKind::Struct, .name = "kubernetes.URL"};
-constexpr Type kSemver{.kind = TypeKind::Struct, .name = "kubernetes.Semver"};
-constexpr Type kFormat{.kind = TypeKind::Struct, .name = "kubernetes.NamedFormat"};
-constexpr Type kAuthorizer{.kind = TypeKind::Struct, .name = "kubernetes.authorization.Authorizer"};
-constexpr Type kPathCheck{.kind = TypeKind::Struct, .name = "kubernetes.authorization.PathCheck"};
-constexpr Type kGroupCheck{.kind = TypeKind::Struct, .name = "kubernetes.authorization.GroupCheck"};
-constexpr Type kResourceCheck{.kind = TypeKind::Struct, .name = "kubernetes.authorization.ResourceCheck"};
-constexpr Type kDecision{.kind = TypeKind::Struct, .name = "kubernetes.authorization.Decision"};
+constexpr Type kUrl{.kind = TypeKind::Struct, .name = "kubernetes.URL", .opaque = true};
+constexpr Type kSemver{.kind = TypeKind::Struct, .name = "kubernetes.Semver", .opaque = true};
+constexpr Type kFormat{.kind = TypeKind::Struct, .name = "kubernetes.NamedFormat", .opaque = true};
+constexpr Type kAuthorizer{.kind = TypeKind::Struct, .name = "kubernetes.authorization.Authorizer", .opaque = true};
+constexpr Type kPathCheck{.kind = TypeKind::Struct, .name = "kubernetes.authorization.PathCheck", .opaque = true};
+constexpr Type kGroupCheck{.kind = TypeKind::Struct, .name = "kubernetes.authorization.GroupCheck", .opaque = true};
+constexpr Type kResourceCheck{
+    .kind = TypeKind::Struct, .name = "kubernetes.authorization.ResourceCheck", .opaque = true};
+constexpr Type kDecision{.kind = TypeKind::Struct, .name = "kubernetes.authorization.Decision", .opaque = true};
 constexpr FieldType kPatchFields[] = {{"from", &kString}, {"op", &kString}, {"path", &kString}, {"value", &kDyn}};
 constexpr Type kJsonPatch{.kind = TypeKind::Struct, .name = "JSONPatch", .fields = kPatchFields};
 constexpr Type kObject{.kind = TypeKind::Struct, .name = "Object", .any_field = true};
@@ -47,6 +49,7 @@ TypeRef bytes_type() { return &kBytes; }
 TypeRef null_type() { return &kNull; }
 TypeRef timestamp_type() { return &kTimestamp; }
 TypeRef duration_type() { return &kDuration; }
+TypeRef any_type() { return &kAny; }
 TypeRef error_type() { return &kError; }
 TypeRef type_type() { return &kType; }
 TypeRef quantity_type() { return &kQuantity; }
@@ -92,6 +95,8 @@ void append_parameters(const Type* type, std::string& out, std::string (*text)(c
 
 std::string type_text(TypeRef type) {
   switch (type->kind) {
+    case TypeKind::Any:
+      return "any";
     case TypeKind::Duration:
       return "duration";
     case TypeKind::Error:

@@ -15,6 +15,7 @@ namespace holdfast::cel {
 
 enum class TypeKind : uint8_t {
   Dyn,
+  Any,  // google.protobuf.Any: dyn that nothing can iterate over.
   Bool,
   Bytes,
   Double,
@@ -46,10 +47,12 @@ struct Type {
   // Struct: declared fields, sorted by name. `any_field`: every field exists and is dyn (Object of mutations).
   std::span<const FieldType> fields = {};
   bool any_field = false;
+  bool opaque = false;         // Struct: the type provider does not know it, and so none of its fields.
   const Decl* decl = nullptr;  // Struct: the schema it stands for.
 };
 
 // The shared types without parameters are the ones that cel.h names; these exist besides.
+TypeRef any_type();
 TypeRef error_type();
 TypeRef type_type();
 TypeRef quantity_type();
@@ -64,7 +67,7 @@ TypeRef decision_type();
 TypeRef list_of_dyn_type();
 TypeRef map_of_dyn_type();
 
-inline bool is_dyn(const Type* t) { return t->kind == TypeKind::Dyn; }
+inline bool is_dyn(const Type* t) { return t->kind == TypeKind::Dyn || t->kind == TypeKind::Any; }
 inline bool is_error(const Type* t) { return t->kind == TypeKind::Error; }
 inline bool is_optional(const Type* t) { return t->kind == TypeKind::Opaque && t->name == "optional_type"; }
 
@@ -132,6 +135,7 @@ struct Decl {
   bool visible = false;
   std::span<const DeclField> fields = {};  // Sorted by property.
   const Decl* element = nullptr;           // Items, or values of additionalProperties.
+  const Decl* key = nullptr;               // Of a map; null: strings of whose size nothing is known.
   ListKind list_kind = ListKind::Plain;
   std::span<const std::string_view> list_keys = {};
   bool map_correlates = true;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/strings.h"
+#include "cel/cel.h"
 #include "kinds/all.h"
 #include "kinds/pod.h"
 
@@ -90,10 +91,27 @@ void validate_full_attribute_name(std::string_view name, const Path& at, FieldEr
   }
 }
 
+void validate_selector_expression(std::string_view expression, const Path& at, FieldErrors& errors) {
+  constexpr int64_t kMaxLength = 10 * 1024;
+  constexpr uint64_t kMaxCost = 1'000'000;
+  if (static_cast<int64_t>(expression.size()) > kMaxLength) return errors.too_long(at, kMaxLength);
+  const cel::Environment::Compiled compiled = cel::device_selectors().compile(expression);
+  const std::string type =
+      compiled.program != nullptr ? cel::go_type_text(compiled.program->result_type()) : compiled.error.type;
+  if (type.empty()) return errors.invalid(at, expression, "compilation failed: " + compiled.error.text);
+  if (type != "bool" && type != "google.protobuf.Any") {
+    return errors.invalid(at, expression, "must evaluate to bool or the unknown type, not " + type);
+  }
+  if (compiled.program == nullptr) return errors.internal(at, "program instantiation failed: " + compiled.error.text);
+  if (compiled.program->estimate().max > kMaxCost) errors.forbidden(at, "too complex, exceeds cost limit");
+}
+
 void validate_selectors(const Value& holder, const Path& at, FieldErrors& errors) {
   validate_list(holder.items_at("selectors"), 32, at.child("selectors"), errors,
                 [&](const Value& item, const Path& here) {
-                  if (!is_set(item, "cel")) errors.required(here.child("cel"));
+                  const Path cel = here.child("cel");
+                  if (!is_set(item, "cel")) return errors.required(cel);
+                  validate_selector_expression(sub(item, "cel").text_at("expression"), cel.child("expression"), errors);
                 });
 }
 

@@ -605,6 +605,35 @@ constexpr Case kOthers[] = {
      .object = R"({"spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"c"}}]}}})",
      .want =
          R"({"spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"c","allocationMode":"ExactCount","count":1}}]}}})"},
+    {.name = "selectors of devices are a bool or of a type that only the device knows",
+     .group = "resource.k8s.io",
+     .plural = "deviceclasses",
+     .object =
+         R"j({"spec":{"selectors":[{"cel":{"expression":"device.driver == 'd' && device.attributes['d'].a > 1"}},)j"
+         R"j({"cel":{"expression":"cel.bind(d, device.attributes['d'], d.x && d.y)"}},)j"
+         R"j({"cel":{"expression":"device.attributes['d'].flag"}}]}})j",
+     .want = "{}"},
+    {.name = "a selector that does not compile is refused",
+     .group = "resource.k8s.io",
+     .plural = "deviceclasses",
+     .object = R"j({"spec":{"selectors":[{"cel":{"expression":"device.nope"}}]}})j",
+     .error = "spec.selectors[0].cel.expression: Invalid value: \"device.nope\": compilation failed: "
+              "ERROR: <input>:1:7: undefined field 'nope'\n | device.nope\n | ......^"},
+    {.name = "a selector of another type is refused",
+     .group = "resource.k8s.io",
+     .plural = "deviceclasses",
+     .object = R"j({"spec":{"selectors":[{"cel":{"expression":"device.driver"}}]}})j",
+     .error =
+         "spec.selectors[0].cel.expression: Invalid value: \"device.driver\": must evaluate to bool or the unknown "
+         "type, not string"},
+    {.name = "a selector that may cost too much is refused",
+     .group = "resource.k8s.io",
+     .plural = "resourceclaims",
+     .object = R"j({"spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"c","selectors":[{"cel":)j"
+               R"j({"expression":"device.attributes.all(a, device.attributes.all(b, device.attributes.all(c, )j"
+               R"j(device.attributes.all(d, a + b + c + d != ''))))"}}]}}]}}})j",
+     .error =
+         "spec.devices.requests[0].exactly.selectors[0].cel.expression: Forbidden: too complex, exceeds cost limit"},
 };
 
 std::string test_name(const testing::TestParamInfo<Case>& info) {
