@@ -66,14 +66,23 @@ class TotalCost {
 
 }  // namespace
 
-void validate_rules(const Value& schema, const Path& at, FieldErrors& errors) {
+void validate_rules(const Value& schema, const std::set<std::string>& without, const Path& at, FieldErrors& errors) {
   const std::shared_ptr<const SchemaRules> rules = SchemaRules::compile(schema);
   if (rules == nullptr) return;
   TotalCost total;
   const std::string root = at.text();
   for (const SchemaRules::Rule& rule : rules->rules()) {
-    const std::string place = root + (rule.schema_path.empty() ? "" : "." + rule.schema_path) +
-                              ".x-kubernetes-validations[" + std::to_string(rule.index) + "]";
+    const std::string holder = root + (rule.schema_path.empty() ? "" : "." + rule.schema_path);
+    if (without.contains(holder)) continue;
+    if (rule.problem == SchemaRules::kInvisible) {
+      if (rule.index > 0) continue;  // It is said once of a schema.
+      const std::string all = holder + ".x-kubernetes-validations";
+      errors.internal(Path(all),
+                      "internal error: failed to construct type information for x-kubernetes-validations rules: unable "
+                      "to convert structural schema to CEL declarations");
+      continue;
+    }
+    const std::string place = holder + ".x-kubernetes-validations[" + std::to_string(rule.index) + "]";
     const std::string rule_place = place + ".rule", message_place = place + ".messageExpression";
     const uint64_t cost = product(rule.estimate, rule.bounded_times.value_or(rule.times));
     if (cost > cel::kRuleEstimateLimit)

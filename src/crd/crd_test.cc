@@ -61,6 +61,48 @@ TEST_F(CrdTest, RulesThatDoNotCompileOrCostTooMuchAreRefused) {
       << costly;
 }
 
+TEST_F(CrdTest, RulesAreCompiledWhereTheirOwnSchemaIsRight) {
+  const std::string bad_rule = R"("x-kubernetes-validations":[{"rule":"self.nope"}])";
+  const std::string bad_message = R"("x-kubernetes-validations":[{"rule":"self.nope","message":" "}])";
+  const auto of = [&](const std::string& a, const std::string& b) {
+    return problem(definition(R"({"type":"object","properties":{"a":{"type":"object",)" + a +
+                              R"(},"b":{"type":"object","properties":{"c":{"type":"object",)" + b + R"(}},)" +
+                              bad_rule + "}}}"));
+  };
+  // `b` has an error further down, so its rule is not compiled; that of `a` is.
+  const std::string beside = of(bad_rule, bad_message);
+  EXPECT_NE(beside.find("properties[a].x-kubernetes-validations[0].rule: Invalid value"), std::string::npos) << beside;
+  EXPECT_NE(beside.find("properties[c].x-kubernetes-validations[0].message: Invalid value: \" \": must be non-empty"),
+            std::string::npos)
+      << beside;
+  EXPECT_EQ(beside.find("properties[b].x-kubernetes-validations[0].rule"), std::string::npos) << beside;
+}
+
+TEST_F(CrdTest, FieldPathsAndUntypedSchemasOfRules) {
+  const auto of = [&](const std::string& path) {
+    return problem(
+        definition(R"({"type":"object","properties":{"s":{"type":"object","properties":{"a.b":{"type":"string"},)"
+                   R"("m":{"type":"object","additionalProperties":{"type":"string"}}},)"
+                   R"("x-kubernetes-validations":[{"rule":"true","fieldPath":")" +
+                   path + R"("}]}}})"));
+  };
+  EXPECT_EQ(of(".m.key"), "");
+  EXPECT_EQ(of("['a.b']"), "");
+  for (const std::string path : {".nope", "m", ".m.", "['a.b'", ".a.b"}) {
+    const std::string found = of(path);
+    EXPECT_NE(found.find("fieldPath: Invalid value: \"" + path + "\": must be a valid path"), std::string::npos)
+        << found;
+  }
+  const std::string untyped =
+      problem(definition(R"({"type":"object","properties":{"u":{"x-kubernetes-preserve-unknown-fields":true,)"
+                         R"("x-kubernetes-validations":[{"rule":"true"},{"rule":"false"}]}}})"));
+  EXPECT_EQ(untyped,
+            "CustomResourceDefinition.apiextensions.k8s.io \"things.example.com\" is invalid: "
+            "spec.validation.openAPIV3Schema.properties[u].x-kubernetes-validations: Internal error: internal error: "
+            "failed to construct type information for x-kubernetes-validations rules: unable to convert structural "
+            "schema to CEL declarations");
+}
+
 TEST_F(CrdTest, RulesRunOverObjects) {
   const std::string schema =
       R"({"type":"object","properties":{"n":{"type":"integer"},"m":{"type":"integer"}},"x-kubernetes-validations":[)"

@@ -1,6 +1,7 @@
 // Private to the module.
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -41,8 +42,9 @@ void validate_value(const types::Type& type, const Value& value, const Value* ol
 // x-kubernetes-list-type set and map hold what they promise.
 void validate_unique_items(const types::Type& type, const Value& value, const Path* at, FieldErrors& errors);
 
-// What compiling the CEL rules of a schema finds: those that do not compile, and those that may cost too much.
-void validate_rules(const Value& schema, const Path& at, FieldErrors& errors);
+// What compiling the CEL rules of a schema finds: those that do not compile, and those that may cost too much. Rules at
+// the places in `without` are left out.
+void validate_rules(const Value& schema, const std::set<std::string>& without, const Path& at, FieldErrors& errors);
 // Runs the CEL rules over an object that is valid otherwise.
 void run_rules(const Version& version, const Value& object, const Value* old, FieldErrors& errors);
 

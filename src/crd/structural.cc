@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "base/strings.h"
+#include "cel/cel.h"
 #include "codec/codec.h"
 #include "crd/crd.h"
 #include "crd/rules.h"
@@ -251,6 +252,7 @@ struct Defaults {
 // The rules of the single keywords.
 struct Keywords {
   FieldErrors& errors;
+  std::set<std::string> flawed = {};  // Schemas with rules that have an error, or have one further down.
 
   struct Place {
     bool root = false;
@@ -285,6 +287,12 @@ struct Keywords {
   }
 
   void check(const Value& schema, const Place& place, const Path& at) {
+    const size_t before = errors.count();
+    check_all(schema, place, at);
+    if (errors.count() > before && !schema.items_at("x-kubernetes-validations").empty()) flawed.insert(at.text());
+  }
+
+  void check_all(const Value& schema, const Place& place, const Path& at) {
     standard(schema, place, at);
     if (flag_at(schema, "uniqueItems")) {
       errors.forbidden(at.child("uniqueItems"),
@@ -449,12 +457,13 @@ struct Keywords {
       const Path rule_at = at.item("x-kubernetes-validations", i);
       auto has_break = [](std::string_view text) { return text.find_first_of("\n\r") != std::string_view::npos; };
       const std::string_view rule = all[i].text_at("rule"), message = all[i].text_at("message");
-      if (trim(rule).empty()) errors.required(rule_at.child("rule"), "rule is not specified");
-      if (!message.empty() && trim(message).empty())
+      if (trim(rule).empty()) {
+        errors.required(rule_at.child("rule"), "rule is not specified");
+      } else if (!message.empty() && trim(message).empty()) {
         errors.invalid(rule_at.child("message"), message, "must be non-empty if specified");
-      else if (has_break(trim(message)))
+      } else if (has_break(trim(message))) {
         errors.invalid(rule_at.child("message"), message, "must not contain line breaks");
-      else if (has_break(trim(rule)) && trim(message).empty()) {
+      } else if (has_break(trim(rule)) && trim(message).empty()) {
         errors.required(rule_at.child("message"), "message must be specified if rule contains line breaks");
       }
       if (const std::string_view expression = all[i].text_at("messageExpression");
@@ -469,10 +478,11 @@ struct Keywords {
         }
       }
       if (const std::string_view path = all[i].text_at("fieldPath"); !path.empty()) {
-        if (trim(path).empty())
-          errors.invalid(rule_at.child("fieldPath"), path, "must be non-empty if specified");
-        else if (has_break(path))
-          errors.invalid(rule_at.child("fieldPath"), path, "must not contain line breaks");
+        if (trim(path).empty()) errors.invalid(rule_at.child("fieldPath"), path, "must be non-empty if specified");
+        if (has_break(path)) errors.invalid(rule_at.child("fieldPath"), path, "must not contain line breaks");
+        if (!cel::shown_field_path(path, schema)) {
+          errors.invalid(rule_at.child("fieldPath"), path, "must be a valid path");
+        }
       }
     }
   }
@@ -539,10 +549,10 @@ void validate_schema(const Value& schema, bool status_enabled, const Path& at, F
   else
     errors.append(std::move(structural));
   const size_t before_keywords = errors.count();
-  Keywords{errors}.check(schema, {.root = true}, at);
-  // Rules are compiled where the schema is right otherwise.
-  if (is_structural && before_defaults == before_keywords && errors.count() == before_keywords)
-    validate_rules(schema, at, errors);
+  Keywords keywords{errors};
+  keywords.check(schema, {.root = true}, at);
+  // Rules are compiled where the schema is right otherwise, from them down.
+  if (is_structural && before_defaults == before_keywords) validate_rules(schema, keywords.flawed, at, errors);
 }
 
 }  // namespace holdfast::crd

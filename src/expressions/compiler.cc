@@ -169,7 +169,7 @@ const Expression& Compiler::add_variable(std::string_view name, std::string_view
 Expression Compiler::compile(std::string_view text, Purpose purpose) {
   const bool mutation = purpose == Purpose::ApplyConfiguration || purpose == Purpose::JsonPatch;
   cel::Environment::Compiled compiled = environment(purpose != Purpose::Message, mutation)->compile(text);
-  Expression result{std::string(text), nullptr, {}};
+  Expression result{.text = std::string(text), .program = nullptr, .problem = {}};
   // Type errors are told before what only planning finds.
   const std::string type =
       compiled.program == nullptr ? compiled.error.type : cel::go_type_text(compiled.program->result_type());
@@ -182,6 +182,7 @@ Expression Compiler::compile(std::string_view text, Purpose purpose) {
     result.problem = wrong_type(wanted, type);
   } else if (compiled.program == nullptr) {
     result.problem = "program instantiation failed: " + compiled.error.text;
+    result.instantiation_failed = true;
   } else {
     result.program = std::move(compiled.program);
   }

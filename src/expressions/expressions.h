@@ -39,6 +39,7 @@ struct Expression {
   std::string text;
   std::shared_ptr<const cel::Program> program;  // Null: it does not compile.
   std::string problem;                          // Why: "compilation failed: ERROR: <input>:1:1: ..."
+  bool instantiation_failed = false;            // The problem is not one of syntax or types.
 };
 
 struct NamedExpression {

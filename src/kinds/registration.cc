@@ -130,11 +130,17 @@ void validate_rule(const Value& rule, const Path& at, FieldErrors& errors) {
   if (is_set(rule, "scope")) validate_enum(rule, "scope", {"*", "Cluster", "Namespaced"}, at, errors);
 }
 
+void report_problem(const expressions::Expression& compiled, std::string_view shown, const Path& at,
+                    FieldErrors& errors) {
+  if (compiled.program != nullptr) return;
+  if (compiled.instantiation_failed) return errors.internal(at, compiled.problem);
+  errors.invalid(at, shown, compiled.problem);
+}
+
 // `shown` is the value of the error, if that is not the expression itself.
 void validate_expression(Compiler& compiler, std::string_view text, Purpose purpose, const Path& at,
                          FieldErrors& errors, std::string_view shown = {}) {
-  const expressions::Expression compiled = compiler.compile(text, purpose);
-  if (compiled.program == nullptr) errors.invalid(at, shown.empty() ? text : shown, compiled.problem);
+  report_problem(compiler.compile(text, purpose), shown.empty() ? text : shown, at, errors);
 }
 
 void validate_match_conditions(const Value& holder, bool params, const Path& at, FieldErrors& errors) {
@@ -363,9 +369,8 @@ void validate_policy_spec(const Value& spec, Compiler& compiler, const Path& at,
     }
     if (trim(expression).empty()) {
       errors.required(here.child("expression"), "expression is not specified");
-    } else if (const expressions::Expression& compiled = compiler.add_variable(name, expression);
-               compiled.program == nullptr) {
-      errors.invalid(here.child("expression"), expression, compiled.problem);
+    } else {
+      report_problem(compiler.add_variable(name, expression), expression, here.child("expression"), errors);
     }
   }
 }
@@ -389,7 +394,7 @@ void validate_validation(const Value& validation, Compiler& compiler, const Path
     errors.invalid(at.child("message"), message, "must not contain line breaks");
   }
   if (is_set(validation, "reason")) {
-    validate_enum(validation, "reason", {"Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized"}, at, errors);
+    validate_enum(validation, "reason", {"Forbidden", "Invalid", "RequestEntityTooLarge"}, at, errors);
   }
 }
 
