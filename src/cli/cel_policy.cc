@@ -286,7 +286,7 @@ class Evaluation {
       const policy::Subject now = subject();
       expressions::Activation activation(arena_, policy_.scope(), policy_.programs().variables, now.inputs);
       int64_t budget = cel::kRuntimeBudget;
-      Result<Value> mutated = policy::apply_mutation(arena_, mutation, activation, budget, object_, kind_.fields());
+      Result<Value> mutated = policy::apply_mutation(arena_, mutation, activation, budget, object_, &kind_.fields());
       if (!mutated) {
         report_.text += (policy_.ignores_failure ? "ignored: " : "denied: ") + mutated.error().message + "\n";
         report_.denied |= !policy_.ignores_failure;

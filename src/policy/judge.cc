@@ -7,12 +7,13 @@ namespace {
 
 using expressions::Activation;
 using expressions::Evaluated;
+using Clock = std::chrono::steady_clock;
 
 constexpr size_t kMaxAnnotationBytes = 10 * 1024;
 
 Verdict failed_as_a_whole(const Policy& policy, std::string message) {
   Verdict verdict;
-  if (!policy.ignores_failure) verdict.failures.push_back({0, std::move(message), {}});
+  (policy.ignores_failure ? verdict.ignored : verdict.failures).push_back({0, std::move(message), {}});
   return verdict;
 }
 
@@ -106,22 +107,24 @@ Verdict judge(Arena& arena, const Policy& policy, const Subject& subject) {
   int64_t budget = cel::kRuntimeBudget;
   std::vector<std::optional<Evaluated>> results;
   results.reserve(programs.validations.size());
+  std::vector<Clock::time_point> times{Clock::now()};  // Before each validation, and after the last.
   for (const Policy::Validation& validation : programs.validations) {
     results.push_back(activation.evaluate(validation.condition, budget));
+    times.push_back(Clock::now());
     if (!results.back()) return failed_as_a_whole(policy, std::string(expressions::kOutOfBudget));
   }
   const Messages messages = evaluate_messages(arena, policy, subject, results, budget);
   Verdict verdict;
   for (size_t i = 0; i < results.size(); ++i) {
     const Policy::Validation& validation = programs.validations[i];
+    const std::chrono::nanoseconds took = times[i + 1] - times[i];
+    std::vector<Failure>& errors = policy.ignores_failure ? verdict.ignored : verdict.failures;
     if (!results[i]->problem.empty()) {
-      if (!policy.ignores_failure) verdict.failures.push_back({i, results[i]->problem, {}});
+      errors.push_back({i, results[i]->problem, {}, took});
     } else if (messages.out_of_budget) {
-      if (!policy.ignores_failure) {
-        verdict.failures.push_back({i, "failed messageExpression: " + std::string(expressions::kOutOfBudget), {}});
-      }
+      errors.push_back({i, "failed messageExpression: " + std::string(expressions::kOutOfBudget), {}, took});
     } else if (!results[i]->value.is_true()) {
-      verdict.failures.push_back({i, message_of(validation, messages.evaluated[i]), validation.reason});
+      verdict.failures.push_back({i, message_of(validation, messages.evaluated[i]), validation.reason, took});
     }
   }
   if (programs.annotations.empty()) return verdict;

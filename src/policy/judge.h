@@ -1,6 +1,7 @@
 // What a ValidatingAdmissionPolicy says about one request.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,10 +26,13 @@ struct Failure {
   size_t validation = 0;  // Its place in the policy.
   std::string message;
   std::string reason;  // Of the policy; empty: Invalid.
+  // How long evaluating took. Of a policy that failed as a whole: nothing.
+  std::chrono::nanoseconds took{};
 };
 
 struct Verdict {
   std::vector<Failure> failures;  // Of a policy that ignores failures: those that evaluated to false.
+  std::vector<Failure> ignored;   // Errors of a policy that ignores failures.
   std::vector<std::pair<std::string, std::string>> annotations;
   std::vector<std::string> annotation_problems;  // They deny, whatever the binding's actions are.
 };

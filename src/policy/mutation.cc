@@ -105,20 +105,24 @@ const MergeType& type_of(const ownership::FieldManager& fields) {
 }
 
 Result<Value> configure(Arena& arena, const cel::Val& configuration, const Value& object,
-                        const ownership::FieldManager& fields) {
+                        const ownership::FieldManager* fields) {
   if (const std::string problems = configuration.object_type_errors(); !problems.empty()) {
     return bad_request("type mismatch: " + problems);
   }
   cel::Configuration converted = configuration.to_configuration(arena, ownership::kUnsetKey);
-  if (!converted.foreign.empty()) {
-    if (converted.foreign.front().path.empty()) return bad_request("invalid return type: *dynamic.ObjectVal");
-    return bad_request("error applying patch: failed to convert patch object to typed object: " +
-                       misfits(type_of(fields), converted));
+  if (!converted.foreign.empty() && converted.foreign.front().path.empty()) {
+    return bad_request("invalid return type: *dynamic.ObjectVal");
   }
+  constexpr std::string_view kUntyped = "error applying patch: failed to convert patch object to typed object: ";
+  if (fields == nullptr) {
+    return bad_request(std::string(kUntyped) + "no corresponding type for " +
+                       std::string(object.text_at("apiVersion")) + ", Kind=" + std::string(object.text_at("kind")));
+  }
+  if (!converted.foreign.empty()) return bad_request(std::string(kUntyped) + misfits(type_of(*fields), converted));
   // Whatever the expression says, it is about this object.
   Value config = with_member(arena, converted.value, "apiVersion", Value::string(object.text_at("apiVersion")));
   config = with_member(arena, config, "kind", Value::string(object.text_at("kind")));
-  Result<Value> merged = fields.apply_unowned(arena, object, config);
+  Result<Value> merged = fields->apply_unowned(arena, object, config);
   if (!merged) return bad_request("error applying patch: " + merged.error().message);
   return merged;
 }
@@ -167,7 +171,7 @@ Mutation compile_mutation(expressions::Compiler& compiler, const Value& mutation
 }
 
 Result<Value> apply_mutation(Arena& arena, const Mutation& mutation, expressions::Activation& activation,
-                             int64_t& budget, const Value& object, const ownership::FieldManager& fields) {
+                             int64_t& budget, const Value& object, const ownership::FieldManager* fields) {
   if (mutation.expression.program == nullptr) return bad_request(mutation.expression.problem);
   const std::optional<expressions::Evaluated> result = activation.evaluate(mutation.expression, budget);
   if (!result) return bad_request(std::string(expressions::kOutOfBudget));

@@ -32,11 +32,12 @@ Mutation compile_mutation(expressions::Compiler& compiler, const Value& mutation
 // The object after the mutation, as a tree: neither converted to its type nor defaulted. A JSON patch may have added
 // anything, so its result must be decoded strictly; an apply configuration was checked against the type.
 //
-// `fields`: of the object's kind, version and subresource. `activation` must have the object as its `object`. Each
+// `fields`: of the object's kind and version; null: nothing is known of them, so that apply configurations fail.
+// `activation` must have the object as its `object`. Each
 // mutation has a budget of its own (cel::kRuntimeBudget).
 //
 // Every error is one that the policy's failurePolicy decides on; its message is what follows "denied request: ".
 Result<Value> apply_mutation(Arena& arena, const Mutation& mutation, expressions::Activation& activation,
-                             int64_t& budget, const Value& object, const ownership::FieldManager& fields);
+                             int64_t& budget, const Value& object, const ownership::FieldManager* fields);
 
 }  // namespace holdfast::policy

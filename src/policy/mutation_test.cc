@@ -111,7 +111,7 @@ spec: {size: 3, enabled: true, opts: {a: x, b: z}, any: {deep: {er: 1}}, set: [p
     inputs.object = cel::Val::data(object);
     expressions::Activation activation(arena_, scope, variables, inputs);
     int64_t budget = left == nullptr ? cel::kRuntimeBudget : *left;
-    const Result<Value> result = apply_mutation(arena_, mutation, activation, budget, object, fields);
+    const Result<Value> result = apply_mutation(arena_, mutation, activation, budget, object, &fields);
     if (left != nullptr) *left = budget;
     if (!result) return "error: " + result.error().message;
     std::string out;

@@ -1,9 +1,10 @@
-// exec, attach, portforward and proxy of pods, services and nodes: what kube-apiserver says before it calls a kubelet,
-// and then that this server calls none.
+// exec, attach, portforward and proxy of pods, services and nodes: admission, what kube-apiserver says before it calls
+// a kubelet, and then that this server calls none.
 #include <algorithm>
 #include <vector>
 
 #include "base/api_error.h"
+#include "base/strings.h"
 #include "render/status.h"
 #include "verbs/subresources.h"
 
@@ -44,6 +45,44 @@ Task<Error> pod_error(call::Call& call, const Value& pod) {
   co_return co_await node_error(call, node, {"", "pods"});
 }
 
+// What admission is shown: PodExecOptions and the like, as the query and the path say them.
+Result<Value> connect_options(call::Call& call) {
+  Arena& arena = call.arena;
+  const std::string_view how = call.info.subresource;
+  MapBuilder options(arena);
+  options.add("kind", Value::string(call.subresource->kind));
+  options.add("apiVersion", Value::string("v1"));
+  if (how == "proxy") {
+    options.add("path", Value::string(arena, "/" + std::string(call.info.rest)));
+    return options.build();
+  }
+  if (how == "portforward") {
+    ListBuilder ports(arena);
+    for (const std::string& said : call.query.all("ports")) {
+      for (const std::string_view one : split(said, ',')) {
+        Result<int64_t> port = request::go_parse_int(one);
+        if (!port) return bad_request(port.error().message);
+        ports.add(Value::integer(*port));
+      }
+    }
+    if (call.query.has("ports")) options.add("ports", ports.build());
+    return options.build();
+  }
+  for (const std::string_view flag : {"stdin", "stdout", "stderr", "tty"}) {
+    const std::string* said = call.query.find(flag);
+    if (said != nullptr && request::query_bool(*said)) options.add(flag, Value::boolean(true));
+  }
+  if (const std::string_view container = call.query.get("container"); !container.empty()) {
+    options.add("container", Value::string(arena, container));
+  }
+  if (how == "exec" && call.query.has("command")) {
+    ListBuilder command(arena);
+    for (const std::string& word : call.query.all("command")) command.add(Value::string(arena, word));
+    options.add("command", command.build());
+  }
+  return options.build();
+}
+
 }  // namespace
 
 bool is_connect(const call::Call& call) {
@@ -51,7 +90,13 @@ bool is_connect(const call::Call& call) {
   return std::find(std::begin(kConnects), std::end(kConnects), call.info.subresource) != std::end(kConnects);
 }
 
-Task<void> serve_connect(call::Call& call) {
+Task<void> serve_connect(call::Call& call, write::Writer& writer) {
+  Result<Value> options = connect_options(call);
+  if (!options) co_return respond_error(call, options.error());
+  // What is made of the options is lost: nobody is called with them.
+  Result<Value> admitted =
+      co_await writer.admit_subresource(call, write::AdmissionOperation::Connect, {}, *options, Value::null(), true);
+  if (!admitted) co_return respond_error(call, admitted.error());
   resource::Storage& storage = call.storage();
   Result<cache::Cache::Latest> latest =
       co_await storage.cache().latest(storage.short_key(call.ns(), call.info.name), call.executor());

@@ -47,12 +47,8 @@ Task<void> serve_binding(call::Call& call, write::Writer& writer, const std::str
   if (!decoded) co_return respond_error(call, decoded.error());
   Result<Value> placed = write::with_request_namespace(call, *decoded);
   if (!placed) co_return respond_error(call, placed.error());
-  const bool legacy = call.subresource == nullptr;
-  if (legacy) {
-    // The older way: a POST to bindings.
-    call.info.name = call.arena.copy(placed->text_at("metadata", "name"));
-    call.served = call.registry->find("", "v1", "pods");
-  }
+  const bool legacy = call.subresource == nullptr;  // The older way: a POST to bindings.
+  if (legacy) call.info.name = call.arena.copy(placed->text_at("metadata", "name"));
   if (placed->text_at("metadata", "name") != call.info.name) {
     co_return respond_error(call, bad_request("name in URL does not match name in Binding object"));
   }
@@ -67,6 +63,7 @@ Task<void> serve_binding(call::Call& call, write::Writer& writer, const std::str
                                                              Value::null(), true);
   if (!admitted) co_return respond_error(call, admitted.error());
   const Value binding = *admitted;
+  if (legacy) call.served = call.registry->find("", "v1", "pods");
   Result<write::Written> written = co_await writer.write_object(
       call, std::move(request), [&](const write::LiveObject* live) { return bind_live(call, binding, live); });
   if (!written) co_return respond_error(call, written.error());

@@ -27,15 +27,19 @@ AdmissionRequest admission_request(call::Call& call, AdmissionOperation operatio
   request.resource = call.served->resource;
   request.subresource = call.info.subresource;
   request.ns = call.info.ns;
-  request.name = object.text_at("metadata", "name");
+  request.name = call.info.name.empty() ? object.text_at("metadata", "name") : call.info.name;
+  // A Namespace is in itself.
+  const types::Resource& resource = *call.served->resource;
+  if (request.ns.empty() && resource.group.empty() && resource.kind == "Namespace") request.ns = request.name;
   request.user = call.user.get();
   request.dry_run = dry_run;
   return request;
 }
 
-// CreateOptions or UpdateOptions as policies and webhooks see them, for patches too.
+// CreateOptions or UpdateOptions as policies and webhooks see them, for patches too. A connect has none.
 Value write_options_value(call::Call& call, AdmissionOperation operation, const request::WriteOptions& options,
                           std::string_view field_manager) {
+  if (operation == AdmissionOperation::Connect) return Value::null();
   MapBuilder map(call.arena);
   map.add("kind", Value::string(operation == AdmissionOperation::Create ? "CreateOptions" : "UpdateOptions"));
   map.add("apiVersion", Value::string("meta.k8s.io/v1"));
@@ -80,7 +84,7 @@ Admission::Admission(const Parts& parts)
     : plugins_(parts.plugins),
       webhooks_(parts.mutating_webhooks, parts.validating_webhooks, parts.caller, parts.authorizer,
                 parts.plugins.disabled),
-      policies_(parts.registry, parts.authorizer, parts.plugins.disabled),
+      policies_(parts.registry, parts.authorizer, parts.plugins.disabled, parts.metrics),
       quotas_(parts.own, std::find(parts.plugins.disabled.begin(), parts.plugins.disabled.end(),
                                    admission::quota::kName) == parts.plugins.disabled.end()),
       authorizer_(parts.authorizer),
@@ -199,7 +203,6 @@ Task<Result<Value>> Admission::admit_subresource(call::Call& call, AdmissionOper
   for (const bool again : {false, true}) {
     reinvocation.again = again;
     AdmissionRequest request = admission_request(call, operation, object, options.dry_run);
-    request.name = call.info.name;
     request.options = write_options_value(call, operation, options, options.field_manager);
     request.object = object;
     request.old = old;
@@ -210,7 +213,6 @@ Task<Result<Value>> Admission::admit_subresource(call::Call& call, AdmissionOper
   }
   if (validates) {
     AdmissionRequest request = admission_request(call, operation, object, options.dry_run);
-    request.name = call.info.name;
     request.options = write_options_value(call, operation, options, options.field_manager);
     request.object = object;
     request.old = old;
@@ -235,6 +237,7 @@ Task<Result<Unit>> Admission::admit_delete(call::Call& call, Value options, cons
     co_return co_await quotas_.charge(call, AdmissionOperation::Delete, Value::null(), &live.object, dry_run);
   }
   AdmissionRequest request = admission_request(call, AdmissionOperation::Delete, live.object, dry_run);
+  request.name = call.info.name;  // Kubernetes gives no name to what is deleted with a collection.
   request.options = options;
   request.old = with_managed(call.arena, live.object, live.managed, call.served->custom);
   Reinvocation reinvocation;

@@ -32,6 +32,7 @@ class Admission {
     const auth::Authorizer& authorizer;
     const access::RbacAuthorizer* rbac;  // Null: another authorizer, which has no rules.
     own_calls::Handler own;
+    MetricRegistry& metrics;
   };
   explicit Admission(const Parts& parts);
 

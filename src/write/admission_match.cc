@@ -78,7 +78,7 @@ Result<Patched> take_patched(call::Call& call, const Versioned& before, const Va
   }
   Patched result;
   result.changed = !equal(object, before.object);
-  if (!has_own_kind(call)) {
+  if (!has_own_kind(call) && before.served->object_rules != nullptr) {
     Draft draft(arena, object);
     before.served->object_rules->set_defaults(arena, draft.root());
     object = draft.value();

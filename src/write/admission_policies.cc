@@ -7,6 +7,7 @@
 
 #include "base/api_error.h"
 #include "base/hash.h"
+#include "base/strings.h"
 #include "base/text.h"
 #include "cel/cel.h"
 #include "codec/codec.h"
@@ -210,13 +211,15 @@ std::optional<std::string> param_kind_problem(const call::Call& call, const poli
          std::string(kind.version()) + ", Kind=" + kind.kind + "'";
 }
 
-// Of the object as a mutation sees it; null: nothing is known of its kind.
+// Of the object as a mutation sees it. Null: its kind is known only by subresources of other groups (Scale, Eviction,
+// TokenRequest), and Kubernetes looks for types among what the kind's own group serves.
 const ownership::FieldManager* fields_of(const call::Call& call, const resource::Served& served) {
-  if (!has_own_kind(call)) return &served.managers->at(kinds::Endpoint::Main);
-  const std::string_view kind = kind_of(call, *served.resource).kind;
-  if (kind == "Scale") return &served.managers->scale();
-  if (kind == "TokenRequest") return &served.managers->token_request();
-  return nullptr;
+  const resource::Served* typed = &served;
+  if (has_own_kind(call)) {
+    const webhook::GroupVersionKind kind = kind_of(call, *served.resource);
+    typed = call.registry->find_kind(kind.group, kind.version, kind.kind);
+  }
+  return typed == nullptr || typed->managers == nullptr ? nullptr : &typed->managers->at(kinds::Endpoint::Main);
 }
 
 // A MutatingAdmissionPolicy under one of its bindings, with one param.
@@ -307,15 +310,6 @@ class AuditAnnotations {
 // One mutation of the object as it is now. BadRequest: the policy's failurePolicy decides.
 Result<Value> mutate_once(call::Call& call, const policy::Policy& policy, const policy::Mutation& mutation,
                           const policy::Subject& subject, const Versioned& now) {
-  const ownership::FieldManager* fields = fields_of(call, *now.served);
-  if (fields == nullptr) {
-    const webhook::GroupVersionKind kind = kind_of(call, *now.served->resource);
-    return Error{Reason::ServiceUnavailable,
-                 "Resource kind " + std::string(kind.group) + "/" + std::string(kind.version) +
-                     ", Kind=" + std::string(kind.kind) +
-                     " not found. There can be a delay between when CustomResourceDefinitions are created and when "
-                     "they are available."};
-  }
   expressions::Activation activation(call.arena, policy.scope(), policy.programs().variables, subject.inputs);
   int64_t budget = cel::kRuntimeBudget;
   // An apply configuration is merged with the object alone: field sets in managedFields are texts here, not trees.
@@ -326,7 +320,8 @@ Result<Value> mutate_once(call::Call& call, const policy::Policy& policy, const 
   const Value object =
       apart ? with_member(call.arena, now.object, "metadata", without_member(call.arena, *metadata, "managedFields"))
             : now.object;
-  Result<Value> mutated = policy::apply_mutation(call.arena, mutation, activation, budget, object, *fields);
+  Result<Value> mutated =
+      policy::apply_mutation(call.arena, mutation, activation, budget, object, fields_of(call, *now.served));
   if (!mutated) return bad_request(mutated.error().message);
   if (const Value* after = apart ? mutated->find("metadata") : nullptr) {
     mutated = with_member(call.arena, *mutated, "metadata", with_member(call.arena, *after, "managedFields", *managed));
@@ -347,8 +342,8 @@ struct AdmissionPolicies::Known {
 };
 
 AdmissionPolicies::AdmissionPolicies(const resource::Registry& registry, const auth::Authorizer& authorizer,
-                                     std::span<const std::string> disabled)
-    : authorizer_(authorizer) {
+                                     std::span<const std::string> disabled, MetricRegistry& metrics)
+    : authorizer_(authorizer), metrics_(metrics) {
   const resource::Registry::SnapshotRef resources = registry.snapshot();
   aliases_ = aliases_of(*resources);
   const auto is_off = [&](std::string_view plugin) {
@@ -527,7 +522,11 @@ Task<Result<Value>> AdmissionPolicies::mutate(call::Call& call, const AdmissionR
       const Value before = now.object;
       for (const policy::Mutation& mutation : invocation.policy->programs().mutations) {
         if (now.object.is_null()) break;
+        const auto begin = std::chrono::steady_clock::now();
         Result<Value> mutated = mutate_once(call, *invocation.policy, mutation, *subject, now);
+        metrics_.mutated(invocation.policy->name, invocation.binding->name,
+                         mutated ? std::string_view{} : mutated.error().message,
+                         std::chrono::steady_clock::now() - begin);
         if (!mutated) {
           if (mutated.error().reason != Reason::BadRequest) co_return mutated.take_error();
           problems.add(*invocation.policy, invocation.binding, mutated.error().message, true);
@@ -602,14 +601,21 @@ Task<Result<Unit>> AdmissionPolicies::validate(call::Call& call, const Admission
           for (const std::string& action : binding->actions) {
             if (action == "Deny") deny(policy, binding.get(), failure.message, failure.reason);
             if (action == "Audit") audit_failure(call, *binding, failure);
+            metrics_.validated(policy.name, binding->name, failure.message, to_lower(action), failure.took);
             if (action == "Warn") {
               call.warnings.add("Validation failed for ValidatingAdmissionPolicy '" + policy.name + "' with binding '" +
                                 binding->name + "': " + failure.message);
             }
           }
         }
+        for (const policy::Failure& ignored : verdict.ignored) {
+          metrics_.validated(policy.name, binding->name, ignored.message, "allow", ignored.took);
+        }
         for (const auto& [key, value] : verdict.annotations) annotations.add(key, value);
-        for (const std::string& problem : verdict.annotation_problems) deny(policy, binding.get(), problem, {});
+        for (const std::string& problem : verdict.annotation_problems) {
+          deny(policy, binding.get(), problem, {});
+          metrics_.validated(policy.name, binding->name, problem, "deny", {});
+        }
       }
     }
     annotations.publish(call, policy.name);

@@ -18,6 +18,7 @@
 #include "write/admission_match.h"
 #include "write/admission_request.h"
 #include "write/plugins.h"
+#include "write/policy_metrics.h"
 
 namespace holdfast::write {
 
@@ -25,7 +26,7 @@ class AdmissionPolicies {
  public:
   // `disabled`: admission plugins that are off, by Kubernetes' names. Everything else outlives it.
   AdmissionPolicies(const resource::Registry& registry, const auth::Authorizer& authorizer,
-                    std::span<const std::string> disabled);
+                    std::span<const std::string> disabled, MetricRegistry& metrics);
   ~AdmissionPolicies();
 
   // Whether any policy could be about such a request; false spares preparing it.
@@ -52,6 +53,7 @@ class AdmissionPolicies {
   bool handles(Side side, const call::Call& call, AdmissionOperation operation) const;
 
   const auth::Authorizer& authorizer_;
+  mutable PolicyMetrics metrics_;
   std::vector<policy::Index::Alias> aliases_;
   std::array<Source, 2> sources_;  // By side.
 };

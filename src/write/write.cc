@@ -24,7 +24,8 @@ Writer::Writer(const Parts& parts)
                                                               .registry = parts.registry,
                                                               .authorizer = parts.authorizer,
                                                               .rbac = parts.rbac,
-                                                              .own = parts.own})) {}
+                                                              .own = parts.own,
+                                                              .metrics = parts.metrics})) {}
 
 Writer::~Writer() = default;
 

@@ -86,6 +86,7 @@ class Writer {
     const resource::Registry& registry;  // Where policies are.
     const admission::PluginChoice& plugins;
     own_calls::Handler own;
+    MetricRegistry& metrics;
   };
   explicit Writer(const Parts& parts);
   ~Writer();

@@ -142,6 +142,15 @@ class Player:
         self.server.request("DELETE", f"/api/v1/namespaces/{self.ns}")
 
 
+def metrics(server):
+    """What the stories did is counted under kube-apiserver's names."""
+    text = server.request("GET", "/metrics", accept="text/plain")[2].decode()
+    for wanted in ('apiserver_validating_admission_policy_check_total{policy="%s",policy_binding="%s",error_type="invalid_error",enforcement_action="deny"} ' % ("sizes.example.com", "sizes"),
+                   'apiserver_mutating_admission_policy_check_total{policy="', 'error_type="no_error"} ', 'apiserver_validating_admission_policy_check_duration_seconds_bucket{',
+                   'apiserver_mutating_admission_policy_check_duration_seconds_count{'):
+        check(wanted in text, f"metrics have {wanted}")
+
+
 def main():
     stories = [story for file in sorted(STORIES.glob("*.yaml")) for story in yaml.safe_load_all(file.read_text())
                if len(sys.argv) < 3 or sys.argv[2] in file.name]
@@ -159,6 +168,8 @@ def main():
                         player.play(story)
                     finally:
                         player.clean()
+                if gates == "" and len(sys.argv) < 3:
+                    metrics(server)
     finish()
 
 
