@@ -1,5 +1,5 @@
-"""policies.py --bin HOLDFAST [--peer FOLDER] [--updates N]: see policies.sh."""
-import argparse, http.client, json, pathlib, ssl, tempfile, time
+"""policies.py --bin HOLDFAST [--peer FOLDER] [--updates N] [--instructions]: see policies.sh."""
+import argparse, http.client, json, pathlib, re, ssl, subprocess, tempfile, time
 from urllib.parse import urlsplit
 
 import cost
@@ -56,7 +56,22 @@ def measure(server, client, updates):
     return best
 
 
-def run(server, updates):
+def count_instructions(server, client, updates):
+    """Thousands of instructions per update, counted by callgrind; and the same again, for the columns of measure()."""
+    def control(flag):
+        subprocess.run(["callgrind_control", flag, str(server.process.pid)], check=True, stdout=subprocess.DEVNULL)
+        return max(server.folder.glob("callgrind.out*"), key=lambda path: path.stat().st_mtime_ns, default=None)
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "it"}, "data": {f"key{i}": "some text" for i in range(8)}}
+    for i in range(-1, updates):
+        body["data"]["count"] = str(i) + str(time.monotonic())
+        client.send("PUT", MAPS + "/it", body)
+        if i < 0:  # The first update after a change makes the index.
+            control("--zero")
+    total = re.search(r"^(?:summary|totals): (\d+)", control("--dump").read_text(), re.M).group(1)
+    return (int(total) / updates / 1000,) * 2
+
+
+def run(server, updates, measure):
     client = Client(server)
     client.send("POST", MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "it"}})
     measure(server, client, updates // 4)
@@ -78,30 +93,45 @@ def run(server, updates):
     return rows
 
 
+def under_callgrind(options, folder):
+    folder.mkdir(parents=True)
+    # Valgrind cannot read the debug information of a linker that leaves out unused parts.
+    binary, wrapper = folder / "holdfast", folder / "callgrind.sh"
+    subprocess.run(["objcopy", "--strip-debug", options.bin, binary], check=True)
+    wrapper.write_text(f'#!/bin/sh\nexec valgrind --tool=callgrind --callgrind-out-file={folder}/callgrind.out {binary} "$@"\n')
+    wrapper.chmod(0o755)
+    return cost.holdfast(argparse.Namespace(bin=wrapper), folder)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", required=True)
     parser.add_argument("--peer")
     parser.add_argument("--updates", type=int, default=2000)
     parser.add_argument("--only")
+    parser.add_argument("--instructions", action="store_true")
     options = parser.parse_args()
     results = {}
     with tempfile.TemporaryDirectory() as folder:
         starts = {"holdfast": cost.holdfast}
-        if options.peer:
+        if options.instructions:
+            starts["holdfast"] = under_callgrind
+            options.updates = min(options.updates, 200)
+        elif options.peer:
             starts["kube-apiserver"] = cost.kube_apiserver
         for name, start in starts.items():
             server = start(options, pathlib.Path(folder) / name)
             try:
-                results[name] = run(server, options.updates)
+                results[name] = run(server, options.updates, count_instructions if options.instructions else measure)
             finally:
                 server.stop()
-    print(f"{'policies':22}" + "".join(f"{name + ' CPU us':>22}{'more':>8}{'us each':>10}" for name in results))
+    heads = (" 1000 instr", "") if options.instructions else (" CPU us", "us each")
+    print(f"{'policies':22}" + "".join(f"{name + heads[0]:>22}{'more':>8}{heads[1]:>10}" for name in results))
     for row in results["holdfast"]:
         line = f"{row:22}"
         for figures in results.values():
             cpu, took = figures[row]
-            line += f"{cpu:22.1f}{(cpu / figures['none'][0] - 1) * 100:7.1f}%{took:10.0f}"
+            line += f"{cpu:22.1f}{(cpu / figures['none'][0] - 1) * 100:7.1f}%" + ("" if options.instructions else f"{took:10.0f}")
         print(line)
 
 

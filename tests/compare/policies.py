@@ -5,8 +5,8 @@
 
 `run.sh --policies HOLDFAST` starts both. Each round makes policies with bindings, params and custom resources, the same on
 both servers, and sends both the same requests, some as a user who may do less. Code, body (the Status or the object) and
-warnings of every answer are compared: refusals of policies and of CRDs with rules as a whole, denials, messages, mutated
-objects, the authorizer in expressions. With --status the type checking in a policy's status is compared, too; that needs
+warnings of every answer are compared: refusals of policies, of CRDs with rules and of device classes as a whole, denials,
+messages, mutated objects, the authorizer in expressions. With --status the type checking in a policy's status is compared, too; that needs
 kube-controller-manager. A policy acts on objects with a label of its own, as kube-apiserver has no order of policies.
 """
 import argparse
@@ -49,7 +49,7 @@ def leaves(kind, rng, spec):
     made = {
         "dyn": ["object", "oldObject", "request", "params", "namespaceObject", "object.metadata", "object.nope", "request.object", "variables.v", "params.data", "request.options"],
         "string": ["object.metadata.name", "request.operation", "request.userInfo.username", "namespaceObject.metadata.name", "request.resource.resource", "request.namespace", "variables.text", "params.data.s",
-                   "object.apiVersion", "request.requestKind.kind", "oldObject.metadata.name", check + ".reason()", "request.uid == '' ? 'none' : 'some'", "request.subResource"],
+                   "object.apiVersion", "request.requestKind.kind", "oldObject.metadata.name", check + ".reason()", "(request.uid == '' ? 'none' : 'some')", "request.subResource"],
         "int": ["size(object.metadata.labels)", "int(params.data.n)", "variables.number", "size(request.userInfo.groups)", "object.metadata.generation"],
         "bool": ["has(oldObject.metadata)", "oldObject == null", "object != null", "request.dryRun", "has(params.data)", "params == null", "variables.flag", check + ".allowed()", check + ".errored()",
                  "has(object.metadata.labels)", "request.operation == 'CREATE'", "'system:masters' in request.userInfo.groups"],
@@ -67,6 +67,15 @@ def leaves(kind, rng, spec):
     def usable(text):
         return rng.random() < 0.01 or text in declared or not any(word in text for word in absent)
     return {name: [text for text in made.get(name, []) + own.get(name, []) if usable(text)] for name in sorted({*made, *own})}
+
+
+DEVICE_LEAVES = {
+    "string": ["device.driver", "device.attributes['d'].name"], "dyn": ["device", "device.attributes['d'].x", "device.attributes['d']['y']", "device.capacity['d'].memory", "device.attributes['d'].x.y"],
+    "bool": ["device.allowMultipleAllocations", "device.driver == 'x'", "device.attributes['d'].flag", "'d' in device.attributes", "has(device.attributes['d'].x)", "device.attributes.exists(k, k.contains('a'))"],
+    "quantity": ["device.capacity['d'].memory", "device.capacity['d']['memory']"], "map": ["device.attributes", "device.capacity", "device.attributes['d']", "device.capacity['d']"],
+    "semver": ["device.attributes['d'].version"], "int": ["device.attributes['d'].count", "size(device.driver)"], "optional": ["device.attributes['d'].?x", "device.?driver", "device.attributes[?'d']"]}
+DEVICE_TEMPLATES = ["{bool}", "{bool}", "cel.bind(v, {any}, {bool/v})", "cel.bind(v, device.attributes['d'], v.a == {string} && {bool/v})", "{any}",
+                    "device.attributes.all(k, device.attributes[k].all(l, {bool/k,l}))", "device.attributes.exists(k, x, {bool/k,x})", "device.attributes['d'].x.matches({string})"]
 
 
 class Generator:
@@ -170,9 +179,14 @@ class Generator:
             made["spec"] = {"replicas": rng.randrange(5), "selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": containers}}}
         else:
             choices = {"size": rng.randrange(-2, 9), "mode": rng.choice(["", "fast", "slow"]), "names": rng.sample(["a", "b", "c"], rng.randrange(4)), "parts": [{"name": n, "count": i} for i, n in enumerate("ab"[:rng.randrange(3)])],
-                       "limits": {k: rng.randrange(5) for k in "ab"[:rng.randrange(3)]}, "port": rng.choice([80, "http"]), "at": "2024-01-02T03:04:05Z", "any": {"x": [1, {"y": None}]}, "fixed": {"a": "b"}}
+                       "limits": {k: rng.randrange(5) for k in "ab"[:rng.randrange(3)]}, "port": rng.choice([80, "http"]), "at": "2024-01-02T03:04:05Z", "any": {"x": [1, {"y": "z"}]}, "fixed": {"a": "b"}}
             made["spec"] = {key: choices[key] for key in rng.sample(list(choices), rng.randrange(len(choices) + 1))}
         return made
+
+    def device_class(self, name):
+        maker = Maker(self.rng, False, DEVICE_LEAVES, plain=True)
+        selectors = [{"cel": {"expression": maker.fill(self.rng.choice(DEVICE_TEMPLATES), self.rng.choice([0, 1, 2]))}} for _ in range(3)]
+        return {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": name}, "spec": {"selectors": selectors}}
 
     def requests(self, kind, number):
         """What happens to the object of one policy."""
@@ -283,10 +297,39 @@ class Comparison:
             name = f"p{name}" if name else f"settled-{number}"
             self.quietly("DELETE", f"{REGISTRATION}/{plural[:-3]}ybindings/{name}")
             self.quietly("DELETE", f"{REGISTRATION}/{plural}/{name}")
+        for i in range(8):
+            self.both({"method": "POST", "path": "/apis/resource.k8s.io/v1/deviceclasses?dryRun=All", "body": make.device_class(f"class-{number}-{i}")})
         for i in range(8):  # Definitions with rules, refused or not.
             schema = SchemaMaker(make.rng).query()["schema"]
             crd = definition("compare.example.com", f"things{number}x{i}", f"Thing{number}x{i}", schema)
             self.both({"method": "POST", "path": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All", "body": crd})
+
+
+    def subresources(self):
+        """Mutations of what is sent to subresources and has a kind of its own."""
+        core = f"/api/v1/namespaces/{NAMESPACE}"
+        pod = {"metadata": {"name": "pod"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+        self.quietly("POST", f"{core}/pods", pod)
+        self.quietly("POST", f"{core}/serviceaccounts", {"metadata": {"name": "account"}})
+        sent = {"pods/binding": (f"{core}/pods/pod/binding?dryRun=All", {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "pod"}, "target": {"kind": "Node", "name": "n"}}),
+                "pods/eviction": (f"{core}/pods/pod/eviction?dryRun=All", {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "pod"}}),
+                "serviceaccounts/token": (f"{core}/serviceaccounts/account/token?dryRun=All", {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"audiences": ["a"]}})}
+        mutations = [{"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": "Object{metadata: Object.metadata{annotations: {'a': 'b'}}}"}},
+                     {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": "Object{nope: 1}"}},
+                     {"patchType": "JSONPatch", "jsonPatch": {"expression": "[JSONPatch{op: 'add', path: '/metadata/annotations', value: {'a': 'b'}}]"}}]
+        for number, mutation in enumerate(mutations):
+            for resource in sent:
+                rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": [resource], "operations": ["*"]}
+                name = f"sub-{number}-{resource.split('/')[1]}"
+                self.quietly("POST", f"{REGISTRATION}/mutatingadmissionpolicies", {"metadata": {"name": name}, "spec": {
+                    "matchConstraints": {"resourceRules": [rule]}, "reinvocationPolicy": "Never", "mutations": [mutation]}})
+                self.quietly("POST", f"{REGISTRATION}/mutatingadmissionpolicybindings", {"metadata": {"name": name}, "spec": {"policyName": name}})
+            self.settle(f"sub-{number}")
+            for path, body in sent.values():
+                self.both({"method": "POST", "path": path, "body": body}, json.dumps(mutation))
+            for resource in sent:
+                for plural in ("mutatingadmissionpolicybindings", "mutatingadmissionpolicies"):
+                    self.quietly("DELETE", f"{REGISTRATION}/{plural}/sub-{number}-{resource.split('/')[1]}")
 
 
 def main():
@@ -300,6 +343,7 @@ def main():
     options = parser.parse_args()
     comparison = Comparison(options)
     comparison.set_up()
+    comparison.subresources()
     for number in range(options.rounds):
         comparison.round(number)
     print(f"policies.py: {comparison.sent} requests, seed {options.seed}: {comparison.differing} differ")
