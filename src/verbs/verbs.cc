@@ -151,9 +151,10 @@ void respond_unknown_path(call::Call& call) {
   respond_error(call, render::route_not_found());
 }
 
-// What the router of a built-in resource looks at before its verb does. Custom resources have no such router.
+// What the router of a built-in resource looks at before its verb does. Custom resources have no such router, and what
+// is passed on to a node may have any form.
 Result<Unit> check_route_headers(const call::Call& call) {
-  if (call.served->custom) return Unit{};
+  if (call.served->custom || is_connect(call)) return Unit{};
   if (call.info.verb == request::Verb::Patch) {
     Result<request::PatchType> type = request::patch_type(call.request.headers.get("content-type"), false);
     if (!type) return type.take_error();
