@@ -57,6 +57,8 @@ class Applier {
       progress.clear();
       status = fail_with(session_, applied.error());
     }
+    progress.clear();
+    print_objects();
     return status;
   }
 
@@ -168,16 +170,12 @@ class Applier {
   }
 
   void report(const client::Api<>& api, const client::Object& applied, const std::string& manager,
-              const std::vector<FieldConflict>& conflicts) const {
+              const std::vector<FieldConflict>& conflicts) {
     const std::string name = display_name(api.resource(), applied.name());
-    constexpr std::string_view kManaged[] = {"metadata", "managedFields"};
-    Arena arena;
     if (flags_.output == "name") {
       printf("%s\n", name.c_str());
-    } else if (flags_.output == "yaml") {
-      printf("%s", yaml_text(without_path(arena, applied.root(), kManaged)).c_str());
-    } else if (flags_.output == "json") {
-      printf("%s\n", json_text(without_path(arena, applied.root(), kManaged)).c_str());
+    } else if (!flags_.output.empty()) {
+      applied_.push_back(applied);
     } else {
       printf("%s serverside-applied%s\n", name.c_str(), flags_.dry_run_note());
     }
@@ -192,6 +190,24 @@ class Applier {
               conflict.live.c_str(), conflict.ours.c_str());
     }
     if (flags_.show_foreign) report_foreign(applied, manager);
+  }
+
+  // With -o yaml and json: the object, or a List of them.
+  void print_objects() const {
+    if (applied_.empty()) return;
+    constexpr std::string_view kManaged[] = {"metadata", "managedFields"};
+    Arena arena;
+    ListBuilder items(arena);
+    for (const client::Object& object : applied_) items.add(without_path(arena, object.root(), kManaged));
+    const Value objects = items.build();
+    MapBuilder list(arena);
+    list.add("apiVersion", Value::string("v1"));
+    list.add("items", objects);
+    list.add("kind", Value::string("List"));
+    list.add("metadata", Value::empty_map());
+    const Value shown = applied_.size() == 1 ? objects.items()[0] : list.build();
+    fputs((flags_.output == "yaml" ? yaml_text(shown) : json_text(shown) + "\n").c_str(), stdout);
+    fflush(stdout);
   }
 
   // Fields that others own and we do not: they stay as they are, whatever we apply.
@@ -213,9 +229,10 @@ class Applier {
   const ApplyFlags& flags_;
   const Session& session_;
   const std::vector<std::string> force_fields_;
+  std::vector<client::Object> applied_;  // To be printed in the end.
 };
 
-// Deletes what is no longer applied, and nothing that has taken its place since.
+// Deletes the objects unless they were replaced since they were listed.
 int prune(const ApplyFlags& flags, const Session& session, const std::vector<ApplySet::Pruned>& objects) {
   int status = 0;
   Progress progress("Pruning");
@@ -242,7 +259,7 @@ int prune(const ApplyFlags& flags, const Session& session, const std::vector<App
   return status;
 }
 
-// Shows what would be pruned and asks. Nothing: everything is called off.
+// Lists what would be pruned and asks for confirmation. Nothing: the user cancelled the apply.
 std::optional<bool> may_prune(const ApplyFlags& flags, const std::vector<ApplySet::Pruned>& objects) {
   if (objects.empty() || flags.yes || flags.dry_run != "none" || !can_ask()) return true;
   fprintf(stderr, "No longer applied, and pruned after the apply:\n");
@@ -330,8 +347,8 @@ Command add_apply(CLI::App& app) {
   c->add_option("--applyset", flags->apply_set,
                 "Apply set to apply as: [KIND/]NAME of its parent object, by default a Secret, created if missing");
   c->add_flag("--adopt", flags->adopt,
-              "Make members of objects that exist already, and take over a set that another tool manages");
-  c->add_flag("-y,--yes", flags->yes, "Prune without asking; in scripts nothing is asked");
+              "Add objects that already exist to the set, and take over a set managed by another tool");
+  c->add_flag("-y,--yes", flags->yes, "Prune without asking for confirmation (scripts are never asked)");
   c->add_flag("--server-side", flags->server_side, "Accepted for kubectl's sake: applies are always server-side");
   c->add_option("--subresource", flags->subresource, "Subresource to apply to, such as status or scale");
   add_write_flags(*c, flags->dry_run, flags->validate);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <map>
 #include <memory>
 
 #include "base/strings.h"
@@ -11,7 +12,9 @@
 #include "cli/manifests.h"
 #include "cli/session.h"
 #include "codec/codec.h"
+#include "schema/schema.h"
 #include "table/table.h"
+#include "types/types.h"
 
 namespace holdfast::cli {
 
@@ -323,7 +326,7 @@ Result<int64_t> parse_since(std::string_view text, UnixTime now) {
 }
 
 Result<std::string> blame_text(const Value& object, const BlameOptions& options, const Terminal& terminal) {
-  Result<FieldOwners> owners = FieldOwners::of(object);
+  Result<FieldOwners> owners = FieldOwners::of(object, options.custom_type);
   if (!owners) return owners.take_error();
   OwnedField root = owners->root();
   keep_matching(options, *owners, root);
@@ -346,7 +349,7 @@ Result<std::vector<BlamedLine>> blamed_lines(const Value& object) {
 }
 
 Result<std::string> blame_json(const Value& object, const BlameOptions& options) {
-  Result<FieldOwners> owners = FieldOwners::of(object);
+  Result<FieldOwners> owners = FieldOwners::of(object, options.custom_type);
   if (!owners) return owners.take_error();
   Arena arena;
   ListBuilder managers(arena), fields(arena);
@@ -399,7 +402,40 @@ struct BlameFlags {
   bool all_namespaces = false;
 };
 
-int print_blame(const std::vector<client::Object>& objects, const BlameFlags& flags) {
+// How custom resources merge, as their definitions say.
+class CustomTypes {
+ public:
+  // Where there is no definition, or none that we may read, nothing is learnt.
+  void learn(const Session& session, const client::Resource& resource) {
+    if (types::find_kind(resource.group, resource.version, resource.kind) != nullptr) return;
+    const client::Resource definitions = client::builtin("apiextensions.k8s.io/v1", "CustomResourceDefinition");
+    Result<client::Object> definition =
+        session.client.api(definitions).get(resource.plural + "." + resource.group).wait();
+    if (!definition) return;
+    for (const Value& version : definition->root().items_at("spec", "versions")) {
+      const Value* written = version.get("schema", "openAPIV3Schema");
+      if (written == nullptr || version.text_at("name") != resource.version) continue;
+      Known known{schema::Schema::build(*written, false), std::make_unique<ownership::MergeTypes>(), nullptr};
+      known.type = &known.types->of(known.schema->root());
+      known_.insert_or_assign({resource.api_version(), resource.kind}, std::move(known));
+    }
+  }
+
+  const ownership::MergeType* of(const Value& object) const {
+    const auto found = known_.find({std::string(object.text_at("apiVersion")), std::string(object.text_at("kind"))});
+    return found == known_.end() ? nullptr : found->second.type;
+  }
+
+ private:
+  struct Known {
+    std::shared_ptr<const schema::Schema> schema;
+    std::unique_ptr<ownership::MergeTypes> types;
+    const ownership::MergeType* type;
+  };
+  std::map<std::pair<std::string, std::string>, Known> known_;  // By apiVersion and kind.
+};
+
+int print_blame(const std::vector<client::Object>& objects, const CustomTypes& types, const BlameFlags& flags) {
   BlameOptions options;
   options.owner = flags.owner;
   options.now = system_clock().now();
@@ -412,6 +448,7 @@ int print_blame(const std::vector<client::Object>& objects, const BlameFlags& fl
   std::string json;
   for (size_t i = 0; i < objects.size(); ++i) {
     const Value& object = objects[i].root();
+    options.custom_type = types.of(object);
     Result<std::string> text =
         flags.output == "json" ? blame_json(object, options) : blame_text(object, options, terminal);
     if (!text) return fail(("managedFields of " + objects[i].key() + ": " + text.error().message).c_str());
@@ -427,18 +464,20 @@ int print_blame(const std::vector<client::Object>& objects, const BlameFlags& fl
 
 int blame(const BlameFlags& flags) {
   std::vector<client::Object> objects;
+  CustomTypes types;
   if (flags.manifests.given()) {
     if (!flags.arguments.empty()) return fail("give either files (-f) or KIND NAME");
     Result<std::vector<Manifest>> manifests = read_manifests(flags.manifests);
     if (!manifests) return fail(manifests.error().message.c_str());
     for (Manifest& manifest : *manifests) objects.push_back(std::move(manifest.object));
-    return print_blame(objects, flags);
+    return print_blame(objects, types, flags);
   }
   Result<Session> session = open_session(flags.connection);
   if (!session) return fail(session.error().message.c_str());
   Result<std::vector<Target>> targets = find_targets(*session, flags.arguments);
   if (!targets) return fail_with(*session, targets.error());
   for (const Target& target : *targets) {
+    types.learn(*session, target.resource);
     const std::string space = flags.all_namespaces ? "" : space_for(*session, target.resource);
     Result<Unit> read = each_object(*session, target, space, flags.selector, [&](const Value& object) -> Result<Unit> {
       codec::Document document;
@@ -448,7 +487,7 @@ int blame(const BlameFlags& flags) {
     });
     if (!read) return fail_with(*session, read.error());
   }
-  return print_blame(objects, flags);
+  return print_blame(objects, types, flags);
 }
 
 }  // namespace

@@ -17,6 +17,8 @@ struct BlameOptions {
   std::string owner;             // Only what this manager owns; empty: everything.
   std::optional<int64_t> since;  // Only what was written since then, in seconds since 1970.
   UnixTime now;                  // For ages on a terminal.
+  // See FieldOwners::of.
+  const ownership::MergeType* custom_type = nullptr;
 };
 
 // In a pipe: YAML, valid whatever the object holds, with comments that name the owners. On a terminal: the owners left

@@ -223,7 +223,7 @@ void visit_all(const OwnedField& field, std::vector<PathElement>& path, const Fi
 
 }  // namespace
 
-Result<FieldOwners> FieldOwners::of(const Value& object) {
+Result<FieldOwners> FieldOwners::of(const Value& object, const MergeType* custom_type) {
   FieldOwners owners;
   owners.arena_ = std::make_unique<Arena>();
   if (const Value* list = object.get("metadata", "managedFields")) {
@@ -234,6 +234,7 @@ Result<FieldOwners> FieldOwners::of(const Value& object) {
   Level level;
   for (const ownership::ManagerEntry& entry : owners.managers_) level.sets.push_back(entry.fields);
   level.type = type_of(object);
+  if (level.type == nullptr) level.type = custom_type;
   owners.root_.value = &object;
   Builder(*owners.arena_, owners.managers_.size()).build(object, level, owners.root_);
   return owners;

@@ -39,8 +39,10 @@ struct OwnedField {
 
 class FieldOwners {
  public:
-  // BadRequest where managedFields cannot be read.
-  static Result<FieldOwners> of(const Value& object);
+  // `custom_type`: how lists and maps of a custom resource merge, if that is known. Without it, what the sets say has
+  // to do: a map that somebody owns without owning anything in it is taken for one piece then. BadRequest where
+  // managedFields cannot be read.
+  static Result<FieldOwners> of(const Value& object, const ownership::MergeType* custom_type = nullptr);
 
   const ownership::Managed& managers() const { return managers_; }
   const OwnedField& root() const { return root_; }

@@ -135,7 +135,7 @@ def beside_kubectl(shell):
     for arguments in (("get", "all"), ("get", "ns", "-L", "kubernetes.io/metadata.name", "--show-labels"), ("get", "ns", "--no-headers"),
                       ("get", "deployment.apps/thing", "ns/default"), ("get", "pods"), ("get", "pods", "-A"), ("get", "pods", "nope"),
                       ("get", "ns", "--sort-by=.metadata.name"), ("get", "deployments", "--sort-by", "{.spec.replicas}"),
-                      ("get", "pv", "--sort-by=.spec.capacity.storage"), ("get", "all", "--sort-by=.metadata.name"),
+                      ("get", "pv", "--sort-by=.spec.capacity.storage"),
                       ("get", "deployment", "thing", "nope"), ("get", "nokind"), ("get", "-f", many), ("get", "pods", "nope", "--ignore-not-found")):
         aged(*arguments)
     for arguments in (("get", "deployment", "thing", "-o", "yaml", "--show-managed-fields"), ("get", "ns", "default", "-o", "jsonpath={.metadata.name}"),
@@ -154,13 +154,20 @@ def beside_kubectl(shell):
     manager = ("--server-side", "--field-manager=same")
     changed = shell.file("changed.yaml", configmap("thing", {"a": "c"}))
     for arguments in (("apply", "-f", many, "--server-side", "--field-manager=holdfast"), ("apply", "-f", changed, *manager),
-                      ("apply", "-f", changed, *manager, "--force-conflicts", "--dry-run=server"), ("apply", "-f", "/nonexistent.yaml", "--server-side")):
+                      ("apply", "-f", changed, *manager, "--force-conflicts", "--dry-run=server"),
+                      ("apply", "-f", changed, *manager, "--force-conflicts", "--dry-run=server", "-o", "json"),
+                      ("apply", "-f", many, "--server-side", "--field-manager=holdfast", "-o", "yaml"), ("apply", "-f", "/nonexistent.yaml", "--server-side")):
         same(*arguments)
-    for file in (many, changed):
+    for one in objects:
+        one["metadata"] = {"name": "thing", "labels": {"changed": "yes"}}
+    labelled = shell.file("labelled.yaml", "---\n".join(json.dumps(one) + "\n" for one in objects))
+    same("wait", "--for=jsonpath={.metadata.name}=thing", *(f"{kind}/thing" for kind in kinds))
+    for file in (many, changed, labelled):
         ours = shell.run("diff", "-f", file, "--field-manager=holdfast")
         theirs = shell.run("diff", "-f", file, "--server-side", "--field-manager=holdfast", "--force-conflicts", program=KUBECTL)
         lines = lambda text: sorted(line.split("  # ")[0].rstrip() for line in text.splitlines() if re.match(r"[+-][^+-]", line))
         check(ours[0] == theirs[0] and lines(ours[1]) == lines(theirs[1]), f"diff -f {pathlib.Path(file).name}: {ours[0]} {theirs[0]}")
+    same("apply", "-f", labelled, "--server-side", "--field-manager=holdfast")
     same("delete", "-f", many, "--dry-run=server")
 
 
@@ -399,6 +406,7 @@ WIDGETS = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefin
             "status": {"type": "object", "properties": {"phase": {"type": "string"}}},
             "spec": {"type": "object", "properties": {
                 "tags": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
+                "config": {"type": "object", "properties": {"mode": {"type": "string", "default": "fast"}}},
                 "steps": {"type": "array", "x-kubernetes-list-type": "atomic", "items": {"type": "string"}},
                 "groups": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"], "items": {
                     "type": "object", "required": ["name"], "properties": {"name": {"type": "string"}, "size": {"type": "integer"}, "ports": {
@@ -421,14 +429,14 @@ def hard_shapes(shell):
     shell.out("wait", "--for=condition=Established", "crd/widgets.shapes.io")
     widget = lambda **spec: json.dumps({"apiVersion": "shapes.io/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": spec})
     apply = lambda manager, text, *flags: shell.out("apply", "-f", "-", "--field-manager", manager, *flags, stdin=text)
-    apply("alice", widget(tags=["x", "both"], steps=["one", "two"], groups=[{"name": "g", "ports": [{"port": 80, "title": "web"}]}]))
+    apply("alice", widget(tags=["x", "both"], steps=["one", "two"], config={}, groups=[{"name": "g", "ports": [{"port": 80, "title": "web"}]}]))
     apply("bob", widget(tags=["y", "both"], groups=[{"name": "g", "size": 3, "ports": [{"port": 443}, {"port": 80, "protocol": "UDP"}]}, {"name": "h"}]))
     apply("keeper", json.dumps({"apiVersion": "shapes.io/v1", "kind": "Widget", "metadata": {"name": "w"}, "status": {"phase": "Ready"}}), "--subresource", "status")
     done = subprocess.run([HOLDFAST, "edit", "widget", "w", "--field-manager", "alice"], capture_output=True, text=True,
                           env=dict(shell.environment, KUBE_EDITOR="sed -i 's/size: 3/size: 4/'"))
     check(done.returncode == 0, f"a manager that applies and updates: {done.stderr}")
     owners = owners_of(shell, "widget", "w")
-    want = {'.spec.tags[="x"]': ["alice Apply"], '.spec.tags[="y"]': ["bob Apply"], '.spec.tags[="both"]': ["alice Apply", "bob Apply"], ".spec.steps": ["alice Apply"],
+    want = {'.spec.tags[="x"]': ["alice Apply"], '.spec.tags[="y"]': ["bob Apply"], '.spec.tags[="both"]': ["alice Apply", "bob Apply"], ".spec.steps": ["alice Apply"], ".spec.config": ["alice Apply"], ".spec.config.mode": [],
             '.spec.groups[name="g"].name': ["alice Apply", "bob Apply"], '.spec.groups[name="g"].size': ["alice Update"], '.spec.groups[name="h"].name': ["bob Apply"],
             '.spec.groups[name="g"].ports[port=80,protocol="TCP"].title': ["alice Apply"], '.spec.groups[name="g"].ports[port=443,protocol="TCP"].port': ["bob Apply"],
             '.spec.groups[name="g"].ports[port=80,protocol="UDP"].port': ["bob Apply"], ".status.phase": ["keeper Apply/status"]}
