@@ -18,13 +18,13 @@ bool qualified_name(const Expr* e, std::string& out) {
 
 const Type* named_type(TypeMaker& make, std::string_view name, bool mutation) {
   static const std::unordered_map<std::string_view, TypeRef> kTypes = {
-      {"bool", bool_type()},      {"bytes", bytes_type()},
-      {"double", double_type()},  {"google.protobuf.Duration", duration_type()},
-      {"int", int_type()},        {"list", list_of_dyn_type()},
-      {"map", map_of_dyn_type()}, {"null_type", null_type()},
-      {"string", string_type()},  {"google.protobuf.Timestamp", timestamp_type()},
-      {"type", type_type()},      {"uint", uint_type()},
-      {"net.IP", ip_type()},      {"net.CIDR", cidr_type()}};
+      {"bool", bool_type()},     {"bytes", bytes_type()},
+      {"double", double_type()}, {"google.protobuf.Duration", duration_type()},
+      {"int", int_type()},       {"list", any_list_type()},
+      {"map", any_map_type()},   {"null_type", null_type()},
+      {"string", string_type()}, {"google.protobuf.Timestamp", timestamp_type()},
+      {"type", type_type()},     {"uint", uint_type()},
+      {"net.IP", ip_type()},     {"net.CIDR", cidr_type()}};
   if (const auto found = kTypes.find(name); found != kTypes.end()) return found->second;
   if (name == "optional_type") return make.make(TypeKind::Opaque, "optional_type", {});
   if (!mutation) return nullptr;

@@ -236,11 +236,15 @@ std::string pattern_problem(std::string_view sentence, std::string_view pattern,
   }
   return out + "regex used for validation is '" + std::string(pattern) + "')";
 }
-std::string too_long(int most) { return "must be no more than " + std::to_string(most) + " characters"; }
+// Labels count bytes, other names characters; both mean bytes.
+constexpr std::string_view kBytes = "bytes", kCharacters = "characters";
+std::string too_long(int most, std::string_view unit) {
+  return "must be no more than " + std::to_string(most) + " " + std::string(unit);
+}
 
 Problems label_problems(std::string_view text) {
   Problems out;
-  if (text.size() > 63) out.push_back(too_long(63));
+  if (text.size() > 63) out.push_back(too_long(63, kCharacters));
   if (!full_match(text, kLabel)) {
     if (full_match(text, kSubdomain)) {
       out.push_back("must not contain dots");
@@ -254,9 +258,9 @@ Problems label_problems(std::string_view text) {
   }
   return out;
 }
-Problems subdomain_problems(std::string_view text) {
+Problems subdomain_problems_in(std::string_view unit, std::string_view text) {
   Problems out;
-  if (text.size() > 253) out.push_back(too_long(253));
+  if (text.size() > 253) out.push_back(too_long(253, unit));
   if (!full_match(text, kSubdomain))
     out.push_back(pattern_problem(
         "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start "
@@ -264,9 +268,10 @@ Problems subdomain_problems(std::string_view text) {
         kSubdomain, {"example.com"}));
   return out;
 }
+Problems subdomain_problems(std::string_view text) { return subdomain_problems_in(kCharacters, text); }
 Problems label1035_problems(std::string_view text) {
   Problems out;
-  if (text.size() > 63) out.push_back(too_long(63));
+  if (text.size() > 63) out.push_back(too_long(63, kCharacters));
   if (!full_match(text, kLabel1035))
     out.push_back(
         pattern_problem("a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an "
@@ -285,7 +290,8 @@ Problems qualified_name_problems(std::string_view text) {
     if (parts[0].empty()) {
       out.push_back("prefix part must be non-empty");
     } else {
-      for (const std::string& problem : subdomain_problems(parts[0])) out.push_back("prefix part " + problem);
+      for (const std::string& problem : subdomain_problems_in(kBytes, parts[0]))
+        out.push_back("prefix part " + problem);
     }
     name = parts[1];
   } else if (parts.size() > 2) {
@@ -296,7 +302,7 @@ Problems qualified_name_problems(std::string_view text) {
   if (name.empty()) {
     out.push_back("name part must be non-empty");
   } else if (name.size() > 63) {
-    out.push_back("name part " + too_long(63));
+    out.push_back("name part " + too_long(63, kBytes));
   }
   if (!full_match(name, kName))
     out.push_back("name part " + pattern_problem(kSentence, kName, {"MyName", "my.name", "123-abc"}));
@@ -304,7 +310,7 @@ Problems qualified_name_problems(std::string_view text) {
 }
 Problems label_value_problems(std::string_view text) {
   Problems out;
-  if (text.size() > 63) out.push_back(too_long(63));
+  if (text.size() > 63) out.push_back(too_long(63, kBytes));
   const std::string pattern = "(" + std::string(kName) + ")?";
   if (!full_match(text, pattern))
     out.push_back(pattern_problem(

@@ -767,6 +767,10 @@ class Evaluator {
           if (!presence) missing_key();
           return false;
         }
+        if (q.test) {  // Whatever the field holds: only reading goes through the native form.
+          const auto& fields = Rep::object(v).fields;
+          return std::any_of(fields.begin(), fields.end(), [&](const auto& f) { return f.first == key.text(); });
+        }
         if (object_field(arena_, Rep::object(v), key.text(), found)) {
           if (found.is_error()) failed = found;
           return true;
@@ -909,7 +913,7 @@ class Evaluator {
         return error(arena_, "unexpected JSONPatchType field: " + std::string(name));
       Val held = v;
       while (held.kind() == Kind::Optional && held.has_value()) held = Rep::inner(held);
-      if (!held.is_string()) {
+      if (!held.is_string() && held.kind() != Kind::Type) {  // A type's native form is its name.
         const std::string_view type = held.kind() == Kind::Optional ? "<nil>" : go_native_name(held);
         return error(arena_,
                      "unexpected type " + std::string(type) + " for JSONPatchType '" + std::string(name) + "' field");

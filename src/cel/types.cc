@@ -33,6 +33,11 @@ constexpr Type kDecision{.kind = TypeKind::Struct, .name = "kubernetes.authoriza
 constexpr FieldType kPatchFields[] = {{"from", &kString}, {"op", &kString}, {"path", &kString}, {"value", &kDyn}};
 constexpr Type kJsonPatch{.kind = TypeKind::Struct, .name = "JSONPatch", .fields = kPatchFields};
 constexpr Type kObject{.kind = TypeKind::Struct, .name = "Object", .any_field = true};
+constexpr Type kParamA{.kind = TypeKind::Param, .name = "A"};
+constexpr Type kParamB{.kind = TypeKind::Param, .name = "B"};
+constexpr const Type* kParams[] = {&kParamA, &kParamB};
+constexpr Type kList{.kind = TypeKind::List, .name = "list", .parameters = {kParams, 1}};
+constexpr Type kMap{.kind = TypeKind::Map, .name = "map", .parameters = {kParams, 2}};
 constexpr const Type* kDynParameters[] = {&kDyn, &kDyn};
 constexpr Type kListOfDyn{.kind = TypeKind::List, .name = "list", .parameters = {kDynParameters, 1}};
 constexpr Type kMapOfDyn{.kind = TypeKind::Map, .name = "map", .parameters = {kDynParameters, 2}};
@@ -65,6 +70,8 @@ TypeRef resource_check_type() { return &kResourceCheck; }
 TypeRef decision_type() { return &kDecision; }
 TypeRef json_patch_type() { return &kJsonPatch; }
 TypeRef object_root_type() { return &kObject; }
+TypeRef any_list_type() { return &kList; }
+TypeRef any_map_type() { return &kMap; }
 TypeRef list_of_dyn_type() { return &kListOfDyn; }
 TypeRef map_of_dyn_type() { return &kMapOfDyn; }
 

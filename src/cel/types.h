@@ -64,6 +64,8 @@ TypeRef format_type();
 TypeRef path_check_type();
 TypeRef group_check_type();
 TypeRef decision_type();
+TypeRef any_list_type();  // What the names list and map stand for: list(A), map(A, B).
+TypeRef any_map_type();
 TypeRef list_of_dyn_type();
 TypeRef map_of_dyn_type();
 
