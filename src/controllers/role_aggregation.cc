@@ -15,12 +15,10 @@
 namespace holdfast::controllers {
 namespace {
 
-using std::chrono_literals::operator""ms;
-
 constexpr std::string_view kCollection = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
 // Between attempts that fail, twice as long each time: what keeps one from succeeding may last, such as a policy that
 // cannot be read.
-constexpr std::chrono::milliseconds kFirstRetry = 200ms, kLastRetry = 5000ms;
+constexpr std::chrono::milliseconds kFirstRetry{200}, kLastRetry{5000};
 
 }  // namespace
 
