@@ -342,12 +342,13 @@ class Planner {
   const Node* fold(const Expr* e) {
     Node* n = make(NodeKind::Fold);
     n->two_variables = !e->variable2.empty();
-    const Node* init = plan(e->init);
-    const Node* range = plan(e->range);
-    const size_t outer = scope_.size();
+    // Before anything is planned: the first value is evaluated when it is first read, inside the fold.
     n->slot = next_local_;
     next_local_ += 3;
     program_.locals = std::max(program_.locals, next_local_);
+    const Node* init = plan(e->init);
+    const Node* range = plan(e->range);
+    const size_t outer = scope_.size();
     // The accumulator is looked for first.
     if (n->two_variables) scope_.emplace_back(e->variable2, n->slot + 2);
     scope_.emplace_back(e->variable, n->slot + 1);
