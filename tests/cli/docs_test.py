@@ -70,9 +70,7 @@ def run_page(name):
         bin = pathlib.Path(folder) / "bin"
         bin.mkdir()
         (bin / "holdfast").symlink_to(HOLDFAST)
-        # Packages that were built before need not be built again.
-        environment = dict(os.environ, PATH=f"{bin}:{os.environ['PATH']}", KUBECACHEDIR=f"{folder}/cache",
-                           CARGO_TARGET_DIR=str(HOLDFAST.parent.parent / "docs-cargo"))
+        environment = dict(os.environ, PATH=f"{bin}:{os.environ['PATH']}", KUBECACHEDIR=f"{folder}/cache")
         server = subprocess.Popen([HOLDFAST, "with", "--", "sh", "-c", 'echo "$KUBECONFIG"; cat'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         environment["KUBECONFIG"] = server.stdout.readline().strip()
         print("---", name)
