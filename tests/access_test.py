@@ -217,6 +217,41 @@ class RolesTest(unittest.TestCase):
         users.admin("DELETE", f"{RBAC}/clusterroles/widgets")
         users.when(lambda: mine not in rules("admin"))
 
+    def test_the_status_of_a_claim_has_rights_of_its_own(self):
+        claims = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+        users.made("/apis/resource.k8s.io/v1/deviceclasses", {"metadata": {"name": "gpus"}, "spec": {}})
+        users.made(claims, {"metadata": {"name": "one"}, "spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpus"}}]}}})
+        patch = lambda token, status: users.call("PATCH", claims + "/one/status", {"status": status}, token=token, headers={"Content-Type": "application/merge-patch+json"})
+        device = {"driver": "gpu.example.com", "pool": "p", "device": "d"}
+        allocated = {"allocation": {"devices": {"results": [{"request": "r", **device}]}}}
+        grant(users, "claim-status", [rule("patch", ["resource.k8s.io"], "resourceclaims/status")], "plain")
+        users.when(lambda: patch("plain-token", allocated).code == 422)
+        self.assertEqual(patch("plain-token", allocated).message,
+                         'ResourceClaim.resource.k8s.io "one" is invalid: status.allocation: Forbidden: changing status.allocation or status.reservedFor '
+                         'requires resource="resourceclaims/binding", verb="patch" permission: resourceclaims.resource.k8s.io is forbidden: User "plain" cannot '
+                         'patch resource "resourceclaims/binding" in API group "resource.k8s.io" at the cluster scope')
+        grant(users, "claim-binding", [rule("patch", ["resource.k8s.io"], "resourceclaims/binding")], "plain")
+        users.when(lambda: patch("plain-token", allocated).code == 200)
+        state = {"devices": [{**device, "data": {"a": 1}}]}
+        self.assertEqual(patch("plain-token", state).message,
+                         'ResourceClaim.resource.k8s.io "one" is invalid: status.devices: Forbidden: changing status.devices requires '
+                         'resource="resourceclaims/driver", verb="[arbitrary-node:patch]" permission: resourceclaims.resource.k8s.io "gpu.example.com" is '
+                         'forbidden: User "plain" cannot arbitrary-node:patch resource "resourceclaims/driver" in API group "resource.k8s.io" in the namespace "default"')
+        grant(users, "claim-driver", [rule("arbitrary-node:patch", ["resource.k8s.io"], "resourceclaims/driver", ["gpu.example.com"])], "plain")
+        users.when(lambda: patch("plain-token", state).code == 200)
+
+    def test_who_may_only_read_opens_no_streams(self):
+        """A WebSocket begins with GET, and runs commands all the same."""
+        users.made("/api/v1/namespaces/default/pods", {"metadata": {"name": "streamed"}, "spec": {"containers": [{"name": "c", "image": "i"}]}})
+        grant(users, "stream-reader", [rule("get", [""], "pods/exec pods/attach pods/portforward")], "tenant", "default")
+        ask = lambda what: users.call("GET", f"/api/v1/namespaces/default/pods/streamed/{what}", token="tenant-token")
+        users.when(lambda: "cannot get" not in ask("exec").message)
+        for what in ("exec", "attach", "portforward"):
+            self.assertEqual((ask(what).code, ask(what).message), (403, 'pods "streamed" is forbidden: '), what)
+        grant(users, "stream-maker", [rule("create", [""], "pods/exec")], "tenant", "default")
+        users.when(lambda: ask("exec").code == 400)
+        self.assertEqual(ask("exec").message, "pod streamed does not have a host assigned")
+
     def test_what_may_i(self):
         grant(users, "reader", [rule("get list", [""], "pods")], "tenant", "default")
         ask = lambda: users.call("POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", {"spec": {"namespace": "default"}},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <unordered_map>
 
 #include "base/base64.h"
@@ -10,6 +11,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "codec/codec.h"
+#include "discovery/discovery.h"
 
 namespace holdfast::aggregate {
 namespace {
@@ -17,11 +19,6 @@ namespace {
 constexpr std::string_view kPath = "/apis/apiregistration.k8s.io/v1/apiservices/";
 constexpr std::chrono::seconds kRecheck{30}, kRecheckUnavailable{1};
 constexpr std::chrono::seconds kProbeTimeout{5};
-
-struct Condition {
-  std::string_view status, reason;
-  std::string message;
-};
 
 Value with_available(Arena& arena, const Value& service, const Condition& condition, UnixTime now) {
   MapBuilder made(arena);
@@ -194,7 +191,22 @@ void send_plain(call::Call& call, int code, std::string text) {
   respond(call, code, net::Body(text + "\n"), "text/plain; charset=utf-8");
 }
 
+// CustomResourceDefinitions register their groups and versions with these.
+constexpr int64_t kCustomGroup = 1000, kCustomVersion = 100;
+
 }  // namespace
+
+int64_t RemoteApis::group_priority(std::string_view group) const {
+  const auto found = priorities.find(group);
+  return found == priorities.end() ? kCustomGroup : found->second.group;
+}
+
+int64_t RemoteApis::version_priority(std::string_view group, std::string_view version) const {
+  const auto found = priorities.find(group);
+  if (found == priorities.end()) return kCustomVersion;
+  const auto own = found->second.versions.find(version);
+  return own == found->second.versions.end() ? kCustomVersion : own->second;
+}
 
 // --- Following -------------------------------------------------------------------------------------------------------
 
@@ -215,10 +227,15 @@ void Aggregation::rebuild() {
   for (const Value& service :
        trees(arena, *parts_.registry.snapshot()->storage_of("apiregistration.k8s.io", "apiservices"), {})) {
     const Value* target = service.get("spec", "service");
-    if (target == nullptr || !target->is_map()) continue;
     RemoteApi remote = remote_of(service);
+    RemoteApis::Priorities& priorities = next->priorities[remote.group];
+    priorities.group = std::max(priorities.group, remote.group_priority);
+    priorities.versions[remote.version] = remote.version_priority;
+    if (target == nullptr || !target->is_map()) continue;
     for (const RemoteApi& known : before == nullptr ? RemoteApis{} : *before) {
       if (known.name != remote.name) continue;
+      remote.fresh = known.fresh;
+      remote.discovery = known.discovery;
       remote.resources = known.resources;
       remote.openapi_v2 = known.openapi_v2;
       remote.openapi_v3 = known.openapi_v3;
@@ -313,58 +330,87 @@ webhook::Trust Aggregation::trust_of(const RemoteApi& remote) const {
           .identity = parts_.identity ? &*parts_.identity : nullptr};
 }
 
+Task<Condition> Aggregation::availability(net::EventLoop& loop, const RemoteApi& remote,
+                                          const Result<webhook::Address>& address, std::string& resources) {
+  if (std::optional<Condition> problem = problem_of(*parts_.registry.snapshot(), remote)) {
+    co_return std::move(*problem);
+  }
+  const auto failed = [](std::string why) { return Condition{"False", "FailedDiscoveryCheck", std::move(why)}; };
+  if (!address) co_return failed(address.error().message);
+  const std::string path = "/apis/" + remote.group + "/" + remote.version;
+  const std::string url = "https://" + host_port(*address) + path;
+  const std::string what = "failing or missing response from " + url + ": ";
+  Result<net::ClientResponse> answer = co_await ask(loop, remote, *address, path);
+  if (!answer) co_return failed(what + "Get " + go_quote(url) + ": " + answer.error().message);
+  if (answer->status < 200 || answer->status >= 300) {
+    co_return failed(what + "bad status from " + url + ": " + std::to_string(answer->status));
+  }
+  resources = std::move(answer->body);
+  co_return Condition{"True", "Passed", "all checks passed"};
+}
+
 Task<void> Aggregation::check_all(net::EventLoop& loop) {
   const RemoteApisRef all = remotes();
   bool unavailable = false;
   for (const RemoteApi& remote : *all) {
     if (tasks_.closing()) co_return;
-    Condition condition{"True", "Passed", "all checks passed"};
-    std::shared_ptr<const std::string> resources;
-    if (std::optional<Condition> problem = problem_of(*parts_.registry.snapshot(), remote)) {
-      condition = std::move(*problem);
-    } else {
-      Result<webhook::Address> address =
-          parts_.addresses.resolve(remote.service.ns, remote.service.name, remote.service.port);
-      const std::string path = "/apis/" + remote.group + "/" + remote.version;
-      std::string why;
-      if (address) {
-        const std::string url = "https://" + host_port(*address) + path;
-        Result<net::ClientResponse> answer = co_await ask(loop, remote, *address, path, "");
-        if (!answer) {
-          why = "failing or missing response from " + url + ": Get " + go_quote(url) + ": " + answer.error().message;
-        } else if (answer->status < 200 || answer->status >= 300) {
-          why = "failing or missing response from " + url + ": bad status from " + url + ": " +
-                std::to_string(answer->status);
-        } else {
-          resources = std::make_shared<const std::string>(std::move(answer->body));
-          co_await read_openapi(loop, remote, *address);
-        }
-      } else {
-        why = address.error().message;
-      }
-      if (!why.empty()) condition = {"False", "FailedDiscoveryCheck", std::move(why)};
-    }
-    unavailable = unavailable || condition.status != "True";
-    if (resources != nullptr) {
-      const std::lock_guard lock(mutex_);
-      auto next = std::make_shared<RemoteApis>(*remotes_);
-      for (RemoteApi& known : *next) {
-        if (known.name == remote.name) known.resources = resources;
-      }
-      remotes_ = std::move(next);
-    }
+    Result<webhook::Address> address =
+        parts_.addresses.resolve(remote.service.ns, remote.service.name, remote.service.port);
+    std::string resources;
+    const Condition condition = co_await availability(loop, remote, address, resources);
     co_await write_condition(loop, remote.name, condition.status, condition.reason, condition.message);
+    bool fresh = false;
+    if (condition.status == "True") {
+      fresh = co_await read_discovery(loop, remote, *address, std::move(resources));
+      co_await read_openapi(loop, remote, *address);
+    }
+    if (!fresh && remote.fresh) {
+      change(remote.name, [](RemoteApi& known) { known.fresh = false; });
+    }
+    unavailable = unavailable || !fresh;
   }
   next_check_ = std::chrono::steady_clock::now() + (unavailable ? kRecheckUnavailable : kRecheck);
 }
 
+Task<bool> Aggregation::read_discovery(net::EventLoop& loop, RemoteApi remote, webhook::Address address,
+                                       std::string plain) {
+  constexpr std::string_view kForm = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+  const std::string accept = "application/json" + std::string(kForm);
+  Result<net::ClientResponse> answer = co_await ask(loop, remote, address, "/apis", {}, accept);
+  if (!answer || answer->status == 503) co_return false;
+  std::shared_ptr<const std::string> discovery, resources;
+  if (answer->status == 200 && answer->header("content-type").find("as=APIGroupDiscoveryList") != std::string::npos) {
+    discovery = std::make_shared<const std::string>(std::move(answer->body));
+  } else {
+    // It does not know the form: what it said of its version alone counts.
+    Arena arena;
+    if (!codec::decode_json(arena, plain)) co_return false;
+    resources = std::make_shared<const std::string>(std::move(plain));
+  }
+  change(remote.name, [&](RemoteApi& known) {
+    known.fresh = true;
+    known.discovery = discovery;
+    known.resources = resources;
+  });
+  co_return true;
+}
+
+void Aggregation::change(std::string_view name, const std::function<void(RemoteApi&)>& edit) {
+  const std::lock_guard lock(mutex_);
+  auto next = std::make_shared<RemoteApis>(*remotes_);
+  for (RemoteApi& known : *next) {
+    if (known.name == name) edit(known);
+  }
+  remotes_ = std::move(next);
+}
+
 Task<Result<net::ClientResponse>> Aggregation::ask(net::EventLoop& loop, const RemoteApi& remote,
-                                                   const webhook::Address& address, std::string path,
-                                                   std::string etag) {
+                                                   const webhook::Address& address, std::string path, std::string etag,
+                                                   std::string accept) {
   net::ClientRequest probe;
   probe.target = std::move(path);
   probe.timeout = kProbeTimeout;
-  probe.headers = {{"Host", host_port(address)}, {"Accept", "application/json"}};
+  probe.headers = {{"Host", host_port(address)}, {"Accept", std::move(accept)}};
   if (!etag.empty()) probe.headers.emplace_back("If-None-Match", std::move(etag));
   static const auth::UserInfo kProber{
       .name = "system:kube-aggregator", .uid = {}, .groups = {std::string(auth::kMastersGroup)}, .extra = {}};
@@ -374,7 +420,7 @@ Task<Result<net::ClientResponse>> Aggregation::ask(net::EventLoop& loop, const R
 }
 
 Task<void> Aggregation::read_openapi(net::EventLoop& loop, RemoteApi remote, webhook::Address address) {
-  Result<net::ClientResponse> v3 = co_await ask(loop, remote, address, "/openapi/v3", "");
+  Result<net::ClientResponse> v3 = co_await ask(loop, remote, address, "/openapi/v3");
   Result<net::ClientResponse> v2 = co_await ask(loop, remote, address, "/openapi/v2", remote.v2_etag);
   std::shared_ptr<const std::string> index = remote.openapi_v3, document = remote.openapi_v2;
   if (v3) index = v3->status == 200 ? std::make_shared<const std::string>(std::move(v3->body)) : nullptr;
@@ -390,15 +436,11 @@ Task<void> Aggregation::read_openapi(net::EventLoop& loop, RemoteApi remote, web
     return a == b || (a != nullptr && b != nullptr && *a == *b);
   };
   if (same(index, remote.openapi_v3) && same(document, remote.openapi_v2) && etag == remote.v2_etag) co_return;
-  const std::lock_guard lock(mutex_);
-  auto next = std::make_shared<RemoteApis>(*remotes_);
-  for (RemoteApi& known : *next) {
-    if (known.name != remote.name) continue;
+  change(remote.name, [&](RemoteApi& known) {
     known.openapi_v3 = index;
     known.openapi_v2 = document;
     known.v2_etag = etag;
-  }
-  remotes_ = std::move(next);
+  });
   openapi_version_.fetch_add(1, std::memory_order_acq_rel);
 }
 
@@ -501,15 +543,31 @@ Value version_value(Arena& arena, const RemoteApi& remote) {
   return version.build();
 }
 
-// An APIGroup with these versions behind those it has.
+// Versions of a group, `name_of` each, as their priorities order them.
+template <class Name>
+Value by_priority(Arena& arena, std::vector<Value> versions, std::string_view group, const RemoteApis& remotes,
+                  Name name_of) {
+  std::stable_sort(versions.begin(), versions.end(), [&](const Value& a, const Value& b) {
+    const int64_t of_a = remotes.version_priority(group, name_of(a)),
+                  of_b = remotes.version_priority(group, name_of(b));
+    return of_a != of_b ? of_a > of_b : discovery::version_precedes(name_of(a), name_of(b));
+  });
+  ListBuilder list(arena);
+  for (const Value& version : versions) list.add(version);
+  return list.build();
+}
+
+std::string_view version_name(const Value& version) { return version.text_at("version"); }
+
+// An APIGroup with these versions among those it has.
 Value group_with(Arena& arena, const Value& group, std::string_view name, const RemoteApis& remotes, bool typed) {
-  ListBuilder versions(arena);
-  for (const Value& version : group.items_at("versions")) versions.add(version);
+  const std::span<const Value> known = group.items_at("versions");
+  std::vector<Value> versions(known.begin(), known.end());
   for (const RemoteApi& remote : remotes) {
-    if (remote.group == name) versions.add(version_value(arena, remote));
+    if (remote.group == name) versions.push_back(version_value(arena, remote));
   }
-  if (versions.count() == 0) return Value::null();
-  const Value all = versions.build();
+  if (versions.empty()) return Value::null();
+  const Value all = by_priority(arena, std::move(versions), name, remotes, version_name);
   MapBuilder made(arena);
   if (typed) {
     made.add("kind", Value::string("APIGroup"));
@@ -517,41 +575,30 @@ Value group_with(Arena& arena, const Value& group, std::string_view name, const 
   }
   made.add("name", Value::string(arena, name));
   made.add("versions", all);
-  const Value* preferred = group.find("preferredVersion");
-  made.add("preferredVersion", preferred == nullptr ? all.items()[0] : *preferred);
+  made.add("preferredVersion", all.items()[0]);
   return made.build();
 }
 
-// CustomResourceDefinitions register their groups with this priority.
-constexpr int64_t kCustomPriority = 1000;
-
-// `items` with new ones at the places that the priorities of their groups give them.
+// `items` and the groups that only other servers have, as the priorities of groups order them.
 template <class Name, class Make>
 Value merged(Arena& arena, std::span<const Value> items, const RemoteApis& remotes, Name name_of, Make make) {
-  std::vector<std::string_view> added;
-  ListBuilder list(arena);
-  const auto known = [&](std::string_view group) {
-    return std::any_of(items.begin(), items.end(), [&](const Value& item) { return name_of(item) == group; });
-  };
-  const auto add_those = [&](auto fits) {
-    for (const RemoteApi& remote : remotes) {
-      if (known(remote.group) || !fits(remote) || std::find(added.begin(), added.end(), remote.group) != added.end()) {
-        continue;
-      }
-      added.push_back(remote.group);
-      if (const Value made = make(Value::empty_map(), remote.group); !made.is_null()) list.add(made);
-    }
-  };
-  bool before_custom = true;
+  std::vector<std::pair<std::string_view, Value>> groups;
+  std::set<std::string_view> known;
   for (const Value& item : items) {
-    const std::string_view name = name_of(item);
-    if (before_custom && !resource::Registry::Snapshot::is_builtin_group(name)) {
-      before_custom = false;
-      add_those([](const RemoteApi& remote) { return remote.group_priority > kCustomPriority; });
-    }
-    list.add(make(item, name));
+    known.insert(name_of(item));
+    groups.emplace_back(name_of(item), make(item, name_of(item)));
   }
-  add_those([](const RemoteApi&) { return true; });
+  for (const RemoteApi& remote : remotes) {
+    if (!known.insert(remote.group).second) continue;
+    if (const Value made = make(Value::empty_map(), remote.group); !made.is_null())
+      groups.emplace_back(remote.group, made);
+  }
+  std::stable_sort(groups.begin(), groups.end(), [&](const auto& a, const auto& b) {
+    const int64_t of_a = remotes.group_priority(a.first), of_b = remotes.group_priority(b.first);
+    return of_a != of_b ? of_a > of_b : a.first < b.first;
+  });
+  ListBuilder list(arena);
+  for (const auto& [name, group] : groups) list.add(group);
   return list.build();
 }
 
@@ -573,8 +620,44 @@ Value response_kind(Arena& arena, const RemoteApi& remote, const Value& resource
   return kind.build();
 }
 
+// A kind is always there, if only an empty one.
+Value with_kinds(Arena& arena, const Value& resources) {
+  ListBuilder list(arena);
+  for (const Value& resource : resources.items()) {
+    if (!resource.is_map()) continue;
+    Value shown = resource;
+    if (!resource.has("responseKind")) {
+      MapBuilder kind(arena);
+      for (const std::string_view key : {"group", "version", "kind"}) kind.add(key, Value::string(""));
+      shown = with_member(arena, shown, "responseKind", kind.build());
+    }
+    if (const Value* below = resource.find("subresources"); below != nullptr && below->is_list()) {
+      shown = with_member(arena, shown, "subresources", with_kinds(arena, *below));
+    }
+    list.add(shown);
+  }
+  return list.build();
+}
+
+// What the server's own aggregated discovery says of its version.
+Value aggregated_resources(Arena& arena, const RemoteApi& remote) {
+  Result<Value> document = codec::decode_json(arena, arena.copy(*remote.discovery));
+  if (!document) return Value::null();
+  for (const Value& group : document->items_at("items")) {
+    if (group.text_at("metadata", "name") != remote.group) continue;
+    for (const Value& version : group.items_at("versions")) {
+      const Value* resources = version.find("resources");
+      if (version.text_at("version") == remote.version && resources != nullptr && resources->is_list()) {
+        return with_kinds(arena, *resources);
+      }
+    }
+  }
+  return Value::null();
+}
+
 // The resources of an APIResourceList as aggregated discovery shows them: subresources below their resource.
 Value discovered_resources(Arena& arena, const RemoteApi& remote) {
+  if (remote.discovery != nullptr) return aggregated_resources(arena, remote);
   if (remote.resources == nullptr) return Value::null();
   Result<Value> list = codec::decode_json(arena, arena.copy(*remote.resources));
   if (!list) return Value::null();
@@ -637,8 +720,8 @@ Value with_remote_discovery(Arena& arena, const Value& aggregated, const RemoteA
   const auto name_of = [](const Value& group) { return group.text_at("metadata", "name"); };
   const auto make = [&](const Value& group, std::string_view name) {
     if (!has_group(remotes, name)) return group;
-    ListBuilder versions(arena);
-    for (const Value& version : group.items_at("versions")) versions.add(version);
+    const std::span<const Value> known = group.items_at("versions");
+    std::vector<Value> versions(known.begin(), known.end());
     for (const RemoteApi& remote : remotes) {
       if (remote.group != name) continue;
       MapBuilder version(arena);
@@ -646,14 +729,14 @@ Value with_remote_discovery(Arena& arena, const Value& aggregated, const RemoteA
       if (const Value resources = discovered_resources(arena, remote); resources.is_list()) {
         version.add("resources", resources);
       }
-      version.add("freshness", Value::string(remote.available ? "Current" : "Stale"));
-      versions.add(version.build());
+      version.add("freshness", Value::string(remote.fresh ? "Current" : "Stale"));
+      versions.push_back(version.build());
     }
     MapBuilder made(arena);
     MapBuilder metadata(arena);
     metadata.add("name", Value::string(arena, name));
     made.add("metadata", group.has("metadata") ? *group.find("metadata") : metadata.build());
-    made.add("versions", versions.build());
+    made.add("versions", by_priority(arena, std::move(versions), name, remotes, version_name));
     return made.build();
   };
   return with_member(arena, aggregated, "items", merged(arena, aggregated.items_at("items"), remotes, name_of, make));

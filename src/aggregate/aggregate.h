@@ -6,6 +6,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -31,13 +33,35 @@ struct RemoteApi {
   bool insecure = false;
   int64_t group_priority = 0, version_priority = 0;
   bool available = false;
+  bool fresh = false;  // Its server was asked for what it has, and answered.
   // As last seen; null: never, or it has none.
-  std::shared_ptr<const std::string> resources;               // Its APIResourceList.
+  std::shared_ptr<const std::string> discovery;               // Its APIGroupDiscoveryList, ...
+  std::shared_ptr<const std::string> resources;               // ... else its APIResourceList.
   std::shared_ptr<const std::string> openapi_v2, openapi_v3;  // Its v2 document, and the index of its v3 ones.
   std::string v2_etag;
 };
-using RemoteApis = std::vector<RemoteApi>;  // By group priority, group, version priority.
+
+// By group priority, group, version priority.
+struct RemoteApis : std::vector<RemoteApi> {
+  using std::vector<RemoteApi>::vector;
+
+  struct Priorities {
+    int64_t group = 0;  // The highest that any of its versions asks for.
+    std::map<std::string, int64_t, std::less<>> versions;
+  };
+  // Of every group with an APIService, ours included.
+  std::map<std::string, Priorities, std::less<>> priorities;
+
+  int64_t group_priority(std::string_view group) const;
+  int64_t version_priority(std::string_view group, std::string_view version) const;
+};
 using RemoteApisRef = std::shared_ptr<const RemoteApis>;
+
+// What an APIService says of its server: Available.
+struct Condition {
+  std::string_view status, reason;
+  std::string message;
+};
 
 class Aggregation {
  public:
@@ -75,11 +99,19 @@ class Aggregation {
   Task<void> check(net::EventLoop& loop);
   // Asks the server of `remote` for a document of its own.
   Task<Result<net::ClientResponse>> ask(net::EventLoop& loop, const RemoteApi& remote, const webhook::Address& address,
-                                        std::string path, std::string etag);
+                                        std::string path, std::string etag = {},
+                                        std::string accept = "application/json");
+  // Whether it answers; `resources` is what it says of its version then.
+  Task<Condition> availability(net::EventLoop& loop, const RemoteApi& remote, const Result<webhook::Address>& address,
+                               std::string& resources);
+  // What the server says of its resources; `plain` is its APIResourceList.
+  Task<bool> read_discovery(net::EventLoop& loop, RemoteApi remote, webhook::Address address, std::string plain);
   Task<void> read_openapi(net::EventLoop& loop, RemoteApi remote, webhook::Address address);
   Task<void> write_condition(net::EventLoop& loop, std::string name, std::string_view status, std::string_view reason,
                              std::string message);
   void rebuild();
+  // What is known of one of them, seen by everybody who asks from now on.
+  void change(std::string_view name, const std::function<void(RemoteApi&)>& edit);
   webhook::Trust trust_of(const RemoteApi& remote) const;
   Task<void> proxy(call::Call& call, RemoteApi remote);
 

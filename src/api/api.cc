@@ -285,6 +285,12 @@ std::vector<std::string> Api::group_paths() const {
     paths.insert(group);
     paths.insert(group + "/" + std::string(resource->version));
   }
+  if (const aggregate::RemoteApisRef remotes = state_->aggregation.remotes()) {
+    for (const aggregate::RemoteApi& remote : *remotes) {
+      paths.insert("/apis/" + remote.group);
+      paths.insert("/apis/" + remote.group + "/" + remote.version);
+    }
+  }
   return {paths.begin(), paths.end()};
 }
 

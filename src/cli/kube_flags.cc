@@ -83,9 +83,6 @@ constexpr Fixed kFixed[] = {
     {"enable-logs-handler", kBoolean, {"true", "false"}},
     {"encryption-provider-config", kValue},
     {"encryption-provider-config-automatic-reload", kBoolean, {"false"}},
-    {"etcd-compaction-interval", kValue, {"5m0s", "5m"}},
-    {"etcd-healthcheck-timeout", kValue, {"2s"}},
-    {"etcd-readycheck-timeout", kValue, {"2s"}},
     {"etcd-servers-overrides", kValue},
     {"external-hostname", kValue},
     {"goaway-chance", kValue, {"0"}},
@@ -97,7 +94,6 @@ constexpr Fixed kFixed[] = {
     {"kubelet-read-only-port", kValue, {"10255"}},
     {"kubelet-timeout", kValue, {"5s"}},
     {"kubernetes-service-node-port", kValue, {"0"}},
-    {"lease-reuse-duration-seconds", kValue, {"60"}},
     {"livez-grace-period", kValue, {"0s", "0"}},
     {"log-flush-frequency", kValue, {"5s"}},
     {"log-text-info-buffer-size", kValue, {"0"}},
@@ -142,6 +138,9 @@ constexpr Internal kInternal[] = {
     {"enable-priority-and-fairness", kBoolean, "requests are always queued fairly"},
     {"etcd-count-metric-poll-period", kValue, "objects are counted when the metrics are read"},
     {"etcd-db-metric-poll-interval", kValue, "the store is asked when the metrics are read"},
+    {"etcd-healthcheck-timeout", kValue, "health follows the requests to etcd"},
+    {"etcd-readycheck-timeout", kValue, "health follows the requests to etcd"},
+    {"lease-reuse-duration-seconds", kValue, "leases in etcd are shared by the events of a minute"},
     {"peer-advertise-ip", kValue, "requests are not passed on to other servers"},
     {"peer-advertise-port", kValue, "requests are not passed on to other servers"},
     {"peer-ca-file", kValue, "requests are not passed on to other servers"},
@@ -196,11 +195,15 @@ Result<Unit> check_runtime_config(std::string_view entries) {
     const std::string_view group = slash == std::string_view::npos ? "" : key.substr(0, slash);
     const std::string_view version = key.substr(slash == std::string_view::npos ? 0 : slash + 1);
     const auto resources = types::builtin_resources();
-    const bool served = std::any_of(resources.begin(), resources.end(), [&](const types::Resource& resource) {
+    const auto is_served = [&](const types::Resource& resource) {
       return resource.group == group && version.substr(0, version.find('/')) == resource.version;
-    });
-    if (served != (value == "true"))
-      return refuse(served ? "versions cannot be turned off" : "there is no such version");
+    };
+    const auto is_of_group = [&](const types::Resource& resource) { return resource.group == group; };
+    if (std::none_of(resources.begin(), resources.end(), is_of_group)) return refuse("there is no such group");
+    // A version that is not there cannot be turned on, in kube-apiserver neither, which says nothing.
+    const bool served = std::any_of(resources.begin(), resources.end(), is_served);
+    if (served && value != "true") return refuse("versions cannot be turned off");
+    if (!served && value == "true") log::warning("there is no such version", {{"runtime-config", entry}});
   }
   return Unit{};
 }

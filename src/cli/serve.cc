@@ -25,6 +25,7 @@ struct ServeFlags {
   int grace_seconds = 10;
   std::string event_ttl = "1h0m0s";
   std::string max_token_expiration = "0";
+  std::string etcd_compaction_interval = "5m";
   std::string request_timeout = "1m0s";
   int min_request_timeout = 1800;  // Seconds.
 };
@@ -58,6 +59,9 @@ int serve(ServeFlags& flags) {
   const Result<int64_t> max_token = parse_go_duration(flags.max_token_expiration);
   if (!max_token) return fail(("--service-account-max-token-expiration: " + max_token.error().message).c_str());
   o.service_account_max_token_expiration = std::chrono::seconds(*max_token / 1'000'000'000);
+  const Result<int64_t> compaction = parse_go_duration(flags.etcd_compaction_interval);
+  if (!compaction) return fail(("--etcd-compaction-interval: " + compaction.error().message).c_str());
+  o.etcd_compaction_interval = std::chrono::milliseconds(*compaction / 1'000'000);
   const Result<int64_t> request_timeout = parse_go_duration(flags.request_timeout);
   if (!request_timeout) return fail(("--request-timeout: " + request_timeout.error().message).c_str());
   if (*request_timeout <= 0) return fail("--request-timeout must be positive");
@@ -132,6 +136,9 @@ Command add_serve(CLI::App& app) {
   c->add_option("--etcd-servers", o.etcd_servers,
                 "List of etcd servers to connect with (scheme://ip:port), comma separated; replaces the embedded store")
       ->delimiter(',')
+      ->group(storage);
+  c->add_option("--etcd-compaction-interval", flags->etcd_compaction_interval,
+                "Interval of compaction requests to etcd; 0 disables them")
       ->group(storage);
   c->add_option("--etcd-prefix", o.etcd_prefix, "Prefix to prepend to all resource paths in etcd")
       ->capture_default_str()

@@ -151,6 +151,12 @@ TEST_F(CrdTest, SchemaFaultsAreNamedWhereKubernetesNamesThem) {
       {R"({"type":"object","properties":{"a":{"type":"string","pattern":"("}}})", nullptr},
       {R"({"type":"object","properties":{"a":{"type":"object","properties":{"x":{"type":"integer"}},"default":{"x":1,"y":2}}}})",
        "properties[a].default: Invalid value: {\"x\":1,\"y\":2}: must not have unknown fields"},
+      {R"({"type":"object","properties":{"a":{"type":"object","x-kubernetes-embedded-resource":true,"x-kubernetes-preserve-unknown-fields":true,"default":{"apiVersion":"v1","kind":"Pod","metadata":{"name":1}}}}})",
+       "properties[a].default.metadata: Invalid value: {\"name\":1}: json: cannot unmarshal number into Go struct "
+       "field "
+       "ObjectMeta.name of type string"},
+      {R"({"type":"object","properties":{"a":{"type":"object","x-kubernetes-embedded-resource":true,"x-kubernetes-preserve-unknown-fields":true,"default":{"apiVersion":"v1"}}}})",
+       "properties[a].default.kind: Required value"},
   };
   for (const auto& [schema, want] : kCases) {
     const std::string got = problem(definition(schema));

@@ -372,6 +372,16 @@ struct Embedded {
   }
 
   void resource(const Value& value, const Path& at) {
+    for (const std::string_view name : {"apiVersion", "kind"}) {
+      const Value* text = value.find(name);
+      if (text != nullptr && !text->is_string()) return errors.invalid(at.child(name), *text, "must be a string");
+    }
+    if (const Value* metadata = value.find("metadata")) {
+      Arena arena;
+      static const Type& object_meta = *types::find_type("meta/v1.ObjectMeta");
+      const Result<Value> typed = codec::to_typed(arena, object_meta, *metadata);
+      if (!typed) return errors.invalid(at.child("metadata"), *metadata, typed.error().message);
+    }
     for (std::string_view name : {"apiVersion", "kind"}) {
       if (!value.has(name)) errors.required(at.child(name));
     }
@@ -432,6 +442,10 @@ Error invalid(const Version& version, const Value& object, const FieldErrors& er
 }
 
 }  // namespace
+
+void validate_embedded(const Type& type, const Value& value, const Path& at, FieldErrors& errors) {
+  Embedded{errors}.check(type, value, &at);
+}
 
 void validate_value(const Type& type, const Value& value, const Value* old, bool root, const Path* at,
                     FieldErrors& errors) {

@@ -39,6 +39,8 @@ void validate_schema(const Value& schema, bool status_enabled, const Path& at, F
 // An object, or part of one, against its type. `at` is null for a whole object.
 void validate_value(const types::Type& type, const Value& value, const Value* old, bool root, const Path* at,
                     FieldErrors& errors);
+// The resources embedded in part of an object.
+void validate_embedded(const types::Type& type, const Value& value, const Path& at, FieldErrors& errors);
 // x-kubernetes-list-type set and map hold what they promise.
 void validate_unique_items(const types::Type& type, const Value& value, const Path* at, FieldErrors& errors);
 

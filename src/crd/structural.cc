@@ -224,8 +224,9 @@ struct Defaults {
       const Path here = at.child("default");
       if (!schema::prune(arena, wrapped, object).same(object))
         errors.invalid(here, *value, "must not have unknown fields");
-      else
-        validate_value(type, *value, nullptr, false, &here, errors);
+      const size_t before = errors.count();
+      validate_embedded(type, *value, here, errors);
+      if (errors.count() == before) validate_value(type, *value, nullptr, false, &here, errors);
     }
     if (const Value* items = schema.find("items"); is_schema(items)) check(*items, at.child("items"), false, in_meta);
     const Path properties = at.child("properties");

@@ -1,7 +1,9 @@
 // resource.k8s.io: claims for devices and what drivers publish.
 
 #include <algorithm>
+#include <unordered_set>
 
+#include "base/hash.h"
 #include "base/strings.h"
 #include "cel/cel.h"
 #include "kinds/all.h"
@@ -59,6 +61,45 @@ void validate_driver_name(std::string_view driver, const Path& at, FieldErrors& 
   if (driver.empty()) return errors.required(at);
   if (driver.size() > 63) errors.too_long(at, 63);
   errors.invalid_each(at, driver, dns_subdomain_errors(to_lower(driver)));
+}
+
+void validate_pool_name(std::string_view name, const Path& at, FieldErrors& errors) {
+  if (name.empty()) return errors.required(at);
+  if (name.size() > 253) errors.too_long(at, 253);
+  for (size_t from = 0; from <= name.size();) {
+    const size_t slash = std::min(name.find('/', from), name.size());
+    const std::string_view part = name.substr(from, slash - from);
+    errors.invalid_each(at, part, dns_subdomain_errors(part));
+    from = slash + 1;
+  }
+}
+
+// Conditions that a device must have before a pod is bound to its node, and those with which that has failed.
+void validate_binding_conditions(const Value& holder, const Path& at, FieldErrors& errors) {
+  const Items needed = holder.items_at("bindingConditions"), failures = holder.items_at("bindingFailureConditions");
+  const Path at_needed = at.child("bindingConditions"), at_failures = at.child("bindingFailureConditions");
+  const auto label_name = [&](const Value& name, const Path& here) {
+    errors.invalid_each(here, text_of(name), qualified_name_errors(text_of(name)));
+  };
+  constexpr int64_t kMost = 4;
+  validate_list(needed, kMost, at_needed, errors, label_name);
+  validate_list(failures, kMost, at_failures, errors, label_name);
+  if (std::max(needed.size(), failures.size()) > kMost) return;
+  refuse_duplicates(needed, {}, at_needed, errors);
+  refuse_duplicates(failures, {}, at_failures, errors);
+  for (size_t i = 0; i < failures.size(); ++i) {
+    const auto is_this = [&](const Value& other) { return text_of(other) == text_of(failures[i]); };
+    if (std::any_of(needed.begin(), needed.end(), is_this)) {
+      errors.invalid(at_failures.index(i), text_of(failures[i]),
+                     "bindingFailureConditions must not overlap with bindingConditions");
+    }
+  }
+  if (needed.empty() && !failures.empty()) {
+    errors.invalid(at_needed, Value::null(), "bindingConditions are required to use bindingFailureConditions");
+  }
+  if (failures.empty() && !needed.empty()) {
+    errors.invalid(at_failures, Value::null(), "bindingFailureConditions are required to use bindingConditions");
+  }
 }
 
 void validate_identifier(std::string_view id, const Path& at, FieldErrors& errors) {
@@ -190,21 +231,24 @@ bool names_request(std::string_view name, Items requests) {
   return false;
 }
 
-void validate_request_references(const Value& holder, Items requests, const Path& at, FieldErrors& errors) {
+void validate_request_reference(std::string_view name, Items requests, const Path& at, FieldErrors& errors) {
   constexpr std::string_view kNoRequest =
       "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'";
+  if (std::count(name.begin(), name.end(), '/') > 1) return errors.invalid(at, name, kNoRequest);
+  const size_t slash = name.find('/');
+  const std::string_view first = name.substr(0, slash);
+  errors.invalid_each(at, first, dns_label_errors(first));
+  if (slash != std::string_view::npos) {
+    errors.invalid_each(at, name.substr(slash + 1), dns_label_errors(name.substr(slash + 1)));
+  }
+  if (!names_request(name, requests)) errors.invalid(at, name, kNoRequest);
+}
+
+void validate_request_references(const Value& holder, Items requests, const Path& at, FieldErrors& errors) {
   const Items names = holder.items_at("requests");
   const Path list = at.child("requests");
   validate_list(names, 32, list, errors, [&](const Value& item, const Path& here) {
-    const std::string_view name = text_of(item);
-    if (std::count(name.begin(), name.end(), '/') > 1) return errors.invalid(here, name, kNoRequest);
-    const size_t slash = name.find('/');
-    const std::string_view first = name.substr(0, slash);
-    errors.invalid_each(here, first, dns_label_errors(first));
-    if (slash != std::string_view::npos) {
-      errors.invalid_each(here, name.substr(slash + 1), dns_label_errors(name.substr(slash + 1)));
-    }
-    if (!names_request(name, requests)) errors.invalid(here, name, kNoRequest);
+    validate_request_reference(text_of(item), requests, here, errors);
   });
   if (names.size() <= 32) refuse_duplicates(names, {}, list, errors);
 }
@@ -267,16 +311,98 @@ void validate_claim_update(Context&, const Value& next, const Value& old, FieldE
   }
 }
 
-void validate_claim_status(Context&, const Value& next, const Value& old, FieldErrors& errors) {
+// driver, pool and device, which the status names too.
+void validate_device_id(const Value& holder, const Path& at, FieldErrors& errors) {
+  validate_driver_name(holder.text_at("driver"), at.child("driver"), errors);
+  validate_pool_name(holder.text_at("pool"), at.child("pool"), errors);
+  const std::string_view device = holder.text_at("device");
+  errors.invalid_each(at.child("device"), device, dns_label_errors(device));
+}
+
+void validate_allocation(const Value& allocation, Items requests, const Path& at, FieldErrors& errors) {
+  const Path devices = at.child("devices");
+  const Value& allocated = sub(allocation, "devices");
+  validate_list(allocated.items_at("results"), 32, devices.child("results"), errors,
+                [&](const Value& result, const Path& here) {
+                  validate_request_reference(result.text_at("request"), requests, here.child("request"), errors);
+                  validate_device_id(result, here, errors);
+                  validate_binding_conditions(result, here, errors);
+                });
+  validate_list(allocated.items_at("config"), 64, devices.child("config"), errors,
+                [&](const Value& config, const Path& here) {
+                  constexpr std::string_view kSources[] = {"FromClaim", "FromClass"};
+                  const std::string_view source = config.text_at("source");
+                  if (source.empty()) {
+                    errors.required(here.child("source"));
+                  } else if (std::find(std::begin(kSources), std::end(kSources), source) == std::end(kSources)) {
+                    errors.not_supported(here.child("source"), source, kSources);
+                  }
+                  validate_request_references(config, requests, here, errors);
+                  validate_configuration(config, here, errors);
+                });
+  if (is_set(allocation, "nodeSelector")) {
+    validate_node_selector(sub(allocation, "nodeSelector"), at.child("nodeSelector"), errors);
+  }
+}
+
+// No name holds a line break.
+std::string device_key(const Value& holder) {
+  std::string key;
+  for (const std::string_view part : {"driver", "pool", "device", "shareID"}) {
+    key.append(holder.text_at(part)).append(1, '\n');
+  }
+  return key;
+}
+
+void validate_device_status(Arena& arena, const Value& device,
+                            const std::unordered_set<std::string, KeyHash>& allocated, const Path& at,
+                            FieldErrors& errors) {
+  validate_device_id(device, at, errors);
+  if (!allocated.contains(device_key(device))) {
+    MapBuilder shown(arena);
+    shown.add("Driver", Value::string(device.text_at("driver")));
+    shown.add("Pool", Value::string(device.text_at("pool")));
+    shown.add("Device", Value::string(device.text_at("device")));
+    shown.add("ShareID", Value::string(device.text_at("shareID")));
+    errors.invalid(at, shown.build(), "must be an allocated device in the claim");
+  }
+  const Items conditions = device.items_at("conditions");
+  if (conditions.size() > 8) errors.too_many(at.child("conditions"), static_cast<int64_t>(conditions.size()), 8);
+  validate_conditions(conditions, at.child("conditions"), errors);
+}
+
+void validate_claim_status(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
   const Path at("status");
   const Value &allocation = sub(next, "status", "allocation"), &before = sub(old, "status", "allocation");
-  const std::span<const Value> reserved = next.items_at("status", "reservedFor");
-  if (reserved.size() > 256) errors.too_many(at.child("reservedFor"), static_cast<int64_t>(reserved.size()), 256);
-  if (allocation.is_null() && !reserved.empty()) {
-    errors.forbidden(at.child("reservedFor"), "may not be specified when `allocated` is not set");
+  const Items reserved = next.items_at("status", "reservedFor"), were_reserved = old.items_at("status", "reservedFor");
+  const Path at_reserved = at.child("reservedFor"), at_devices = at.child("devices");
+  validate_list(reserved, 256, at_reserved, errors, [&](const Value& consumer, const Path& here) {
+    for (const std::string_view key : {"resource", "name", "uid"}) {
+      if (consumer.text_at(key).empty()) errors.required(here.child(key));
+    }
+  });
+  std::unordered_set<std::string, KeyHash> allocated;
+  for (const Value& result : sub(allocation, "devices").items_at("results")) allocated.insert(device_key(result));
+  const Items devices = next.items_at("status", "devices");
+  for (size_t i = 0; i < devices.size(); ++i) {
+    validate_device_status(context.arena, devices[i], allocated, at_devices.index(i), errors);
   }
-  if (!before.is_null() && !allocation.is_null() && !equal(allocation, before)) {
-    errors.invalid(at.child("allocation"), allocation, kImmutable);
+  if (allocation.is_null() && !reserved.empty()) {
+    errors.forbidden(at_reserved, "may not be specified when `allocated` is not set");
+  } else if (is_set(sub(next, "metadata"), "deletionTimestamp") &&
+             !std::all_of(reserved.begin(), reserved.end(), [&](const Value& consumer) {
+               return std::any_of(were_reserved.begin(), were_reserved.end(),
+                                  [&](const Value& other) { return equal(consumer, other); });
+             })) {
+    errors.forbidden(at_reserved,
+                     "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set");
+  }
+  if (allocation.is_null()) return;
+  if (before.is_null()) {
+    validate_allocation(allocation, next.items_at("spec", "devices", "requests"), at.child("allocation"), errors);
+  } else if (!equal(allocation, before)) {
+    errors.invalid(at.child("allocation"), shown_internal(type_named("resource/v1.AllocationResult"), &allocation),
+                   kImmutable);
   }
 }
 
@@ -435,21 +561,11 @@ void validate_device(const Value& device, bool by_device, const Path& at, FieldE
   validate_list(device.items_at("taints"), 16, at.child("taints"), errors,
                 [&](const Value& taint, const Path& here) { validate_taint(taint, here, errors); });
   validate_device_place(device, by_device, at, errors);
+  validate_binding_conditions(device, at, errors);
 }
 
 void validate_pool(const Value& pool, const Path& at, FieldErrors& errors) {
-  const std::string_view name = pool.text_at("name");
-  if (name.empty()) {
-    errors.required(at.child("name"));
-  } else {
-    if (name.size() > 253) errors.too_long(at.child("name"), 253);
-    for (size_t from = 0; from <= name.size();) {
-      const size_t slash = std::min(name.find('/', from), name.size());
-      const std::string_view part = name.substr(from, slash - from);
-      errors.invalid_each(at.child("name"), part, dns_subdomain_errors(part));
-      from = slash + 1;
-    }
-  }
+  validate_pool_name(pool.text_at("name"), at.child("name"), errors);
   if (const int64_t count = pool.int_at_or(0, "resourceSliceCount"); count <= 0) {
     errors.invalid(at.child("resourceSliceCount"), count, kNotPositive);
   }

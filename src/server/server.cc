@@ -307,7 +307,8 @@ Result<Unit> Server::State::open_store() {
           : store::open_etcd({.endpoints = options.etcd_servers,
                               .ca_file = options.etcd_cafile,
                               .cert_file = options.etcd_certfile,
-                              .key_file = options.etcd_keyfile});
+                              .key_file = options.etcd_keyfile,
+                              .compaction_interval = options.etcd_compaction_interval});
   if (!opened) return Error{Reason::InternalError, opened.error().message};
   store = std::move(*opened);
   if (options.etcd_servers.empty()) return Unit{};

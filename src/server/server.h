@@ -28,6 +28,7 @@ struct Options {
   bool unsafe_no_fsync = false;           // Of the embedded store: acknowledge what is not on disk yet.
   std::vector<std::string> etcd_servers;  // Instead of the embedded store.
   std::string etcd_prefix = "/registry";
+  std::chrono::milliseconds etcd_compaction_interval = std::chrono::minutes(5);  // 0: never.
   std::string etcd_cafile, etcd_certfile, etcd_keyfile;
 
   // Asked while starting waits for the store. True: give up.

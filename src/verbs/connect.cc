@@ -30,6 +30,25 @@ Task<Error> node_error(call::Call& call, std::string node, GroupResource asked) 
   co_return no_nodes();
 }
 
+// A WebSocket begins with GET: whoever may only read could run commands otherwise.
+Result<Unit> check_create(const call::Call& call, const auth::Authorizer& authorizer) {
+  if (call.info.verb == request::Verb::Create || call.info.subresource == "proxy" || call.info.resource != "pods") {
+    return Unit{};
+  }
+  auth::Attributes asked;
+  asked.user = call.user.get();
+  asked.verb = "create";
+  asked.is_resource = true;
+  asked.version = call.info.version;
+  asked.resource = call.info.resource;
+  asked.subresource = call.info.subresource;
+  asked.ns = call.ns();
+  asked.name = call.info.name;
+  const auth::Decision decision = authorizer.authorize(asked);
+  if (decision.allowed()) return Unit{};
+  return forbidden(call.group_resource(), call.info.name, decision.reason);
+}
+
 Task<Error> pod_error(call::Call& call, const Value& pod) {
   const std::string name(pod.text_at("metadata", "name"));
   if (call.info.subresource == "proxy") {
@@ -90,13 +109,15 @@ bool is_connect(const call::Call& call) {
   return std::find(std::begin(kConnects), std::end(kConnects), call.info.subresource) != std::end(kConnects);
 }
 
-Task<void> serve_connect(call::Call& call, write::Writer& writer) {
+Task<void> serve_connect(call::Call& call, write::Writer& writer, const auth::Authorizer& authorizer) {
   Result<Value> options = connect_options(call);
   if (!options) co_return respond_error(call, options.error());
   // What is made of the options is lost: nobody is called with them.
   Result<Value> admitted =
       co_await writer.admit_subresource(call, write::AdmissionOperation::Connect, {}, *options, Value::null(), true);
   if (!admitted) co_return respond_error(call, admitted.error());
+  const Result<Unit> allowed = check_create(call, authorizer);
+  if (!allowed) co_return respond_error(call, allowed.error());
   resource::Storage& storage = call.storage();
   Result<cache::Cache::Latest> latest =
       co_await storage.cache().latest(storage.short_key(call.ns(), call.info.name), call.executor());

@@ -23,7 +23,7 @@ Task<Result<Unit>> evict(call::Call& call, write::Writer& writer, const Value& e
 
 // --- exec, attach, portforward, proxy, by any verb ---
 bool is_connect(const call::Call& call);
-Task<void> serve_connect(call::Call& call, write::Writer& writer);
+Task<void> serve_connect(call::Call& call, write::Writer& writer, const auth::Authorizer& authorizer);
 
 // POST to a subresource: binding, eviction, token; or to bindings.
 Task<void> create_subresource(call::Call& call, write::Writer& writer, const TokenIssuer* issuer,

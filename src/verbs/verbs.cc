@@ -108,7 +108,7 @@ bool has_impossible_name(call::Call& call) {
 Task<void> dispatch(call::Call& call, const Parts& parts) {
   if (has_impossible_name(call)) co_return;
   if (is_connect(call)) {
-    co_await serve_connect(call, parts.writer);
+    co_await serve_connect(call, parts.writer, parts.authorizer);
     co_return;
   }
   switch (call.info.verb) {

@@ -10,6 +10,7 @@
 #include "services/ip_objects.h"
 #include "services/service_pools.h"
 #include "write/admission.h"
+#include "write/claim_access.h"
 #include "write/param_access.h"
 
 namespace holdfast::write {
@@ -308,7 +309,16 @@ Task<Result<Writer::Judged>> Writer::judge_change(call::Call& call, const WriteR
   }
   if (!request.as_is) {
     call.served->object_rules->prepare_for_update(context, request.endpoint, draft.root(), old);
+    std::vector<Cause> refused = forbidden_claim_changes(call, authorizer_, draft.value(), old);
     Result<Unit> valid = call.served->object_rules->validate_update(context, request.endpoint, draft.value(), old);
+    if (!refused.empty()) {
+      if (!valid) {
+        const std::vector<Cause>& others = valid.error().causes;
+        refused.insert(refused.end(), others.begin(), others.end());
+      }
+      co_return invalid({call.served->resource->group, call.served->resource->kind}, call.info.name,
+                        std::move(refused));
+    }
     if (!valid) co_return with_empty_containers(call, valid.take_error());
     valid = check_param_access(call, authorizer_, draft.value(), &old);
     if (!valid) co_return valid.take_error();

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """aggregation_test.py HOLDFAST: a group version that another server serves, with that server in this process."""
-import base64, json, os, sys, tempfile, time
+import base64, json, os, sys, tempfile, threading, time
 
 from hook_server import HookServer
 from serve import Server, check, finish
@@ -51,6 +51,72 @@ def remote(seen):
     if path.endswith("/missing"):
         return 404, b"not here"
     return {"path": seen["path"], "method": seen["method"], "body": seen["review"]}
+
+
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+
+def groups_of(server):
+    """The names of the groups in both forms of discovery."""
+    plain = [group["name"] for group in server.json("GET", "/apis", want=200)["groups"]]
+    return plain, [item["metadata"]["name"] for item in server.json("GET", "/apis", want=200, accept=AGGREGATED)["items"]]
+
+
+def discovered(server, group, freshness):
+    """The versions of a group in aggregated discovery, once the first of them is so fresh."""
+    found = None
+    for _ in range(200):
+        found = next((item["versions"] for item in server.json("GET", "/apis", want=200, accept=AGGREGATED)["items"] if item["metadata"]["name"] == group), None)
+        if found and found[0]["freshness"] == freshness:
+            break
+        time.sleep(0.05)
+    return found
+
+
+def aggregated_discovery(server, hooks):
+    """A server that speaks aggregated discovery is asked for that; until it answers, its versions are stale."""
+    group = "modern.example.com"
+    document = {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": [{"metadata": {"name": group}, "versions": [
+        {"version": "v1", "freshness": "Current", "resources": [{"resource": "jobs", "scope": "Namespaced", "verbs": ["list"], "shortNames": ["jz"], "singularResource": "job"}]}]}]}
+    answers = threading.Event()
+
+    def modern(seen):
+        if seen["path"].split("?")[0] == "/apis":
+            if not answers.is_set():
+                return 503, b"not yet"
+            return 200, json.dumps(document).encode(), AGGREGATED
+        return (200, b"") if seen["path"].startswith("/apis/") else (404, b"no")
+    hooks.on("*", modern)
+    service = api_service(hooks, "v1", "hook", hooks.port)
+    service["metadata"]["name"], service["spec"]["group"] = "v1." + group, group
+    service["spec"].update(groupPriorityMinimum=20000, versionPriority=5)
+    server.json("POST", SERVICES, service, want=201)
+    root = lambda: server.json("GET", "/", want=200)["paths"]
+    for _ in range(200):
+        if f"/apis/{group}" in root():
+            break
+        time.sleep(0.05)
+    check(f"/apis/{group}" in root() and f"/apis/{group}/v1" in root(), "its group is in the list of paths")
+    check(condition_of(server, "v1." + group, "True").get("reason") == "Passed", "it is available")
+    found = discovered(server, group, "Stale")
+    check(found == [{"version": "v1", "freshness": "Stale"}], "it is stale until it says what it has", found)
+    answers.set()
+    found = discovered(server, group, "Current")
+    want = dict(document["items"][0]["versions"][0]["resources"][0], responseKind={"group": "", "version": "", "kind": ""})
+    check(found[0].get("resources") == [want], "what it says itself is shown", found)
+    plain, form = groups_of(server)
+    check(plain[0] == group and form[0] == group, "a group with a high priority comes first", (plain[:3], form[:3]))
+    # A version of a group of ours, with a higher priority than those that are built in.
+    later = api_service(hooks, "v7", "nosuch", 443)
+    later["metadata"]["name"], later["spec"]["group"] = "v7.autoscaling", "autoscaling"
+    later["spec"].update(groupPriorityMinimum=17500, versionPriority=200)
+    server.json("POST", SERVICES, later, want=201)
+    found = discovered(server, "autoscaling", "Stale")
+    check([version["version"] for version in found] == ["v7", "v2", "v1"] and "resources" not in found[0], "versions are ordered by priority; one that cannot be reached is stale", found and found[0])
+    versions = server.json("GET", "/apis/autoscaling", want=200)
+    check([version["version"] for version in versions["versions"]] == ["v7", "v2", "v1"] and versions["preferredVersion"]["version"] == "v7", "in the group, too", versions)
+    for name in ("v1." + group, "v7.autoscaling"):
+        server.json("DELETE", f"{SERVICES}/{name}", want=200)
 
 
 def published(server):
@@ -173,9 +239,8 @@ def main():
         check(groups.get(GROUP, {}).get("preferredVersion") == {"groupVersion": f"{GROUP}/v1", "version": "v1"}, "in the list of groups", groups.get(GROUP))
         group = server.json("GET", f"/apis/{GROUP}", want=200)
         check(group["kind"] == "APIGroup" and len(group["versions"]) == 1, "the group itself", group)
-        listed = server.json("GET", "/apis", want=200, accept="application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
-        mine = [item for item in listed["items"] if item["metadata"]["name"] == GROUP]
-        resource = mine[0]["versions"][0]["resources"][0] if mine else {}
+        mine = discovered(server, GROUP, "Current")
+        resource = mine[0]["resources"][0] if mine else {}
         check(resource.get("resource") == "things" and resource.get("scope") == "Namespaced" and resource.get("shortNames") == ["th"]
               and resource["responseKind"]["kind"] == "Thing" and resource["subresources"][0]["subresource"] == "status", "aggregated discovery", mine)
 
@@ -203,6 +268,7 @@ def main():
                 break
             time.sleep(0.1)
         check(code == 404, "gone with its APIService", code)
+        aggregated_discovery(server, hooks)
         hooks.stop()
     finish()
 

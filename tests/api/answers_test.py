@@ -268,11 +268,35 @@ def a_restart_repairs_roles(server):
     check(send(server, "GET", role + "system:discovery")[1]["metadata"]["resourceVersion"] == before["system:discovery"]["metadata"]["resourceVersion"], "what lacks nothing is not written")
 
 
+def claims_and_devices(server):
+    """The status of a ResourceClaim, and the conditions under which a device is bound."""
+    root = "/apis/resource.k8s.io/v1"
+    claims = root + "/namespaces/default/resourceclaims"
+    server.json("POST", claims, {"metadata": {"name": "one"}, "spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpus"}}]}}}, want=201)
+    device = {"driver": "gpu.example.com", "pool": "p", "device": "d"}
+    state = lambda status: server.json("PATCH", claims + "/one/status", {"status": status}, content_type="application/merge-patch+json")
+    allocated = lambda **more: {"allocation": {"devices": {"results": [{"request": "r", **device, **more}]}}}
+    for status, piece in (
+            ({"devices": [device]}, 'status.devices[0]: Invalid value: {"Driver":"gpu.example.com","Pool":"p","Device":"d","ShareID":""}: must be an allocated device in the claim'),
+            ({"reservedFor": [{"resource": "pods", "name": "p", "uid": "u"}]}, "status.reservedFor: Forbidden: may not be specified when `allocated` is not set"),
+            (allocated(request="x"), 'status.allocation.devices.results[0].request: Invalid value: "x": must be the name of a request in the claim'),
+            (allocated(driver=""), "status.allocation.devices.results[0].driver: Required value"),
+            (allocated(bindingConditions=["a"]), "status.allocation.devices.results[0].bindingFailureConditions: Invalid value: null: bindingFailureConditions are required to use bindingConditions"),
+            (allocated(bindingConditions=["a"], bindingFailureConditions=["a"]), 'bindingFailureConditions[0]: Invalid value: "a": bindingFailureConditions must not overlap with bindingConditions')):
+        answer = state(status)
+        check(answer.get("code") == 422 and piece in answer["message"], piece, answer.get("message"))
+    check("code" not in state(allocated()), "a valid allocation is taken")
+    check("code" not in state({"devices": [{**device, "data": {"a": 1}}], "reservedFor": [{"resource": "pods", "name": "p", "uid": "u"}]}), "then its devices have a state")
+    piece = server.json("POST", root + "/resourceslices", {"metadata": {"name": "s"}, "spec": {
+        "driver": "gpu.example.com", "nodeName": "n", "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1}, "devices": [{"name": "d", "bindingFailureConditions": ["a"]}]}})["message"]
+    check("spec.devices[0].bindingConditions: Invalid value: null: bindingConditions are required to use bindingFailureConditions" in piece, "devices of a slice", piece)
+
+
 if __name__ == "__main__":
     with Server(sys.argv[1]) as server:
         run_parts(server, [a_patch_cannot_make_an_object_another_kind, options_of_lists_are_refused_in_order,
                            an_address_has_an_object_while_a_service_holds_it, deleting_a_job_warns_about_its_pods,
                            rows_get_their_answers, pages_have_their_types, flow_schemas_are_printed_in_their_order, bytes_are_bytes_in_cbor, a_head_has_no_subresource,
-                           a_bookmark_of_a_daemon_set_has_its_annotation, a_custom_kind_is_published_as_its_schema_reads,
+                           a_bookmark_of_a_daemon_set_has_its_annotation, a_custom_kind_is_published_as_its_schema_reads, claims_and_devices,
                            a_restart_repairs_roles])
     finish()

@@ -41,9 +41,9 @@ class HookServer:
                                    "review": review, "certificate": certificate})
                 handler = outer.handlers.get(path) or outer.handlers.get("*")
                 answer = handler(review if handler is not outer.handlers.get("*") else outer.seen[-1]) if handler else (404, b"no such hook")
-                code, data = answer if isinstance(answer, tuple) else (200, json.dumps(answer).encode())
+                code, data, *kind = answer if isinstance(answer, tuple) else (200, json.dumps(answer).encode())
                 self.send_response(code)
-                self.send_header("Content-Type", "application/json" if code == 200 else "text/plain")
+                self.send_header("Content-Type", kind[0] if kind else "application/json" if code == 200 else "text/plain")
                 if not isinstance(data, bytes):  # Pieces, as a watch sends them.
                     self.send_header("Transfer-Encoding", "chunked")
                     self.end_headers()
