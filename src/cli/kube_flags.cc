@@ -200,10 +200,9 @@ Result<Unit> check_runtime_config(std::string_view entries) {
     };
     const auto is_of_group = [&](const types::Resource& resource) { return resource.group == group; };
     if (std::none_of(resources.begin(), resources.end(), is_of_group)) return refuse("there is no such group");
-    // A version that is not there cannot be turned on, in kube-apiserver neither, which says nothing.
     const bool served = std::any_of(resources.begin(), resources.end(), is_served);
     if (served && value != "true") return refuse("versions cannot be turned off");
-    if (!served && value == "true") log::warning("there is no such version", {{"runtime-config", entry}});
+    if (!served && value == "true") return refuse("there is no such version");
   }
   return Unit{};
 }

@@ -213,6 +213,7 @@ def manifests(shell):
     typo = shell.file("typo.yaml", configmap("one", {"a": "b"}) + "---\n" + configmap("two", {"a": "b"}).replace("\ndata:", "\ndatta:"))
     status, out, err = shell.run("apply", "-f", typo)
     check(status == 1 and "typo.yaml:8 (document 2)" in err and "datta" in err and "configmap/one" in out, f"so do the server's: {err}")
+    shell.out("delete", "configmap", "one")
     shell.file("folder/a.yaml", configmap("from-a", {"a": "b"}))
     shell.file("folder/below/b.json", json.dumps({"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": n}} for n in ("l1", "l2")]}))
     shell.file("folder/notes.txt", "not a manifest")
@@ -531,7 +532,7 @@ def lifecycle(shell):
     done = edit("false")
     check(done.returncode == 1 and "KUBE_EDITOR" in done.stderr, "an editor that fails")
     words = lambda *given: shell.out("__complete", *given).split()
-    check(words("ap") == ["api-resources", "apply", "applygen"] and "deployments" in words("get", "dep") and words("get", "deploy", "w") == ["web"] and words("get", "-n", "default", "deploy", "") == ["web"]
+    check(words("ap") == ["api-resources", "apply", "applygen"] and "deployments" in words("get", "dep") and words("get", "deploy", "w") == ["web"] and "web" in words("get", "-n", "default", "deploy", "")
           and words("apply", "--force-f") == ["--force-fields"], "completion of commands, flags, kinds and names")
     for name in ("bash", "zsh", "fish"):
         check("holdfast __complete" in shell.out("completion", name), f"completion for {name}")

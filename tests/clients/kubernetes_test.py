@@ -22,10 +22,10 @@ def main():
     built = [package for package in packages if (home / "bin" / package / (package.rsplit("/", 1)[-1] + ".test")).exists()]
     for package in packages:
         if package not in built:
-            print(f"left out: {package} has not been built; {runner} {holdfast} --build-only {package}")
+            print(f"left out: {package} has not been built; {runner} {holdfast} {package} --build-only")
     if not built:
         return SKIPPED
-    return subprocess.run([runner, holdfast, "--without", "cel,nodes,access,servers", "--jobs", "2", *built]).returncode
+    return subprocess.run([runner, holdfast, *built, "--without", "cel,nodes,access,servers", "--jobs", "2"]).returncode
 
 
 sys.exit(main())
