@@ -49,14 +49,14 @@ std::string distinct_keys(size_t count) {
 
 // Keys which a table that probes linearly would crowd into an eighth of itself, if it hashed them as anybody can.
 std::string colliding_keys(size_t count) {
-  const size_t slots = std::bit_ceil(2 * count);
+  const size_t slots = std::bit_ceil(2 * count), crowded = std::max<size_t>(slots / 8, 1);
   size_t tried = 0;
   return "{" +
          listed(count,
                 [&](size_t) {
                   std::string key;
                   do key = number(tried++);
-                  while (hash_bytes(key) % slots >= slots / 8);
+                  while (hash_bytes(key) % slots >= crowded);
                   return quoted(key) + ":1";
                 }) +
          "}";
