@@ -325,11 +325,13 @@ void Server::stop(Millis grace) {
     changed.wait(lock, [&] { return busy == 0; });
   }
   lock.unlock();
-  // The round that buried the last connection has to end before the homes may go.
   s.on_all_loops([](Home& home) {
     home.on_empty = nullptr;
     home.loop.cancel(home.tick_timer);
   });
+  // The round that buried the last connection has to end before the homes may go. What was posted above may have run in
+  // that very round; what is posted after it runs in a later one.
+  s.on_all_loops([](Home&) {});
 }
 
 ServerStats Server::stats() const {
