@@ -19,13 +19,17 @@ constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 }  // namespace
 
+std::vector<Connection*> Home::all_connections() const {
+  std::vector<Connection*> all;
+  all.reserve(connections.size());
+  for (const auto& [connection, owned] : connections) all.push_back(connection);
+  return all;
+}
+
 void Home::tick() {
   const TimePoint now = loop.state().now();
   // Closing a connection takes it out of the map at the end of the round, or when its handlers have ended.
-  std::vector<Connection*> all;
-  all.reserve(connections.size());
-  for (auto& [connection, owned] : connections) all.push_back(connection);
-  for (Connection* connection : all) {
+  for (Connection* connection : all_connections()) {
     if (connections.contains(connection)) connection->tick(now);
   }
   tick_timer = connections.empty() ? 0 : loop.run_after(shared.options.housekeeping_interval, [this] { tick(); });

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <vector>
 
 #include "base/hash.h"
 #include "net/loop.h"
@@ -69,6 +70,8 @@ struct Home {
   std::function<void()> on_empty;  // Set while stopping.
   uint64_t tick_timer = 0;         // Runs while there are connections.
   void tick();
+  // Those that are there now: for going through them while some end.
+  std::vector<Connection*> all_connections() const;
 };
 
 class Connection final : public EventSource, public Flushable {

@@ -18,12 +18,13 @@ namespace detail {
 
 void ServerShared::report_exception(const Request& request, std::exception_ptr failure) {
   counters.exceptions.fetch_add(1, std::memory_order_relaxed);
-  std::string what = "unknown exception";
+  std::string what;
   try {
     std::rethrow_exception(failure);
   } catch (const std::exception& e) {
     what = e.what();
   } catch (...) {
+    what = "unknown exception";
   }
   if (options.on_exception) options.on_exception(request, what);
 }
@@ -177,7 +178,7 @@ void Server::State::accept_all() {
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) pause_accepting();
       return;
     }
-    const std::string host = host_of(from);
+    std::string host = host_of(from);
     if (shared.counters.open >= shared.options.max_connections || shared.draining ||
         (!host.empty() && !shared.strangers.enter(host, shared.options))) {
       shared.counters.refused.fetch_add(1, std::memory_order_relaxed);
@@ -193,7 +194,7 @@ void Server::State::accept_all() {
       context = shared.context;
     }
     Home& home = *homes[next_home++ % homes.size()];
-    auto adopt = [&home, fd, address = describe(from), host, context]() mutable {
+    auto adopt = [&home, fd, address = describe(from), host = std::move(host), context]() mutable {
       auto connection = std::make_unique<Connection>(home, fd, std::move(address), std::move(host), context);
       Connection* raw = connection.get();
       home.connections.emplace(raw, std::move(connection));
@@ -309,17 +310,13 @@ void Server::stop(Millis grace) {
     };
     if (home.connections.empty()) return emptied();
     home.on_empty = emptied;
-    std::vector<Connection*> all;
-    for (auto& [connection, owned] : home.connections) all.push_back(connection);
-    for (Connection* connection : all) connection->drain();
+    for (Connection* connection : home.all_connections()) connection->drain();
   });
   std::unique_lock lock(mutex);
   if (!changed.wait_for(lock, grace, [&] { return busy == 0; })) {
     lock.unlock();
     s.on_all_loops([](Home& home) {
-      std::vector<Connection*> all;
-      for (auto& [connection, owned] : home.connections) all.push_back(connection);
-      for (Connection* connection : all) connection->close();
+      for (Connection* connection : home.all_connections()) connection->close();
     });
     lock.lock();
     changed.wait(lock, [&] { return busy == 0; });
