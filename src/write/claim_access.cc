@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 #include <span>
 #include <string>
@@ -24,17 +25,19 @@ bool same_at(const Value& a, const Value& b, std::string_view key) {
   return equal(*in_a, *in_b);
 }
 
-bool same_device(const Value& a, const Value& b) {
-  constexpr std::array<std::string_view, 4> kKeys = {"driver", "pool", "device", "shareID"};
-  return std::all_of(kKeys.begin(), kKeys.end(),
-                     [&](std::string_view key) { return a.text_at(key) == b.text_at(key); });
+using DeviceKey = std::array<std::string_view, 4>;
+DeviceKey key_of(const Value& device) {
+  return {device.text_at("driver"), device.text_at("pool"), device.text_at("device"), device.text_at("shareID")};
 }
 
-// The drivers of the devices in `these` that `those` does not have in the same state.
+// The drivers of the devices in `these` that `those` does not have in the same state. Looked up, not searched: nobody
+// has checked yet how many a client sent.
 void add_changed(std::span<const Value> these, std::span<const Value> those, std::set<std::string_view>& drivers) {
+  std::map<DeviceKey, const Value*> known;
+  for (const Value& device : those) known.emplace(key_of(device), &device);
   for (const Value& device : these) {
-    const auto other = std::find_if(those.begin(), those.end(), [&](const Value& d) { return same_device(device, d); });
-    if (other == those.end() || !equal(device, *other)) drivers.insert(device.text_at("driver"));
+    const auto other = known.find(key_of(device));
+    if (other == known.end() || !equal(device, *other->second)) drivers.insert(device.text_at("driver"));
   }
 }
 
