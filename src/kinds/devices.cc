@@ -354,17 +354,22 @@ std::string device_key(const Value& holder) {
   return key;
 }
 
+// As Go prints what names a device.
+Value shown_device(Arena& arena, const Value& device) {
+  MapBuilder shown(arena);
+  shown.add("Driver", Value::string(device.text_at("driver")));
+  shown.add("Pool", Value::string(device.text_at("pool")));
+  shown.add("Device", Value::string(device.text_at("device")));
+  shown.add("ShareID", Value::string(device.text_at("shareID")));
+  return shown.build();
+}
+
 void validate_device_status(Arena& arena, const Value& device,
                             const std::unordered_set<std::string, KeyHash>& allocated, const Path& at,
                             FieldErrors& errors) {
   validate_device_id(device, at, errors);
   if (!allocated.contains(device_key(device))) {
-    MapBuilder shown(arena);
-    shown.add("Driver", Value::string(device.text_at("driver")));
-    shown.add("Pool", Value::string(device.text_at("pool")));
-    shown.add("Device", Value::string(device.text_at("device")));
-    shown.add("ShareID", Value::string(device.text_at("shareID")));
-    errors.invalid(at, shown.build(), "must be an allocated device in the claim");
+    errors.invalid(at, shown_device(arena, device), "must be an allocated device in the claim");
   }
   const Items conditions = device.items_at("conditions");
   if (conditions.size() > 8) errors.too_many(at.child("conditions"), static_cast<int64_t>(conditions.size()), 8);
@@ -381,11 +386,16 @@ void validate_claim_status(Context& context, const Value& next, const Value& old
       if (consumer.text_at(key).empty()) errors.required(here.child(key));
     }
   });
-  std::unordered_set<std::string, KeyHash> allocated;
+  if (reserved.size() <= 256) refuse_duplicates(reserved, "uid", at_reserved, errors);
+  std::unordered_set<std::string, KeyHash> allocated, known;
   for (const Value& result : sub(allocation, "devices").items_at("results")) allocated.insert(device_key(result));
   const Items devices = next.items_at("status", "devices");
   for (size_t i = 0; i < devices.size(); ++i) {
     validate_device_status(context.arena, devices[i], allocated, at_devices.index(i), errors);
+  }
+  for (size_t i = 0; i < devices.size(); ++i) {
+    if (known.insert(device_key(devices[i])).second) continue;
+    errors.duplicate(at_devices.index(i), shown_device(context.arena, devices[i]));
   }
   if (allocation.is_null() && !reserved.empty()) {
     errors.forbidden(at_reserved, "may not be specified when `allocated` is not set");

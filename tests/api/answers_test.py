@@ -280,6 +280,8 @@ def claims_and_devices(server):
             ({"devices": [device]}, 'status.devices[0]: Invalid value: {"Driver":"gpu.example.com","Pool":"p","Device":"d","ShareID":""}: must be an allocated device in the claim'),
             ({"reservedFor": [{"resource": "pods", "name": "p", "uid": "u"}]}, "status.reservedFor: Forbidden: may not be specified when `allocated` is not set"),
             (allocated(request="x"), 'status.allocation.devices.results[0].request: Invalid value: "x": must be the name of a request in the claim'),
+            ({**allocated(), "devices": [device, device]}, 'status.devices[1]: Duplicate value: {"Driver":"gpu.example.com","Pool":"p","Device":"d","ShareID":""}'),
+            ({**allocated(), "reservedFor": [{"resource": "pods", "name": name, "uid": "u"} for name in "pq"]}, 'status.reservedFor[1]: Duplicate value: "u"'),
             (allocated(driver=""), "status.allocation.devices.results[0].driver: Required value"),
             (allocated(bindingConditions=["a"]), "status.allocation.devices.results[0].bindingFailureConditions: Invalid value: null: bindingFailureConditions are required to use bindingConditions"),
             (allocated(bindingConditions=["a"], bindingFailureConditions=["a"]), 'bindingFailureConditions[0]: Invalid value: "a": bindingFailureConditions must not overlap with bindingConditions')):
