@@ -172,8 +172,8 @@ def story_claims(w, name):
     yield {'method': 'POST', 'path': w.kind.path(w.ns), 'headers': JSON, 'body': claim}
     device = lambda: {'driver': rng.choice(['a.example.com', 'b.example.com']), 'pool': 'p', 'device': 'd'}
     for _ in range(6):
-        status = rng.choice([{'allocation': {'devices': {'results': [{'request': 'r', **device()}]}}}, {'allocation': None}, {'reservedFor': [{'resource': 'pods', 'name': 'p', 'uid': 'u'}]},
-                             {'devices': [{**device(), 'data': {'a': rng.choice([1, 2])}}]}, {'devices': None}, {}])
+        status = rng.choice([{'allocation': {'devices': {'results': [{'request': 'r', **device()}]}}}, {'allocation': None}, {'reservedFor': [{'resource': 'pods', 'name': 'p', 'uid': 'u'}] * rng.choice([1, 1, 2])},
+                             {'devices': [{**device(), 'data': {'a': rng.choice([1, 2])}} for _ in range(rng.choice([1, 1, 2, 3]))]}, {'devices': None}, {}])
         who = rng.choice([{'Impersonate-User': user}, {'Impersonate-User': user}, {}])
         yield {'method': 'PATCH', 'path': w.kind.path(w.ns, 'c') + '/status', 'headers': {**MERGE, **who}, 'body': {'status': status}}
 
