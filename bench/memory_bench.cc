@@ -1,4 +1,4 @@
-// memory_bench fill DIR POD [--mixed] [--kubernetes] [--pods=N]   fills an embedded store with pods
+// memory_bench fill DIR POD [--mixed] [--kubernetes] [--pods=N] [--apps=N]   fills an embedded store with pods
 // memory_bench run DIR [--plain-bodies] [--feature-gates=...] [--churn=N] [--no-header]
 //
 // `run` starts a watch cache on the store as the server does and prints how long it takes to be ready, the resident
@@ -32,6 +32,7 @@ struct Arguments {
   std::string command, directory, pod, gates;
   bool mixed = false, kubernetes = false, plain_bodies = false, header = true;
   size_t pods = 100000, churn = 0;
+  size_t apps = 0;  // 0: 200, or 2,000 mixed ones.
 };
 
 // Of all threads of this process: others may share the machine.
@@ -59,7 +60,8 @@ int fill(const Arguments& arguments) {
   text << file.rdbuf();
   const auto plain = std::make_shared<cache::PodCodec>();
   const auto embedded = cache::embedded_codec(plain, {});
-  Workload::Options options{.pods = arguments.pods, .apps = arguments.mixed ? 2000u : 200u, .mixed = arguments.mixed};
+  const size_t apps = arguments.apps != 0 ? arguments.apps : arguments.mixed ? 2000 : 200;
+  Workload::Options options{.pods = arguments.pods, .apps = apps, .mixed = arguments.mixed};
   if (!arguments.kubernetes) {
     options.store_as = [&](std::string stored) {
       Result<cache::Decoded> decoded = plain->decode("", stored, Revision{1});
@@ -194,6 +196,8 @@ int main(int argc, char** argv) {
     } else if (value("--feature-gates=", arguments.gates)) {
     } else if (value("--pods=", number)) {
       arguments.pods = std::stoul(number);
+    } else if (value("--apps=", number)) {
+      arguments.apps = std::stoul(number);
     } else if (value("--churn=", number)) {
       arguments.churn = std::stoul(number);
     } else {
@@ -209,8 +213,9 @@ int main(int argc, char** argv) {
     arguments.directory = plain[1];
     return holdfast::bench::run(arguments);
   }
-  std::fprintf(stderr,
-               "memory_bench fill DIR POD [--mixed] [--kubernetes] [--pods=N]\nmemory_bench run DIR [--plain-bodies] "
-               "[--feature-gates=...] [--churn=N]\n");
+  std::fprintf(
+      stderr,
+      "memory_bench fill DIR POD [--mixed] [--kubernetes] [--pods=N] [--apps=N]\nmemory_bench run DIR [--plain-bodies] "
+      "[--feature-gates=...] [--churn=N]\n");
   return 2;
 }

@@ -77,6 +77,16 @@ std::string own_text(size_t pod, size_t which) {
   }
 }
 
+// Pods of one app stand together and are named so that keys ascend: three places count them, two are random.
+constexpr std::string_view kSuffixDigits = "2456789bcdfghjklmnpqrstvwxz";
+constexpr size_t kPodsPerApp = kSuffixDigits.size() * kSuffixDigits.size() * kSuffixDigits.size();
+std::string suffix(size_t pod, size_t within) {
+  const size_t base = kSuffixDigits.size();
+  const std::string counted = {kSuffixDigits[within / base / base], kSuffixDigits[within / base % base],
+                               kSuffixDigits[within % base]};
+  return counted + own_text(pod, 0).substr(3);
+}
+
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
   if (from == to) return;
   for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
@@ -157,6 +167,10 @@ Workload::Workload(Workload&&) noexcept = default;
 Workload& Workload::operator=(Workload&&) noexcept = default;
 
 Result<Workload> Workload::make(const std::string& exemplar, const Options& options) {
+  if (options.pods > options.apps * kPodsPerApp) {
+    return bad_request(std::to_string(options.apps) + " apps have names for at most " +
+                       std::to_string(options.apps * kPodsPerApp) + " pods");
+  }
   Result<codec::Document> parsed = codec::parse_yaml(exemplar);
   if (!parsed) return parsed.take_error();
   const std::string pod_json = codec::encode_json(parsed->root());
@@ -286,12 +300,6 @@ Result<Workload> Workload::make(const std::string& exemplar, const Options& opti
 size_t Workload::pods() const { return options_.pods; }
 
 namespace {
-// Pods of one app stand together and are named so that keys ascend.
-std::string suffix(size_t pod, size_t within) {
-  char digits[8];
-  std::snprintf(digits, sizeof(digits), "%03zu", within % 1000);
-  return digits + own_text(pod, 0).substr(3);
-}
 uint64_t delay_of(size_t pod) { return pod * 7919 % (30 * 86400); }
 }  // namespace
 
