@@ -112,6 +112,7 @@ void add_managers(std::vector<resource::Served>& served, const Gates& gates) {
 Builtin make_builtin(const Dependencies& deps, const Options& options) {
   Builtin builtin;
   for (const types::Resource& resource : types::builtin_resources()) {
+    if (!options.runtime_config.serves(resource)) continue;
     resource::Served entry;
     entry.resource = &resource;
     entry.rules = &kinds::rules_of(resource);

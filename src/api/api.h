@@ -22,6 +22,7 @@
 #include "base/metrics.h"
 #include "base/task.h"
 #include "call/call.h"
+#include "discovery/discovery.h"
 #include "net/net.h"
 #include "own_calls/own_calls.h"
 #include "request/request.h"
@@ -34,6 +35,7 @@ namespace holdfast::api {
 
 struct Options {
   call::Settings settings;
+  discovery::RuntimeConfig runtime_config;  // Which built-in resources are served.
 
   std::string service_cluster_ip_range = "10.0.0.0/24";
   uint16_t node_port_first = 30000, node_port_last = 32767;

@@ -17,6 +17,38 @@ struct Subject {
   std::string_view kind, name, ns = {};
 };
 
+// The group versions of this server, and where they are in discovery.
+struct ApiServiceRow {
+  std::string_view group, version;
+  int group_priority, version_priority = 15;
+};
+constexpr ApiServiceRow kApiServices[] = {
+    {"", "v1", 18000, 1},
+    {"apps", "v1", 17800},
+    {"events.k8s.io", "v1", 17750},
+    {"authentication.k8s.io", "v1", 17700},
+    {"authorization.k8s.io", "v1", 17600},
+    {"autoscaling", "v1", 17500},
+    {"autoscaling", "v2", 17500, 30},
+    {"batch", "v1", 17400},
+    {"certificates.k8s.io", "v1", 17300},
+    {"networking.k8s.io", "v1", 17200},
+    {"policy", "v1", 17100},
+    {"rbac.authorization.k8s.io", "v1", 17000},
+    {"storage.k8s.io", "v1", 16800},
+    {"admissionregistration.k8s.io", "v1", 16700},
+    {"admissionregistration.k8s.io", "v1beta1", 16700, 12},
+    {"apiextensions.k8s.io", "v1", 16700},
+    {"scheduling.k8s.io", "v1", 16600},
+    {"coordination.k8s.io", "v1", 16500},
+    {"node.k8s.io", "v1", 16300},
+    {"discovery.k8s.io", "v1", 16200},
+    {"resource.k8s.io", "v1", 16200, 21},
+    {"flowcontrol.apiserver.k8s.io", "v1", 16100, 21},
+};
+
+std::string name_of(const ApiServiceRow& row) { return std::string(row.version) + "." + std::string(row.group); }
+
 class Maker {
  public:
   Maker(Arena& arena, const Options& options, UnixTime now)
@@ -76,40 +108,13 @@ class Maker {
   }
 
   void api_services() {
-    struct Row {
-      std::string_view group, version;
-      int group_priority, version_priority = 15;
-    };
-    static constexpr Row kRows[] = {
-        {"", "v1", 18000, 1},
-        {"apps", "v1", 17800},
-        {"events.k8s.io", "v1", 17750},
-        {"authentication.k8s.io", "v1", 17700},
-        {"authorization.k8s.io", "v1", 17600},
-        {"autoscaling", "v1", 17500},
-        {"autoscaling", "v2", 17500, 30},
-        {"batch", "v1", 17400},
-        {"certificates.k8s.io", "v1", 17300},
-        {"networking.k8s.io", "v1", 17200},
-        {"policy", "v1", 17100},
-        {"rbac.authorization.k8s.io", "v1", 17000},
-        {"storage.k8s.io", "v1", 16800},
-        {"admissionregistration.k8s.io", "v1", 16700},
-        {"apiextensions.k8s.io", "v1", 16700},
-        {"scheduling.k8s.io", "v1", 16600},
-        {"coordination.k8s.io", "v1", 16500},
-        {"node.k8s.io", "v1", 16300},
-        {"discovery.k8s.io", "v1", 16200},
-        {"resource.k8s.io", "v1", 16200, 21},
-        {"flowcontrol.apiserver.k8s.io", "v1", 16100, 21},
-    };
-    for (const Row& row : kRows) {
-      const std::string name = std::string(row.version) + "." + std::string(row.group);
+    for (const ApiServiceRow& row : kApiServices) {
+      if (!options_.runtime_config.serves(row.group, row.version)) continue;
+      const std::string name = name_of(row);
       add("apiregistration.k8s.io", "v1", "apiservices", kServer,
-          "\"metadata\":{\"name\":" + quoted(name) +
-              R"(,"labels":{"kube-aggregator.kubernetes.io/automanaged":"onstart"}},"spec":{)" +
-              (row.group.empty() ? "" : "\"group\":" + quoted(row.group) + ",") + "\"version\":" + quoted(row.version) +
-              ",\"groupPriorityMinimum\":" + std::to_string(row.group_priority) +
+          "\"metadata\":{\"name\":" + quoted(name) + R"(,"labels":{")" + std::string(kAutomanaged) +
+              R"(":"onstart"}},"spec":{)" + (row.group.empty() ? "" : "\"group\":" + quoted(row.group) + ",") +
+              "\"version\":" + quoted(row.version) + ",\"groupPriorityMinimum\":" + std::to_string(row.group_priority) +
               ",\"versionPriority\":" + std::to_string(row.version_priority) +
               R"(},"status":{"conditions":[{"type":"Available","status":"True","lastTransitionTime":)" + quoted(now_) +
               R"(,"reason":"Local","message":"Local APIServices are always available"}]})");
@@ -426,6 +431,14 @@ class Maker {
 
 std::vector<Step> steps(Arena& arena, const Options& options, UnixTime now) {
   return Maker(arena, options, now).make();
+}
+
+std::vector<std::string> unserved_api_services(const Options& options) {
+  std::vector<std::string> names;
+  for (const ApiServiceRow& row : kApiServices) {
+    if (!options.runtime_config.serves(row.group, row.version)) names.push_back(name_of(row));
+  }
+  return names;
 }
 
 }  // namespace holdfast::bootstrap

@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "discovery/discovery.h"
 #include "types/types.h"
 #include "value/value.h"
 
@@ -24,7 +25,11 @@ struct Options {
   std::string client_ca_pem;          // Empty: no ConfigMap extension-apiserver-authentication.
   std::string request_header_ca_pem;  // Empty: none of the requestheader-* members.
   std::vector<std::string> request_header_allowed_names;
+  discovery::RuntimeConfig runtime_config;  // Which group versions have an APIService.
 };
+
+// Label of the APIServices that the server makes itself.
+inline constexpr std::string_view kAutomanaged = "kube-aggregator.kubernetes.io/automanaged";
 
 // One write. The objects of a step are created only if they do not exist.
 struct Step {
@@ -37,5 +42,9 @@ struct Step {
 
 // In the order in which Kubernetes makes them.
 std::vector<Step> steps(Arena& arena, const Options& options, UnixTime now);
+
+// The names that the APIServices of versions have which this server knows and does not serve: those that an earlier
+// start left behind are deleted.
+std::vector<std::string> unserved_api_services(const Options& options);
 
 }  // namespace holdfast::bootstrap

@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "base/strings.h"
-#include "types/types.h"
+#include "discovery/discovery.h"
 
 namespace holdfast::cli {
 namespace {
@@ -174,36 +174,11 @@ Result<Unit> check_fixed(const Fixed& flag, std::string_view value) {
   return bad_request(std::move(message));
 }
 
-// Every version that this server has is served: entries that turn versions on are true as they stand, the others cannot
-// be honoured.
 Result<Unit> check_runtime_config(std::string_view entries) {
-  for (const std::string_view entry : split(entries, ',')) {
-    if (entry.empty()) continue;
-    const size_t equals = entry.find('=');
-    const std::string_view key = entry.substr(0, equals);
-    const std::string_view value = equals == std::string_view::npos ? "true" : entry.substr(equals + 1);
-    const auto refuse = [&](std::string_view why) {
-      return bad_request("--runtime-config " + std::string(entry) +
-                         " is not supported by Holdfast: " + std::string(why));
-    };
-    if (key == "api/all" || key == "api/ga") {
-      if (value == "true") continue;
-      return refuse("versions cannot be turned off");
-    }
-    if (key == "api/beta" || key == "api/alpha") continue;  // None is served, so there is nothing to turn on or off.
-    const size_t slash = key.find('/');
-    const std::string_view group = slash == std::string_view::npos ? "" : key.substr(0, slash);
-    const std::string_view version = key.substr(slash == std::string_view::npos ? 0 : slash + 1);
-    const auto resources = types::builtin_resources();
-    const auto is_served = [&](const types::Resource& resource) {
-      return resource.group == group && version.substr(0, version.find('/')) == resource.version;
-    };
-    const auto is_of_group = [&](const types::Resource& resource) { return resource.group == group; };
-    if (std::none_of(resources.begin(), resources.end(), is_of_group)) return refuse("there is no such group");
-    const bool served = std::any_of(resources.begin(), resources.end(), is_served);
-    if (served && value != "true") return refuse("versions cannot be turned off");
-    if (!served && value == "true") return refuse("there is no such version");
-  }
+  std::vector<std::string> all;
+  for (const std::string_view entry : split(entries, ',')) all.emplace_back(entry);
+  Result<discovery::RuntimeConfig> config = discovery::RuntimeConfig::parse(all);
+  if (!config) return config.take_error();
   return Unit{};
 }
 
@@ -241,9 +216,7 @@ Result<std::vector<std::string>> translate_kube_flags(const std::vector<std::str
                          : internal != nullptr ? internal->boolean
                                                : is_serve_boolean(name);
     if (serve_has(name)) fixed = nullptr;
-    const bool is_runtime_config = name == "runtime-config";
-    if (fixed == nullptr && internal == nullptr && !is_runtime_config && !serve_has(name))
-      return bad_request("unknown flag: --" + name);
+    if (fixed == nullptr && internal == nullptr && !serve_has(name)) return bad_request("unknown flag: --" + name);
     if (!has_value && boolean) value = "true";
     if (!has_value && !boolean) {
       if (i + 1 == arguments.size()) return bad_request("flag needs an argument: --" + name);
@@ -253,10 +226,14 @@ Result<std::vector<std::string>> translate_kube_flags(const std::vector<std::str
       log::warning("a flag has no effect", {{"flag", "--" + name + "=" + value}, {"why", internal->why}});
       continue;
     }
-    if (fixed != nullptr || is_runtime_config) {
-      Result<Unit> checked = fixed != nullptr ? check_fixed(*fixed, value) : check_runtime_config(value);
+    if (fixed != nullptr) {
+      Result<Unit> checked = check_fixed(*fixed, value);
       if (!checked) return checked.take_error();
       continue;
+    }
+    if (name == "runtime-config") {
+      Result<Unit> checked = check_runtime_config(value);
+      if (!checked) return checked.take_error();
     }
     translated.push_back("--" + name + "=" + value);
   }

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "cli/commands.h"
+#include "discovery/discovery.h"
 #include "server/server.h"
 
 namespace holdfast::cli {
@@ -19,7 +20,7 @@ struct ServeFlags {
   std::string config;  // Expanded before parsing.
   std::string bind_address;
   int secure_port = -1;
-  std::vector<std::string> feature_gates;
+  std::vector<std::string> feature_gates, runtime_config;
   int verbosity = 0;
   std::string log_format = "text";
   int grace_seconds = 10;
@@ -53,6 +54,9 @@ int serve(ServeFlags& flags) {
     if (!gates) return fail(("--feature-gates: " + gates.error().message).c_str());
     o.gates = *gates;
   }
+  Result<discovery::RuntimeConfig> runtime_config = discovery::RuntimeConfig::parse(flags.runtime_config);
+  if (!runtime_config) return fail(runtime_config.error().message.c_str());
+  o.runtime_config = std::move(*runtime_config);
   const Result<int64_t> event_ttl = parse_go_duration(flags.event_ttl);
   if (!event_ttl) return fail(("--event-ttl: " + event_ttl.error().message).c_str());
   o.event_ttl = std::chrono::seconds(*event_ttl / 1'000'000'000);
@@ -354,6 +358,12 @@ Command add_serve(CLI::App& app) {
       ->capture_default_str()
       ->group(behaviour);
   c->add_option("--feature-gates", flags->feature_gates, "List of Name=true|false pairs, comma separated; see below")
+      ->group(behaviour);
+  c->add_option(
+       "--runtime-config", flags->runtime_config,
+       "Beta versions to serve: GROUP/VERSION=true|false, GROUP/VERSION/RESOURCE=true|false, api/beta or api/all; "
+       "there is admissionregistration.k8s.io/v1beta1")
+      ->delimiter(',')
       ->group(behaviour);
   c->add_option("-v,--v", flags->verbosity, "Log verbosity: 0 for operators, 2 adds changes, 4 adds every request")
       ->capture_default_str()

@@ -8,8 +8,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/arena.h"
+#include "base/error.h"
 #include "types/types.h"
 #include "value/value.h"
 
@@ -37,5 +39,24 @@ std::string storage_version_hash(const types::Resource& resource);
 
 // Whether version `a` comes before `b`: v2 > v1 > v2beta1 > v1beta2 > v1alpha1, others after these by name.
 bool version_precedes(std::string_view a, std::string_view b);
+
+// Whether the version is of the form v1: neither alpha nor beta.
+bool is_stable(std::string_view version);
+
+// Which of the built-in resources are served, as --runtime-config chooses: those of stable versions always, those of
+// other versions where an entry enables them.
+class RuntimeConfig {
+ public:
+  // Entries are KEY=true|false. From the weakest to the strongest, KEY is api/all, api/beta, api/alpha, GROUP/VERSION
+  // or GROUP/VERSION/RESOURCE; of entries with the same key the last one counts. An entry that disables a stable
+  // version, or enables one that there is not, is an error.
+  static Result<RuntimeConfig> parse(std::span<const std::string> entries);
+
+  bool serves(const types::Resource& resource) const;
+  bool serves(std::string_view group, std::string_view version) const;  // At least one resource of it.
+
+ private:
+  std::vector<const types::Resource*> enabled_;  // Of versions that are not stable.
+};
 
 }  // namespace holdfast::discovery

@@ -93,5 +93,64 @@ TEST(DiscoveryTest, VersionsOrderAsKubernetesOrdersThem) {
                                                      "v1alpha1", "foo", "v1x"}));
 }
 
+// What is served of admissionregistration.k8s.io/v1beta1 with these entries.
+std::string served_beta(std::vector<std::string> entries) {
+  const Result<RuntimeConfig> config = RuntimeConfig::parse(entries);
+  if (!config) return config.error().message;
+  std::string served;
+  for (const types::Resource& resource : types::builtin_resources()) {
+    if (is_stable(resource.version)) {
+      EXPECT_TRUE(config->serves(resource)) << resource.plural;
+    } else if (config->serves(resource)) {
+      served += (served.empty() ? "" : " ") + std::string(resource.plural);
+    }
+  }
+  EXPECT_EQ(config->serves("admissionregistration.k8s.io", "v1beta1"), !served.empty());
+  return served;
+}
+
+TEST(RuntimeConfigTest, ServesBetaVersionsThatAreEnabled) {
+  struct Row {
+    const char* name;
+    std::vector<std::string> entries;
+    std::string served;
+  };
+  const std::string both = "mutatingadmissionpolicies mutatingadmissionpolicybindings";
+  const std::string version = "admissionregistration.k8s.io/v1beta1", policies = version + "/mutatingadmissionpolicies";
+  const std::string no = " is not supported by Holdfast: ";
+  const Row rows[] = {
+      {"nothing without an entry", {}, ""},
+      {"a version", {version + "=true"}, both},
+      {"a version without a value", {version}, both},
+      {"one resource of a version", {policies + "=true"}, "mutatingadmissionpolicies"},
+      {"a version without one of its resources",
+       {policies + "=false", version + "=1"},
+       "mutatingadmissionpolicybindings"},
+      {"all versions", {"api/all=true"}, both},
+      {"all beta versions", {"api/beta=true"}, both},
+      {"alpha versions are none of beta", {"api/alpha=true"}, ""},
+      {"beta counts more than all", {"api/beta=false", "api/all=true"}, ""},
+      {"a version counts more than beta", {"api/beta=false", version + "=true"}, both},
+      {"the last entry of a key counts", {version + "=true", version + "=false"}, ""},
+      {"versions that are served anyway", {"v1=true", "apps/v1", "api/ga=true"}, ""},
+      {"what there is not may be disabled", {"batch/v2alpha1=false"}, ""},
+      {"a stable version cannot be disabled",
+       {"batch/v1=false"},
+       "--runtime-config batch/v1=false" + no + "versions cannot be turned off"},
+      {"nor can all of them", {"api/ga=false"}, "--runtime-config api/ga=false" + no + "versions cannot be turned off"},
+      {"a version that there is not",
+       {"apps/v1", "batch/v2alpha1"},
+       "--runtime-config batch/v2alpha1" + no + "there is no such version"},
+      {"a group that there is not",
+       {"nothing/v1=true"},
+       "--runtime-config nothing/v1=true" + no + "there is no such group"},
+      {"a resource that there is not",
+       {version + "/pods=true"},
+       "--runtime-config " + version + "/pods=true" + no + "there is no such resource"},
+      {"neither true nor false", {version + "=maybe"}, "--runtime-config: invalid value of " + version + ": maybe"},
+  };
+  for (const Row& row : rows) EXPECT_EQ(served_beta(row.entries), row.served) << row.name;
+}
+
 }  // namespace
 }  // namespace holdfast::discovery

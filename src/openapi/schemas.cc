@@ -222,8 +222,9 @@ struct Writer {
         all.insert({group, version});
       } else {
         all.insert(std::begin(kOptionOnlyGroups), std::end(kOptionOnlyGroups));
-        for (const types::Resource& resource : types::builtin_resources())
-          all.insert({resource.group, resource.version});
+        for (const Served& served : source.resources) {
+          if (!served.custom) all.insert({served.resource->group, served.resource->version});
+        }
       }
       for (const auto& [g, v] : all) list.add(kind_entry(g, kind, v));
       return list.build();

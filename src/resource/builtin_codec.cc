@@ -3,6 +3,7 @@
 #include "base/limits.h"
 #include "codec/codec.h"
 #include "crd/crd.h"
+#include "discovery/discovery.h"
 #include "kinds/kinds.h"
 #include "resource/managed.h"
 #include "resource/object_codec.h"
@@ -208,7 +209,13 @@ std::shared_ptr<const ObjectCodec> make_builtin_codec(const types::Resource& sto
 
 const types::Resource& stored_version(const types::Resource& resource) {
   const types::Resource* stored = types::find_kind(resource.storage_group, resource.storage_version, resource.kind);
-  return stored == nullptr ? resource : *stored;
+  if (stored != nullptr && discovery::is_stable(stored->version)) return *stored;
+  // Most requests are of the stable version: objects have its form, which has the same fields, and only the bytes in
+  // the store name the other.
+  for (const types::Resource& other : types::builtin_resources()) {
+    if (other.storage_prefix == resource.storage_prefix && discovery::is_stable(other.version)) return other;
+  }
+  return resource;
 }
 
 Error nested_too_deeply() {

@@ -166,6 +166,12 @@ Task<void> make_first_objects(api::Api& api, store::Store& store, net::Loops& lo
       const bool is_namespace = step.resource->group.empty() && step.resource->plural == "namespaces";
       (is_namespace ? namespaces : others).push_back(writes_of(step));
     }
+    for (const std::string& name : bootstrap::unserved_api_services(options)) {
+      static const types::Resource& services = *types::find_resource("apiregistration.k8s.io", "v1", "apiservices");
+      const std::optional<Value> live = stored_object(api, arena, services, "", name);
+      if (!live || live->text_at("metadata", "labels", bootstrap::kAutomanaged) != "onstart") continue;
+      repairs.push_back({.method = "DELETE", .target = collection_path(services, "") + "/" + name});
+    }
   }
   Maker maker(api, store, loops);
   // Namespaces first: everything else may be in one.
@@ -175,7 +181,7 @@ Task<void> make_first_objects(api::Api& api, store::Store& store, net::Loops& lo
     const std::string what = repair.method + " " + repair.target;
     const Result<net::ClientResponse> answer = co_await api.own_calls(loops.at(0)).send(std::move(repair));
     if (answer && answer->status < 300) continue;
-    log::warning("a role or binding that every server has could not be repaired",
+    log::warning("an object that every server has could not be repaired",
                  {{"request", what}, {"answer", answer ? answer->body : answer.error().message}});
   }
 }

@@ -518,6 +518,7 @@ void Server::State::make_api() {
                                    .allow_privileged = options.allow_privileged,
                                    .server_address = address.substr(address.find("//") + 2),
                                    .min_watch_timeout = options.min_request_timeout},
+                      .runtime_config = options.runtime_config,
                       .service_cluster_ip_range = options.service_cluster_ip_range,
                       .node_port_first = node_ports.first,
                       .node_port_last = node_ports.second,
@@ -559,7 +560,8 @@ bool Server::State::start_api(const std::string& client_ca_pem) {
                            .own_endpoints = options.endpoint_reconciler_type != "none",
                            .client_ca_pem = client_ca_pem,
                            .request_header_ca_pem = proxy_ca_pem,
-                           .request_header_allowed_names = proxy_names};
+                           .request_header_allowed_names = proxy_names,
+                           .runtime_config = options.runtime_config};
   block_on(loops->at(0), make_first_objects(*api, *store, *loops, std::move(first), system_clock().now()));
 
   controllers = std::make_unique<controllers::Controllers>(

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/gates.h"
 #include "base/limits.h"
+#include "discovery/discovery.h"
 #include "net/net.h"
 #include "server/version.h"  // IWYU pragma: export
 
@@ -70,6 +71,7 @@ struct Options {
   std::chrono::seconds event_ttl{3600};
   std::vector<std::string> controllers = {"*"};  // Embedded ones: see controllers/controllers.h.
   std::vector<std::string> enable_admission_plugins, disable_admission_plugins;
+  discovery::RuntimeConfig runtime_config;
   Gates gates;
 
   std::string audit_policy_file, audit_log_path;           // "-": standard output.

@@ -301,6 +301,47 @@ class Serve(unittest.TestCase):
         again = json.loads(s.get('/api/v1/namespaces/default/services/kubernetes', s.admin)[1])
         self.assertEqual(again['metadata']['uid'], service['metadata']['uid'])
 
+    def test_a_beta_version_is_served_on_request(self):
+        group = '/apis/admissionregistration.k8s.io/'
+        service = '/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.admissionregistration.k8s.io'
+        policy = {'apiVersion': 'admissionregistration.k8s.io/v1beta1', 'kind': 'MutatingAdmissionPolicy', 'metadata': {'name': 'p'},
+                  'spec': {'matchConstraints': {'resourceRules': [{'apiGroups': [''], 'apiVersions': ['v1'], 'operations': ['CREATE'], 'resources': ['configmaps']}]},
+                           'reinvocationPolicy': 'Never',
+                           'mutations': [{'patchType': 'JSONPatch', 'jsonPatch': {'expression': '[JSONPatch{op: "add", path: "/data", value: {"added": "yes"}}]'}}]}}
+        binding = {'apiVersion': 'admissionregistration.k8s.io/v1beta1', 'kind': 'MutatingAdmissionPolicyBinding', 'metadata': {'name': 'p'},
+                   'spec': {'policyName': 'p'}}
+
+        def versions(s):
+            return [v['version'] for v in json.loads(s.get(group.rstrip('/'), s.admin)[1])['versions']]
+
+        def post(s, path, body):
+            status, text, _ = s.get(path, s.admin, {'Content-Type': 'application/json'}, 'POST', json.dumps(body))
+            return status, json.loads(text)
+
+        s = self.start()
+        self.assertEqual((versions(s), s.get(service, s.admin)[0]), (['v1'], 404))
+        self.assertEqual(post(s, group + 'v1beta1/mutatingadmissionpolicies', policy)[0], 404)
+        self.assertEqual(s.stop(), 0)
+        s = self.start('--runtime-config=admissionregistration.k8s.io/v1beta1=true')
+        self.assertEqual((versions(s), s.get(service, s.admin)[0]), (['v1', 'v1beta1'], 200))
+        resources = json.loads(s.get(group + 'v1beta1', s.admin)[1])['resources']
+        self.assertEqual([r['name'] for r in resources], ['mutatingadmissionpolicies', 'mutatingadmissionpolicybindings'])
+        for plural, body in (('mutatingadmissionpolicies', policy), ('mutatingadmissionpolicybindings', binding)):
+            self.assertEqual(post(s, group + 'v1beta1/' + plural, body)[0], 201)
+            beta, stable = (json.loads(s.get(f'{group}{version}/{plural}/p', s.admin)[1]) for version in ('v1beta1', 'v1'))
+            self.assertEqual(beta.pop('apiVersion'), 'admissionregistration.k8s.io/v1beta1')
+            self.assertEqual(stable.pop('apiVersion'), 'admissionregistration.k8s.io/v1')
+            self.assertEqual(beta, stable)
+        made = post(s, '/api/v1/namespaces/default/configmaps', {'metadata': {'name': 'c'}})
+        self.assertEqual((made[0], made[1].get('data')), (201, {'added': 'yes'}))
+        self.assertEqual(s.stop(), 0)
+        # Without the flag the version is gone; what was written with it is not.
+        s = self.start()
+        self.assertEqual((versions(s), s.get(service, s.admin)[0]), (['v1'], 404))
+        kept = json.loads(s.get(group + 'v1/mutatingadmissionpolicies/p', s.admin)[1])
+        self.assertEqual((kept['apiVersion'], kept['metadata']['managedFields'][0]['apiVersion']),
+                         ('admissionregistration.k8s.io/v1', 'admissionregistration.k8s.io/v1beta1'))
+
     def test_stopping_ends_watches(self):
         s = self.start()
         connection = s.connect(s.admin)
