@@ -9,6 +9,7 @@
 #include "cel/ast.h"
 #include "cel/lexer.h"
 #include "cel/macros.h"
+#include "cel/syntax.h"
 #include "codec/codec.h"
 
 namespace holdfast::cel {
@@ -28,23 +29,24 @@ bool is_reserved(std::string_view name) {
   return false;
 }
 
-// The grammar gives up at the first error that it cannot pass over.
+// Gives up at the first error of the syntax, or at a limit.
 struct Abort {};
 
 class Parser {
  public:
-  Parser(Arena& arena, const Source& source, Issues& issues, std::vector<Lexeme> tokens, bool binds)
-      : arena_(arena), text_(source.text()), issues_(issues), tokens_(std::move(tokens)), factory_(arena, binds) {}
+  Parser(Arena& arena, const Source& source, Issues& issues, std::span<const Lexeme> tokens, bool binds)
+      : arena_(arena), text_(source.text()), issues_(issues), tokens_(tokens), factory_(arena, binds) {}
 
   Expr* run() {
     try {
       Expr* e = expression();
-      if (peek() != Token::Eof) unexpected({Token::Eof});
+      take(Token::Eof);
       return e;
     } catch (const Abort&) {
       return nullptr;
     }
   }
+  bool is_malformed() const { return is_malformed_; }  // There is an error in the syntax, which is not reported yet.
 
  private:
   // --- Tokens ---
@@ -52,57 +54,13 @@ class Parser {
   Token peek(size_t ahead = 0) const { return at_ + ahead < tokens_.size() ? tokens_[at_ + ahead].token : Token::Eof; }
   const Lexeme& current() const { return tokens_[at_]; }
   std::string_view text_of(const Lexeme& lexeme) const { return text_.substr(lexeme.start, lexeme.end - lexeme.start); }
-  std::string quoted(const Lexeme& lexeme) const {
-    if (lexeme.token == Token::Eof) return "'<EOF>'";
-    std::string out = "'";
-    for (const char c : text_of(lexeme)) {
-      if (c == '\n')
-        out += "\\n";
-      else if (c == '\t')
-        out += "\\t";
-      else if (c == '\r')
-        out += "\\r";
-      else
-        out += c;
-    }
-    return out + "'";
-  }
-  static std::string listed(std::span<const Token> expected) {
-    if (expected.size() == 1) return std::string(token_name(expected[0]));
-    std::string out = "{";
-    for (size_t i = 0; i < expected.size(); ++i) {
-      if (i > 0) out += ", ";
-      out += token_name(expected[i]);
-    }
-    return out + "}";
-  }
-  // Reports the current token, unless nothing was read since the last report.
-  void report(std::string message) {
-    if (reported_at_ != at_ + 1) issues_.add(current().offset, "Syntax error: " + std::move(message));
-    reported_at_ = at_ + 1;
-  }
-  // Whether the token behind the current one would do; the current one is reported and passed over then. Otherwise it
-  // is reported and stays.
-  bool passed_over(std::span<const Token> expected) {
-    const bool next_fits =
-        peek() != Token::Eof && std::find(expected.begin(), expected.end(), peek(1)) != expected.end();
-    report(std::string(next_fits ? "extraneous" : "mismatched") + " input " + quoted(current()) + " expecting " +
-           listed(expected));
-    if (next_fits) ++at_;
-    return next_fits;
-  }
-  void unexpected(std::initializer_list<Token> expected) {
-    if (!passed_over(std::span<const Token>(expected.begin(), expected.size()))) throw Abort{};
+  // What is wrong, and what else is, report_syntax_errors() says.
+  [[noreturn]] void syntax_error() {
+    is_malformed_ = true;
+    throw Abort{};
   }
   const Lexeme& take(Token token) {
-    if (peek() != token) {
-      const bool next_fits = peek(1) == token && peek() != Token::Eof;
-      if (!next_fits && peek() == Token::Eof && (token == Token::RightParen || token == Token::RightBracket)) {
-        report("missing " + std::string(token_name(token)) + " at " + quoted(current()));
-        throw Abort{};
-      }
-      unexpected({token});
-    }
+    if (peek() != token) syntax_error();
     return tokens_[at_++];
   }
   bool accept(Token token) {
@@ -111,60 +69,11 @@ class Parser {
     return true;
   }
 
-  static constexpr Token kOperandStarts[] = {Token::LeftBracket, Token::LeftBrace, Token::LeftParen, Token::Dot,
-                                             Token::Minus,       Token::Not,       Token::True,      Token::False,
-                                             Token::Null,        Token::Float,     Token::Int,       Token::Uint,
-                                             Token::String,      Token::Bytes,     Token::Identifier};
-  static bool starts_operand(Token token) {
-    return std::find(std::begin(kOperandStarts), std::end(kOperandStarts), token) != std::end(kOperandStarts);
-  }
-  // Where an operand, or `besides`, must begin. False: neither does; what follows is passed over up to something that
-  // may follow an operand, so that further errors show.
-  bool operand_follows(std::optional<Token> besides = std::nullopt) {
-    if (starts_operand(peek()) || peek() == besides) return true;
-    std::vector<Token> expected(std::begin(kOperandStarts), std::end(kOperandStarts));
-    if (besides) expected.push_back(*besides);
-    std::sort(expected.begin(), expected.end());
-    if (passed_over(expected)) return true;
-    while (!follows_operand(peek())) ++at_;
-    return false;
-  }
-  static bool follows_operand(Token token) {
-    switch (token) {
-      case Token::Equals:
-      case Token::NotEquals:
-      case Token::In:
-      case Token::Less:
-      case Token::LessEquals:
-      case Token::GreaterEquals:
-      case Token::Greater:
-      case Token::And:
-      case Token::Or:
-      case Token::RightBracket:
-      case Token::RightBrace:
-      case Token::RightParen:
-      case Token::Comma:
-      case Token::Minus:
-      case Token::Question:
-      case Token::Colon:
-      case Token::Plus:
-      case Token::Star:
-      case Token::Slash:
-      case Token::Percent:
-      case Token::Eof:
-        return true;
-      default:
-        return false;
-    }
-  }
   // After an element of a literal: whether another one follows. The closing token is read.
   bool another(Token close) {
-    if (peek() != close && peek() != Token::Comma) unexpected({close, Token::Comma});
     if (accept(close)) return false;
     take(Token::Comma);
-    if (starts_operand(peek()) || peek() == Token::Question) return true;
-    take(close);
-    return false;
+    return !accept(close);
   }
 
   // --- Depth ---
@@ -285,7 +194,6 @@ class Parser {
   }
 
   Expr* unary() {
-    if (!operand_follows()) return factory_.make(ExprKind::Unspecified, current().offset);
     const Token token = peek();
     if (token == Token::Minus && (peek(1) == Token::Int || peek(1) == Token::Float)) return member();
     if (token != Token::Not && token != Token::Minus) return member();
@@ -295,7 +203,6 @@ class Parser {
       ++at_;
       ++count;
     }
-    if (!operand_follows()) return factory_.make(ExprKind::Unspecified, current().offset);
     Expr* operand = member();
     return count % 2 == 0 ? operand : global_call(offset, token == Token::Not ? op::kNot : op::kNegate, {operand});
   }
@@ -314,12 +221,7 @@ class Parser {
           depth.deeper();
           continue;
         }
-        if (peek() != Token::Identifier) {
-          no_selector(dot, optional);
-          while (!follows_operand(peek())) ++at_;
-          return operand;
-        }
-        const Lexeme& name = tokens_[at_++];
+        const Lexeme& name = take(Token::Identifier);
         depth.deeper();
         if (!optional && peek() == Token::LeftParen) {
           const int32_t open = current().offset;
@@ -336,7 +238,6 @@ class Parser {
         const int32_t offset = current().offset;
         ++at_;
         depth.deeper();
-        if (!operand_follows(Token::Question)) throw Abort{};
         const bool optional = accept(Token::Question);
         Expr* index = expression();
         take(Token::RightBracket);
@@ -347,21 +248,8 @@ class Parser {
     }
   }
 
-  void no_selector(const Lexeme& dot, bool optional) {
-    const Token token = peek();
-    if (token == Token::True || token == Token::False || token == Token::Null) {
-      report("mismatched input " + quoted(current()) + " expecting IDENTIFIER");
-    } else if (optional) {
-      report("mismatched input " + quoted(current()) + " expecting {IDENTIFIER, ESC_IDENTIFIER}");
-    } else {
-      report("no viable alternative at input '" + std::string(text_.substr(dot.start, current().end - dot.start)) +
-             "'");
-    }
-  }
-
   std::vector<Expr*> arguments() {
     std::vector<Expr*> args;
-    if (!operand_follows(Token::RightParen)) throw Abort{};
     if (accept(Token::RightParen)) return args;
     do {
       args.push_back(expression());
@@ -443,12 +331,7 @@ class Parser {
   Expr* name() {
     const Lexeme& start = current();
     size_t i = at_ + (start.token == Token::Dot ? 1 : 0);
-    if (i >= tokens_.size() || tokens_[i].token != Token::Identifier) {
-      ++at_;
-      issues_.add(current().offset, "Syntax error: no viable alternative at input '." +
-                                        (current().token == Token::Eof ? "" : std::string(text_of(current()))) + "'");
-      throw Abort{};
-    }
+    if (i >= tokens_.size() || tokens_[i].token != Token::Identifier) syntax_error();
     size_t end = i + 1;
     while (end + 1 < tokens_.size() && tokens_[end].token == Token::Dot && tokens_[end + 1].token == Token::Identifier)
       end += 2;
@@ -492,9 +375,7 @@ class Parser {
         issues_.add(start, "unsupported syntax: '`'");
         ++at_;
       } else {
-        if (peek() != Token::Identifier)
-          unexpected({Token::RightBrace, Token::Comma, Token::Question, Token::Identifier, Token::EscapedIdentifier});
-        entry.field = text_of(tokens_[at_++]);
+        entry.field = text_of(take(Token::Identifier));
       }
       entry.offset = take(Token::Colon).offset;
       entry.value = expression();
@@ -556,10 +437,7 @@ class Parser {
         ++at_;
         return factory_.literal(first.offset, Val::null());
       default:
-        unexpected({Token::LeftBracket, Token::LeftBrace, Token::LeftParen, Token::Dot, Token::Minus, Token::True,
-                    Token::False, Token::Null, Token::Float, Token::Int, Token::Uint, Token::String, Token::Bytes,
-                    Token::Identifier});
-        return primary();
+        syntax_error();
     }
   }
 
@@ -693,10 +571,10 @@ class Parser {
   Arena& arena_;
   const std::string_view text_;
   Issues& issues_;
-  const std::vector<Lexeme> tokens_;
+  const std::span<const Lexeme> tokens_;
   ExprFactory factory_;
   size_t at_ = 0;
-  size_t reported_at_ = 0;  // Position plus one of the last report.
+  bool is_malformed_ = false;
   int expression_depth_ = 0, relation_depth_ = 0, sum_depth_ = 0, member_depth_ = 0;
 };
 
@@ -708,8 +586,10 @@ Expr* parse(Arena& arena, const Source& source, Issues& issues, bool binds) {
                        ", limit " + std::to_string(kMaxCodePoints));
     return nullptr;
   }
-  std::vector<Lexeme> tokens = tokenize(source, issues);
-  Expr* e = Parser(arena, source, issues, std::move(tokens), binds).run();
+  const std::vector<Lexeme> tokens = tokenize(source, issues);
+  Parser parser(arena, source, issues, tokens, binds);
+  Expr* e = parser.run();
+  if (parser.is_malformed()) report_syntax_errors(source.text(), tokens, issues);
   return issues.empty() ? e : nullptr;
 }
 
