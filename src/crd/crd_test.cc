@@ -294,5 +294,29 @@ TEST_F(CrdTest, ADefinitionBecomesResources) {
   EXPECT_LT(made->bytes(), 100u * 1024);
 }
 
+TEST_F(CrdTest, WhatIsNotStructuralIsSaidInACondition) {
+  const auto condition = [&](const Value& value) {
+    for (const Value& item : accept_names(arena, value, {}, kNow).items_at("status", "conditions")) {
+      if (item.text_at("type") == "NonStructuralSchema")
+        return std::string(item.text_at("status")) + " " + std::string(item.text_at("reason")) + " " +
+               std::string(item.text_at("message"));
+    }
+    return std::string();
+  };
+  const Value loose = definition(R"({"type":"object","properties":{"b":{"type":"array"},"a":{}}})");
+  const std::string at = "spec.versions[0].schema.openAPIV3Schema.properties";
+  const std::string form = at + "[a].type: Required value: must not be empty for specified object fields, " + at +
+                           "[b].items: Required value: must be specified";
+  EXPECT_EQ(condition(loose), "True Violations [" + form + "]");
+  const std::string_view preserve[] = {"spec", "preserveUnknownFields"};
+  EXPECT_EQ(condition(with_path(arena, loose, preserve, Value::boolean(true))),
+            "True Violations [spec.preserveUnknownFields: Invalid value: true: must be false, " + form + "]");
+  // It goes with the schema.
+  const Value strict = definition(R"({"type":"object","properties":{"a":{"type":"string"}}})");
+  EXPECT_EQ(condition(strict), "");
+  const Value judged = accept_names(arena, loose, {}, kNow);
+  EXPECT_EQ(condition(with_member(arena, judged, "spec", *strict.find("spec"))), "");
+}
+
 }  // namespace
 }  // namespace holdfast::crd

@@ -1,8 +1,10 @@
 // Which names a definition gets, and its conditions.
 #include <algorithm>
 #include <functional>
+#include <set>
 
 #include "base/base64.h"
+#include "base/strings.h"
 #include "base/text.h"
 #include "crd/crd.h"
 #include "crd/rules.h"
@@ -57,6 +59,40 @@ Value with_approval(Arena& arena, const Value& definition, UnixTime now) {
       break;
   }
   return with_condition(arena, definition, kType, "True", "ApprovedAnnotation", "approved in " + value, now);
+}
+
+Value without_condition(Arena& arena, const Value& definition, std::string_view type) {
+  if (condition(definition, type) == nullptr) return definition;
+  ListBuilder conditions(arena);
+  for (const Value& item : definition.items_at("status", "conditions")) {
+    if (item.text_at("type") != type) conditions.add(item);
+  }
+  const std::string_view path[] = {"status", "conditions"};
+  return with_path(arena, definition, path, conditions.build());
+}
+
+// NonStructuralSchema: what older versions of Kubernetes stored need not have the form that is asked for today. As
+// calculateCondition of nonstructuralschema_controller.go.
+Value with_structural_condition(Arena& arena, const Value& definition, UnixTime now) {
+  std::vector<std::string> violations;
+  if (flag_at(*definition.find("spec"), "preserveUnknownFields"))
+    violations.emplace_back("spec.preserveUnknownFields: Invalid value: true: must be false");
+  const auto versions = definition.items_at("spec", "versions");
+  const Path spec("spec");
+  for (size_t i = 0; i < versions.size(); ++i) {
+    const Value* schema = versions[i].get("schema", "openAPIV3Schema");
+    if (schema == nullptr || !schema->is_map()) continue;
+    const Path version = spec.item("versions", i);
+    FieldErrors found;
+    validate_structural(*schema, version.child("schema.openAPIV3Schema"), found);
+    std::set<std::string> texts;
+    for (const Cause& cause : found.all()) texts.insert(cause.field + ": " + cause.message);
+    violations.insert(violations.end(), texts.begin(), texts.end());
+  }
+  constexpr std::string_view kType = "NonStructuralSchema";
+  if (violations.empty()) return without_condition(arena, definition, kType);
+  const std::string all = violations.size() == 1 ? violations.front() : "[" + join(violations, ", ") + "]";
+  return with_condition(arena, definition, kType, "True", "Violations", all, now);
 }
 
 }  // namespace
@@ -166,7 +202,7 @@ Value accept_names(Arena& arena, const Value& definition, const TakenNames& take
                             now);
     }
   }
-  return with_approval(arena, next, now);
+  return with_structural_condition(arena, with_approval(arena, next, now), now);
 }
 
 Value establish(Arena& arena, const Value& definition, UnixTime now) {

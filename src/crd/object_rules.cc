@@ -92,29 +92,80 @@ size_t count_characters(std::string_view text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
+// The type of a member that the schema describes itself; null for undeclared members and for built-in types.
+const Type* child_type(const Type& type, std::string_view name) {
+  if (type.shape == Shape::Map) return type.element;
+  if (type.shape != Shape::Struct) return nullptr;
+  const types::Field* field = types::find_member(type, name);
+  return field != nullptr && field->type->name.empty() ? field->type : nullptr;
+}
+
+// The items of a keyed list by their keys; of those with the same keys the first.
+class ItemsByKey {
+ public:
+  ItemsByKey(const Type& list, const Value& items) : list_(list) {
+    for (const Value& item : items.items()) {
+      if (item.is_map()) items_.emplace(key_of(item), &item);
+    }
+  }
+  const Value* find(const Value& item) const {
+    if (!item.is_map()) return nullptr;
+    const auto found = items_.find(key_of(item));
+    return found == items_.end() ? nullptr : found->second;
+  }
+
+ private:
+  std::string key_of(const Value& item) const {
+    std::string key;
+    for (const std::string_view name : list_.list_keys) {
+      if (const Value* part = item.find(name)) key += codec::encode_json_sorted(*part);
+      key += '\n';
+    }
+    return key;
+  }
+  const Type& list_;
+  std::unordered_map<std::string, const Value*, KeyHash> items_;
+};
+
+// Whether a value is what it was, as CachedDeepEqual of CorrelatedObject decides: the order of a keyed list does not
+// count, and what has members that the schema does not declare is never the same.
+bool unchanged(const Type& type, const Value& value, const Value& old) {
+  if (value.is_list() && old.is_list() && type.shape == Shape::List && type.list_kind == types::ListKind::Keyed) {
+    if (value.count() != old.count()) return false;
+    const ItemsByKey before(type, old);
+    return std::all_of(value.items().begin(), value.items().end(), [&](const Value& item) {
+      const Value* match = before.find(item);
+      return match != nullptr && unchanged(*type.element, item, *match);
+    });
+  }
+  if (value.is_map() && old.is_map()) {
+    if (value.count() != old.count()) return false;
+    return std::all_of(value.members().begin(), value.members().end(), [&](const Member& member) {
+      const Type* child = child_type(type, member.key);
+      const Value* before = old.find(member.key);
+      return child != nullptr && before != nullptr && unchanged(*child, member.value, *before);
+    });
+  }
+  return equal(value, old);
+}
+
 struct Checker {
   FieldErrors& errors;
+  size_t unnamed = 0;  // The start of each path that sentences leave out: the part of an object that is validated.
 
-  // "spec.x in body", the start of most sentences. The whole object has no name.
-  static std::string in_body(const Path* at) { return (at == nullptr ? std::string() : at->text()) + " in body "; }
-  static Path place(const Path* at) { return at == nullptr ? Path("") : *at; }
-
-  // The items of `old` that a new item corresponds to: by key in keyed lists, by nothing elsewhere.
-  static const Value* old_item(const Type& list, const Value& item, const Value* old) {
-    if (old == nullptr || !old->is_list() || list.list_kind != types::ListKind::Keyed || !item.is_map()) return nullptr;
-    for (const Value& candidate : old->items()) {
-      const bool same = std::all_of(list.list_keys.begin(), list.list_keys.end(), [&](std::string_view key) {
-        const Value *a = item.find(key), *b = candidate.find(key);
-        return a == nullptr ? b == nullptr : b != nullptr && equal(*a, *b);
-      });
-      if (same) return &candidate;
-    }
-    return nullptr;
+  std::string name_of(const Path* at) const {
+    std::string name = at == nullptr ? std::string() : at->text();
+    name.erase(0, std::min(name.size(), unnamed));
+    if (name.starts_with('.')) name.erase(0, 1);
+    return name;
   }
+  // "spec.x in body", the start of most sentences. What is validated as a whole has no name.
+  std::string in_body(const Path* at) const { return name_of(at) + " in body "; }
+  static Path place(const Path* at) { return at == nullptr ? Path("") : *at; }
 
   void check(const Type& type, const Value& value, const Value* old, bool root, const Path* at) {
     // Ratcheting: what did not change is not validated again.
-    if (old != nullptr && !root && equal(value, *old)) return;
+    if (old != nullptr && !root && unchanged(type, value, *old)) return;
     if (value.is_null()) {
       if (!type.nullable && !wanted_type(type).empty()) {
         wrong_type(type, value, at);
@@ -128,7 +179,7 @@ struct Checker {
     if (value.is_number()) number(type, value, at);
     if (value.is_list()) list(type, value, old, at);
     if (type.constraints != nullptr) enumeration(*type.constraints, value, at);
-    if (value.is_map()) object(type, value, old, root || type.embedded_resource, at);
+    if (value.is_map()) object(type, value, old, at);
   }
 
   void wrong_type(const Type& type, const Value& value, const Path* at) {
@@ -139,13 +190,14 @@ struct Checker {
 
   bool valid(const Type& type, const Value& value) {
     FieldErrors found;
-    Checker{found}.check(type, value, nullptr, false, nullptr);
+    const Path nowhere("");
+    Checker{found}.check(type, value, nullptr, false, &nowhere);
     return found.empty();
   }
 
   // A rough count of what matched, to choose whose errors are shown.
   void alternatives(const Constraints& c, const Value& value, const Path* at) {
-    const std::string name = "\"" + (at == nullptr ? std::string() : at->text()) + "\"";
+    const std::string name = "\"" + name_of(at) + "\"";
     auto report = [&](const std::string& detail) { errors.invalid(place(at), "", detail); };
     if (!c.any_of.empty()) {
       const bool any = std::any_of(c.any_of.begin(), c.any_of.end(), [&](const Type* t) { return valid(*t, value); });
@@ -203,7 +255,7 @@ struct Checker {
     const bool beyond_int32 = type.format == "int32" && (n > 2147483647.0 || n < -2147483648.0);
     if (type.shape == Shape::Int64 && (beyond_int32 || (value.is_double() && !is_integral(n)))) {
       const std::string format = type.format.empty() ? " (default format)" : " with format " + std::string(type.format);
-      errors.invalid(Path("<nil>"), "", "Checked value must be of type integer" + format + " in " + place(at).text());
+      errors.invalid(Path("<nil>"), "", "Checked value must be of type integer" + format + " in " + name_of(at));
     }
     if (c == nullptr) return;
     if (c->multiple_of != nullptr && *c->multiple_of != 0) {
@@ -226,10 +278,13 @@ struct Checker {
 
   void list(const Type& type, const Value& value, const Value* old, const Path* at) {
     if (type.shape == Shape::List) {
+      // Items are compared by key in keyed lists, with nothing elsewhere.
+      std::optional<ItemsByKey> before;
+      if (old != nullptr && old->is_list() && type.list_kind == types::ListKind::Keyed) before.emplace(type, *old);
       for (size_t i = 0; i < value.count(); ++i) {
         const Value& item = value.items()[i];
         const Path here = at->index(i);
-        check(*type.element, item, old_item(type, item, old), false, &here);
+        check(*type.element, item, before ? before->find(item) : nullptr, false, &here);
       }
     }
     if (type.constraints == nullptr) return;
@@ -253,7 +308,7 @@ struct Checker {
     errors.not_supported(place(at), value, views);
   }
 
-  void object(const Type& type, const Value& value, const Value* old, bool resource, const Path* at) {
+  void object(const Type& type, const Value& value, const Value* old, const Path* at) {
     if (type.constraints != nullptr) {
       const auto count = static_cast<int64_t>(value.count());
       if (const int64_t* least = type.constraints->min_properties; least != nullptr && count < *least) {
@@ -264,15 +319,12 @@ struct Checker {
         errors.too_many(place(at), count, *most);
     }
     for (const Member& member : value.members()) {
-      if (resource && (member.key == "metadata" || member.key == "apiVersion" || member.key == "kind")) continue;
-      const Type* child = nullptr;
-      if (type.shape == Shape::Map) child = type.element;
-      if (type.shape == Shape::Struct) {
-        if (const types::Field* field = types::find_member(type, member.key)) child = field->type;
-      }
+      const Type* child = child_type(type, member.key);
       if (child == nullptr) continue;
       const Path here = at == nullptr ? Path(member.key) : at->child(member.key);
-      check(*child, member.value, old == nullptr ? nullptr : old->find(member.key), false, &here);
+      // Old and new object were converted to the same version: that these did not change says nothing.
+      const bool always = at == nullptr && (member.key == "apiVersion" || member.key == "kind");
+      check(*child, member.value, old == nullptr || always ? nullptr : old->find(member.key), false, &here);
     }
     if (type.constraints == nullptr) return;
     for (std::string_view name : type.constraints->required) {
@@ -280,14 +332,6 @@ struct Checker {
     }
   }
 };
-
-// The type of a member that the schema describes itself; null for undeclared members and for built-in types.
-const Type* child_type(const Type& type, std::string_view name) {
-  if (type.shape == Shape::Map) return type.element;
-  if (type.shape != Shape::Struct) return nullptr;
-  const types::Field* field = types::find_member(type, name);
-  return field != nullptr && field->type->name.empty() ? field->type : nullptr;
-}
 
 struct UniqueItems {
   FieldErrors& errors;
@@ -360,7 +404,7 @@ struct Embedded {
       }
     }
     if (!value.is_map()) return;
-    if (type.embedded_resource && at != nullptr) resource(value, *at);
+    if (type.embedded_resource && at != nullptr) resource(value, at);
     for (const Member& member : value.members()) {
       const Type* child = child_type(type, member.key);
       if (child == nullptr) continue;
@@ -371,30 +415,43 @@ struct Embedded {
     }
   }
 
-  void resource(const Value& value, const Path& at) {
+  // Null: the resource is all there is.
+  static Path under(const Path* at, std::string_view member) {
+    return at == nullptr ? Path(member) : at->child(member);
+  }
+
+  // Whether Go's decoder can read it: everything else is about what it read.
+  bool readable(const Value& value, const Path* at) {
+    const size_t before = errors.count();
     for (const std::string_view name : {"apiVersion", "kind"}) {
       const Value* text = value.find(name);
-      if (text != nullptr && !text->is_string()) return errors.invalid(at.child(name), *text, "must be a string");
+      if (text != nullptr && !text->is_string()) errors.invalid(under(at, name), *text, "must be a string");
     }
     if (const Value* metadata = value.find("metadata")) {
       Arena arena;
       static const Type& object_meta = *types::find_type("meta/v1.ObjectMeta");
       const Result<Value> typed = codec::to_typed(arena, object_meta, *metadata);
-      if (!typed) return errors.invalid(at.child("metadata"), *metadata, typed.error().message);
+      if (!typed) errors.invalid(under(at, "metadata"), *metadata, typed.error().message);
     }
+    if (errors.count() > before) errors.cut_to(before + 1);  // The first is all that is told.
+    return errors.count() == before;
+  }
+
+  void resource(const Value& value, const Path* at) {
+    if (!readable(value, at)) return;
     for (std::string_view name : {"apiVersion", "kind"}) {
-      if (!value.has(name)) errors.required(at.child(name));
+      if (!value.has(name)) errors.required(under(at, name));
     }
     if (const Value* version = value.find("apiVersion");
         version != nullptr && name_is_text(*version, at, "apiVersion")) {
       const std::string_view text = version->as_string();
       if (std::count(text.begin(), text.end(), '/') > 1)
-        errors.invalid(at.child("apiVersion"), text, "unexpected GroupVersion string: " + std::string(text));
+        errors.invalid(under(at, "apiVersion"), text, "unexpected GroupVersion string: " + std::string(text));
     }
     if (const Value* kind = value.find("kind"); kind != nullptr && name_is_text(*kind, at, "kind")) {
       const std::string why = join(kinds::dns1035_label_errors(to_lower(kind->as_string())), ",");
       if (!why.empty())
-        errors.invalid(at.child("kind"), kind->as_string(), "may have mixed case, but should otherwise match: " + why);
+        errors.invalid(under(at, "kind"), kind->as_string(), "may have mixed case, but should otherwise match: " + why);
     }
     if (const Value* metadata = value.find("metadata"); metadata != nullptr && metadata->is_map()) {
       Arena arena;
@@ -403,15 +460,15 @@ struct Embedded {
                               ? with_member(arena, *metadata, "name", Value::string("fakename"))
                               : *metadata;
       kinds::validate_metadata(named, !named.text_at("namespace").empty(), kinds::name_is_path_segment,
-                               at.child("metadata"), errors);
+                               under(at, "metadata"), errors);
     }
   }
 
-  bool name_is_text(const Value& value, const Path& at, std::string_view member) {
+  bool name_is_text(const Value& value, const Path* at, std::string_view member) {
     if (!value.is_string())
-      errors.invalid(at.child(member), value, "must be a string");
+      errors.invalid(under(at, member), value, "must be a string");
     else if (value.as_string().empty())
-      errors.invalid(at.child(member), value, "must not be empty");
+      errors.invalid(under(at, member), value, "must not be empty");
     else
       return true;
     return false;
@@ -437,6 +494,13 @@ void check_replicas(const Value& object, const std::vector<std::string>& path, c
     errors.invalid(at, replicas->as_int(), "should be less than or equal to 2147483647");
 }
 
+// An object that had duplicates may keep them.
+void check_new_duplicates(const Type& root, const Value& object, const Value* old, FieldErrors& errors) {
+  FieldErrors before;
+  if (old != nullptr) validate_unique_items(root, *old, nullptr, before);
+  if (before.empty()) validate_unique_items(root, object, nullptr, errors);
+}
+
 Error invalid(const Version& version, const Value& object, const FieldErrors& errors) {
   return errors.to_error(version.resource->group, version.resource->kind, object.text_at("metadata", "name"));
 }
@@ -447,9 +511,10 @@ void validate_embedded(const Type& type, const Value& value, const Path& at, Fie
   Embedded{errors}.check(type, value, &at);
 }
 
-void validate_value(const Type& type, const Value& value, const Value* old, bool root, const Path* at,
-                    FieldErrors& errors) {
-  Checker{errors}.check(type, value, old, root, at);
+void validate_lone_resource(const Value& value, FieldErrors& errors) { Embedded{errors}.resource(value, nullptr); }
+
+void validate_value(const Type& type, const Value& value, const Value* old, const Path* at, FieldErrors& errors) {
+  Checker{errors, at == nullptr ? 0 : at->text().size()}.check(type, value, old, at == nullptr, at);
 }
 
 void validate_unique_items(const Type& type, const Value& value, const Path* at, FieldErrors& errors) {
@@ -482,15 +547,13 @@ Result<Unit> validate_object(const Version& version, const Value& object, const 
     kinds::validate_metadata_update(own_metadata, before == nullptr ? Value::empty_map() : *before, at, errors);
   }
   const Type& root = version.schema->root();
-  validate_value(root, object, old, true, nullptr, errors);
+  validate_value(root, object, old, nullptr, errors);
   if (version.scale) {
     check_replicas(object, version.scale->spec_replicas, version.scale->spec_replicas_text, errors);
     check_replicas(object, version.scale->status_replicas, version.scale->status_replicas_text, errors);
   }
   Embedded{errors}.check(root, object, nullptr);
-  FieldErrors before;
-  if (old != nullptr) validate_unique_items(root, *old, nullptr, before);
-  if (before.empty()) validate_unique_items(root, object, nullptr, errors);
+  check_new_duplicates(root, object, old, errors);
   run_rules(version, object, old, errors);
   if (!errors.empty()) return invalid(version, object, errors);
   return Unit{};
@@ -506,14 +569,11 @@ Result<Unit> validate_object_status(const Version& version, const Value& object,
   const Value* status = object.find("status");
   if (field != nullptr && status != nullptr) {
     const Path at("status");
-    const Value* old_status = old.find("status");
-    validate_value(*field->type, *status, old_status, false, &at, errors);
-    FieldErrors already;
-    if (old_status != nullptr) validate_unique_items(*field->type, *old_status, &at, already);
-    if (already.empty()) validate_unique_items(*field->type, *status, &at, errors);
+    validate_value(*field->type, *status, old.find("status"), &at, errors);
   }
   if (version.scale)
     check_replicas(object, version.scale->status_replicas, version.scale->status_replicas_text, errors);
+  check_new_duplicates(version.schema->root(), object, &old, errors);
   run_rules(version, object, &old, errors);
   if (!errors.empty()) return invalid(version, object, errors);
   return Unit{};

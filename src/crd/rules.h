@@ -33,12 +33,15 @@ inline constexpr std::string_view kApprovalInvalid =
     "protected groups must have approval annotation \"api-approved.kubernetes.io\" with either a URL or a reason "
     "starting with \"unapproved\", see https://github.com/kubernetes/enhancements/pull/1111";
 
-// The schema rules of one openAPIV3Schema: structural form first, then keyword by keyword.
+// The schema rules of one openAPIV3Schema: structural form first, or alone, then keyword by keyword.
+void validate_structural(const Value& schema, const Path& at, FieldErrors& errors);
 void validate_schema(const Value& schema, bool status_enabled, const Path& at, FieldErrors& errors);
 
-// An object, or part of one, against its type. `at` is null for a whole object.
-void validate_value(const types::Type& type, const Value& value, const Value* old, bool root, const Path* at,
-                    FieldErrors& errors);
+// An object, or part of one, against its type. `at` is null for a whole object. Sentences name what is in the part as
+// if the part were all.
+void validate_value(const types::Type& type, const Value& value, const Value* old, const Path* at, FieldErrors& errors);
+// A resource that is embedded somewhere: named by itself, with metadata that an object of its own could have.
+void validate_lone_resource(const Value& value, FieldErrors& errors);
 // The resources embedded in part of an object.
 void validate_embedded(const types::Type& type, const Value& value, const Path& at, FieldErrors& errors);
 // x-kubernetes-list-type set and map hold what they promise.

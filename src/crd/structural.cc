@@ -214,30 +214,73 @@ struct Defaults {
   FieldErrors& errors;
   Arena arena;
 
-  void check(const Value& schema, const Path& at, bool root, bool in_meta) {
-    if (const Value* value = schema.find("default"); value != nullptr && !in_meta) {
+  // Where a schema lies inside the metadata, the apiVersion or the kind of an embedded resource.
+  struct InMeta {
+    const InMeta* parent = nullptr;  // Null: a member of the resource.
+    std::string_view name;           // Empty: any item of a list.
+
+    // The least resource with this value there.
+    Value around(Arena& arena, const Value& value) const {
+      if (name.empty()) {
+        ListBuilder list(arena);
+        list.add(value);
+        return parent->around(arena, list.build());
+      }
+      MapBuilder map(arena);
+      if (parent == nullptr) {
+        if (name != "apiVersion") map.add("apiVersion", Value::string("validation/v1"));
+        if (name != "kind") map.add("kind", Value::string("Validation"));
+      }
+      map.add(name, value);
+      return parent == nullptr ? map.build() : parent->around(arena, map.build());
+    }
+  };
+
+  void check(const Value& schema, const Path& at, bool root, const InMeta* in_meta) {
+    if (const Value* value = schema.find("default"); value != nullptr) {
       const types::Type& wrapped = schema::types_of(arena, wrap(schema), false);
       const types::Type& type = *types::find_member(wrapped, "value")->type;
       MapBuilder holder(arena);
       holder.add("value", *value);
       const Value object = holder.build();
       const Path here = at.child("default");
-      if (!schema::prune(arena, wrapped, object).same(object))
-        errors.invalid(here, *value, "must not have unknown fields");
       const size_t before = errors.count();
-      validate_embedded(type, *value, here, errors);
-      if (errors.count() == before) validate_value(type, *value, nullptr, false, &here, errors);
+      if (in_meta != nullptr) {
+        result_in_metadata(in_meta->around(arena, *value), *value, here);
+      } else {
+        if (!schema::prune(arena, wrapped, object).same(object))
+          errors.invalid(here, *value, "must not have unknown fields");
+        validate_embedded(type, *value, here, errors);
+      }
+      if (errors.count() == before) validate_value(type, *value, nullptr, &here, errors);
     }
-    if (const Value* items = schema.find("items"); is_schema(items)) check(*items, at.child("items"), false, in_meta);
+    const bool embedded = flag_at(schema, "x-kubernetes-embedded-resource");
+    if (embedded) in_meta = nullptr;
+    if (const Value* items = schema.find("items"); is_schema(items)) {
+      const InMeta item{in_meta, {}};
+      check(*items, at.child("items"), false, in_meta == nullptr ? nullptr : &item);
+    }
     const Path properties = at.child("properties");
     for (const Member& property : schema.members_at("properties")) {
-      const bool meta = (root || flag_at(schema, "x-kubernetes-embedded-resource")) &&
-                        (property.key == "metadata" || property.key == "kind" || property.key == "apiVersion");
-      if (property.value.is_map())
-        check(property.value, properties.key(property.key), false, in_meta || (root && meta));
+      const bool meta = property.key == "metadata" || property.key == "kind" || property.key == "apiVersion";
+      // Of the object's own there are none: see Keywords.
+      if (!property.value.is_map() || (root && meta)) continue;
+      const InMeta member{in_meta, property.key};
+      check(property.value, properties.key(property.key), false,
+            in_meta != nullptr || (embedded && meta) ? &member : nullptr);
     }
-    if (const Value* additional = schema.find("additionalProperties"); is_schema(additional))
-      check(*additional, at.child("additionalProperties"), false, in_meta);
+    if (const Value* additional = schema.find("additionalProperties"); is_schema(additional) && in_meta == nullptr)
+      check(*additional, at.child("additionalProperties"), false, nullptr);
+  }
+
+  void result_in_metadata(const Value& resource, const Value& value, const Path& at) {
+    FieldErrors found;
+    validate_lone_resource(resource, found);
+    if (found.empty()) return;
+    std::vector<std::string> texts;
+    for (const Cause& cause : found.all()) texts.push_back(cause.field + ": " + cause.message);
+    const std::string all = texts.size() == 1 ? texts.front() : "[" + join(texts, ", ") + "]";
+    errors.invalid(at, value, "must result in valid metadata: " + all);
   }
 
   // {type: object, properties: {value: SCHEMA}}: a root under which any schema may stand.
@@ -491,6 +534,12 @@ struct Keywords {
 
 }  // namespace
 
+void validate_structural(const Value& schema, const Path& at, FieldErrors& errors) {
+  Structural form{errors};
+  form.invariants(schema, Level::Root, at);
+  form.completeness(schema, at);
+}
+
 void validate_schema(const Value& schema, bool status_enabled, const Path& at, FieldErrors& errors) {
   if (status_enabled) {
     // Status is checked by its own part of the schema: what is said of the whole object must not concern it.
@@ -540,13 +589,11 @@ void validate_schema(const Value& schema, bool status_enabled, const Path& at, F
   if (flag_at(schema, "nullable")) errors.forbidden(at.child("nullable"), "nullable cannot be true at the root");
 
   FieldErrors structural;
-  Structural form{structural};
-  form.invariants(schema, Level::Root, at);
-  form.completeness(schema, at);
+  validate_structural(schema, at, structural);
   const bool is_structural = structural.empty();
   const size_t before_defaults = errors.count();
   if (is_structural)
-    Defaults{errors, Arena()}.check(schema, at, true, false);
+    Defaults{errors, Arena()}.check(schema, at, true, nullptr);
   else
     errors.append(std::move(structural));
   const size_t before_keywords = errors.count();

@@ -1,6 +1,7 @@
 #include "custom/custom_objects.h"
 
 #include <algorithm>
+#include <atomic>
 #include <set>
 
 #include "base/limits.h"
@@ -30,6 +31,79 @@ Value readable_metadata(Arena& arena, const Value& stored) {
   }
   return *codec::to_typed(arena, object_meta(), readable.build());
 }
+
+// The type of a member that the schema describes itself; null for all others.
+const types::Type* child_of(const types::Type& type, std::string_view key) {
+  if (type.shape == types::Shape::Map) return type.element;
+  if (type.shape != types::Shape::Struct) return nullptr;
+  const types::Field* field = types::find_member(type, key);
+  return field == nullptr || !field->type->name.empty() ? nullptr : field->type;
+}
+
+// Resources that are embedded in stored objects and in defaults, read like the object's own metadata.
+struct EmbeddedReader {
+  Arena& arena;
+
+  Value read(const types::Type& type, const Value& value) {
+    if (value.is_list() && type.shape == types::Shape::List) {
+      ListBuilder list(arena);
+      bool changed = false;
+      for (const Value& item : value.items()) {
+        const Value next = read(*type.element, item);
+        changed |= !next.same(item);
+        list.add(next);
+      }
+      return changed ? list.build() : value;
+    }
+    if (!value.is_map()) return value;
+    MapBuilder map(arena);
+    bool changed = false;
+    for (const Member& member : value.members()) {
+      const bool names = type.embedded_resource && (member.key == "apiVersion" || member.key == "kind");
+      if (names && !member.value.is_string()) {
+        changed = true;
+        continue;
+      }
+      Value next = member.value;
+      if (type.embedded_resource && member.key == "metadata") {
+        if (next.is_null()) next = Value::empty_map();
+        if (next.is_map()) next = readable_metadata(arena, next);
+      } else if (const types::Type* child = child_of(type, member.key)) {
+        next = read(*child, member.value);
+      }
+      changed |= !next.same(member.value);
+      map.add(member.key, next);
+    }
+    return changed ? map.build() : value;
+  }
+};
+
+bool embeds_resources(const types::Type& type) {
+  if (type.embedded_resource) return true;
+  if (!type.name.empty()) return false;
+  if (type.element != nullptr && embeds_resources(*type.element)) return true;
+  return std::any_of(type.members.begin(), type.members.end(),
+                     [](const types::Field* field) { return embeds_resources(*field->type); });
+}
+
+// Reads the resources embedded in objects of a version. Whether there can be any is found out with the first object:
+// types are made on first use.
+class Embedded {
+ public:
+  Value read(Arena& arena, const crd::Version& version, const Value& object) const {
+    const types::Type& root = version.schema->root();
+    Answer known = any_.load(std::memory_order_relaxed);
+    if (known == Answer::Unknown) {
+      known = embeds_resources(root) ? Answer::Yes : Answer::No;
+      any_.store(known, std::memory_order_relaxed);
+    }
+    return known == Answer::Yes ? EmbeddedReader{arena}.read(root, object) : object;
+  }
+
+ private:
+  enum class Answer : uint8_t { Unknown, No, Yes };
+  mutable std::atomic<Answer> any_{Answer::Unknown};
+};
 
 // Everything but metadata, apiVersion and kind.
 bool same_but_metadata(const Value& a, const Value& b, bool status_counts) {
@@ -62,7 +136,8 @@ class CustomRules final : public resource::ObjectRules {
       : definition_(std::move(definition)), version_(version), conversions_(std::move(conversions)) {}
 
   void set_defaults(Arena& arena, Draft::Node object) const override {
-    object.assign(schema::apply_defaults(arena, version_.schema->root(), object.value()));
+    const Value set = schema::apply_defaults(arena, version_.schema->root(), object.value());
+    object.assign(embedded_.read(arena, version_, set));  // Those in defaults are as they were written.
   }
 
   // Strategy None: the version's name changes, and what the other version does not know goes.
@@ -160,11 +235,13 @@ class CustomRules final : public resource::ObjectRules {
   const std::shared_ptr<const crd::Definition> definition_;
   const crd::Version& version_;
   const std::shared_ptr<Conversions> conversions_;  // Null: strategy None.
+  const Embedded embedded_;
 };
 
 class CustomCodec final : public resource::ObjectCodec {
  public:
-  explicit CustomCodec(std::shared_ptr<const crd::Definition> definition) : definition_(std::move(definition)) {
+  explicit CustomCodec(std::shared_ptr<const crd::Definition> definition)
+      : definition_(std::move(definition)), embedded_(definition_->versions().size()) {
     // All versions select from one cache, each by its own fields.
     for (const crd::Version& version : definition_->versions()) {
       for (const std::string& field : version.selectable_fields) {
@@ -198,6 +275,9 @@ class CustomCodec final : public resource::ObjectCodec {
     draft.root().child("metadata").remove("managedFields");
     draft.root().child("metadata").remove("options");  // Of a request; see BuiltinCodec::decode().
     draft.root().set("metadata", readable_metadata(arena, *draft.value().find("metadata")));
+    // Generations are younger than custom resources.
+    if (draft.value().int_at_or(0, "metadata", "generation") == 0)
+      draft.root().child("metadata").set("generation", Value::integer(1));
     const crd::Version& own = version_of(*tree);
     draft.root().set("apiVersion", Value::string(arena, resource::api_version_of(*own.resource)));
     Draft finished(arena, as_read(arena, schema::prune(arena, own.schema->root(), draft.value())));
@@ -234,8 +314,10 @@ class CustomCodec final : public resource::ObjectCodec {
   }
 
   Value as_read(Arena& arena, const Value& stored) const override {
-    const types::Type& root = version_of(stored).schema->root();
-    return schema::apply_defaults(arena, root, schema::drop_nulls(arena, root, stored));
+    const crd::Version& own = version_of(stored);
+    const types::Type& root = own.schema->root();
+    const Value set = schema::apply_defaults(arena, root, schema::drop_nulls(arena, root, stored));
+    return embedded_[static_cast<size_t>(&own - definition_->versions().data())].read(arena, own, set);
   }
 
   Result<Value> tree(Arena& arena, std::string_view body) const override { return codec::decode_json(arena, body); }
@@ -268,6 +350,7 @@ class CustomCodec final : public resource::ObjectCodec {
   }
 
   const std::shared_ptr<const crd::Definition> definition_;
+  const std::vector<Embedded> embedded_;  // Of each version.
   std::vector<std::string_view> names_;
 };
 
@@ -316,15 +399,22 @@ struct MetadataTyper {
       return changed ? list.build() : value;
     }
     if (!value.is_map()) return value;
-    const bool resource = root || type.embedded_resource;
     MapBuilder map(arena);
     bool changed = false;
     for (const Member& member : value.members()) {
-      const std::string here = path.empty() ? std::string(member.key) : path + "." + std::string(member.key);
+      const std::string key(member.key);
+      const std::string here = path.empty()                      ? key
+                               : type.shape == types::Shape::Map ? path + "[" + key + "]"
+                                                                 : path + "." + key;
+      const Value& given = member.key == "metadata" && member.value.is_null() ? Value::empty_map() : member.value;
       Result<Value> next = member.value;
-      if (resource && member.key == "metadata") {
-        const Value& given = member.value.is_null() ? Value::empty_map() : member.value;
-        next = root ? own_metadata(given, here) : metadata(given, here, embedded_unknown);
+      if (root && member.key == "metadata") {
+        next = own_metadata(given, here);
+      } else if (type.embedded_resource && !root && member.key == "metadata") {
+        next = metadata(given, here, embedded_unknown);
+        if (!next) return refusal(here, member.value, next.error().message);
+      } else if (type.embedded_resource && !root && (member.key == "apiVersion" || member.key == "kind")) {
+        if (!member.value.is_string()) return refusal(here, member.value, "must be a string");
       } else if (const types::Type* child = child_of(type, member.key)) {
         next = walk(*child, member.value, false, here);
       }
@@ -335,11 +425,11 @@ struct MetadataTyper {
     return changed ? map.build() : value;
   }
 
-  static const types::Type* child_of(const types::Type& type, std::string_view key) {
-    if (type.shape == types::Shape::Map) return type.element;
-    if (type.shape != types::Shape::Struct) return nullptr;
-    const types::Field* field = types::find_member(type, key);
-    return field == nullptr || !field->type->name.empty() ? nullptr : field->type;
+  // Of an embedded resource: named by its path.
+  static Error refusal(const std::string& path, const Value& value, std::string_view why) {
+    kinds::FieldErrors errors;
+    errors.invalid(kinds::Path(path), value, why);
+    return bad_request(path + ": " + errors.all().front().message);
   }
 };
 

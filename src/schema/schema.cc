@@ -228,18 +228,21 @@ class Builder {
     type.members_by_name = {by_name, fields.size()};
   }
 
-  // Every object has these, whatever its schema says of them.
+  // Every object has these. What its schema says of them is a further limit.
   void add_resource_members(Type& type) {
-    static const Type text{.shape = Shape::String};
+    static const Type text{.shape = Shape::String, .name = "implied"};
     const std::pair<std::string_view, const Type*> kMembers[] = {
         {"apiVersion", &text}, {"kind", &text}, {"metadata", types::find_type("meta/v1.ObjectMeta")}};
     auto* fields = arena_.allocate_array<Field>(type.fields.size() + std::size(kMembers));
     size_t count = 0;
-    for (const auto& [name, member_type] : kMembers) {
+    for (const auto& [name, implied] : kMembers) {
+      const auto written = std::find_if(type.fields.begin(), type.fields.end(),
+                                        [&name = name](const Field& field) { return field.name == name; });
       Field field;
       field.name = name;
-      field.type = member_type;
+      field.type = written == type.fields.end() ? implied : limited(*implied, *written->type);
       field.omit_empty = field.pointer = true;
+      field.default_value = field.type->default_value;
       new (&fields[count++]) Field(field);
     }
     for (const Field& field : type.fields) {
@@ -247,6 +250,29 @@ class Builder {
         new (&fields[count++]) Field(field);
     }
     set_fields(type, {fields, count});
+  }
+
+  // A built-in type with the limits and defaults that a schema adds; members that the built-in type does not have stay
+  // unknown. Without a name, as everything that a schema says itself.
+  const Type* limited(const Type& own, const Type& written) {
+    Type* type = arena_.make<Type>(own);
+    type->name = {};
+    type->constraints = written.constraints;
+    type->nullable = written.nullable;
+    if (type->format.empty()) type->format = written.format;
+    type->default_value = written.default_value;
+    if (own.element != nullptr && written.element != nullptr) type->element = limited(*own.element, *written.element);
+    if (own.shape != Shape::Struct) return type;
+    auto* fields = arena_.allocate_array<Field>(own.members.size());
+    for (size_t i = 0; i < own.members.size(); ++i) {
+      Field field = *own.members[i];
+      const Field* further = written.shape == Shape::Struct ? types::find_member(written, field.name) : nullptr;
+      if (further != nullptr) field.type = limited(*field.type, *further->type);
+      field.default_value = further == nullptr ? nullptr : further->default_value;
+      new (&fields[i]) Field(field);
+    }
+    set_fields(*type, {fields, own.members.size()});
+    return type;
   }
 
   void list(Type& type, const Value& schema) {
@@ -339,12 +365,12 @@ struct Pruner {
   }
 };
 
-const Type* member_type(const Type& type, std::string_view key, bool resource) {
-  if (resource && (key == "apiVersion" || key == "kind" || key == "metadata")) return nullptr;
+// Null: the schema says nothing of this member.
+const Type* member_type(const Type& type, std::string_view key) {
   if (type.shape == Shape::Map) return type.element;
   if (type.shape != Shape::Struct) return nullptr;
   const types::Field* field = types::find_member(type, key);
-  return field == nullptr ? nullptr : field->type;
+  return field == nullptr || !field->type->name.empty() ? nullptr : field->type;
 }
 
 // A member that does not accept null.
@@ -353,28 +379,28 @@ bool refuses_null(const Type& type) { return !type.nullable; }
 struct NullDropper {
   Arena& arena;
 
-  Value any(const Type& type, const Value& value, bool root) {
+  Value any(const Type& type, const Value& value) {
+    if (!type.name.empty()) return value;  // Built-in, inside metadata.
     if (value.is_list() && type.shape == Shape::List) {
       ListBuilder result(arena);
       bool changed = false;
       for (const Value& item : value.items()) {
-        const Value kept = any(*type.element, item, false);
+        const Value kept = any(*type.element, item);
         changed |= !kept.same(item);
         result.add(kept);
       }
       return changed ? result.build() : value;
     }
     if (!value.is_map()) return value;
-    const bool resource = root || type.embedded_resource;
     MapBuilder result(arena);
     bool changed = false;
     for (const Member& member : value.members()) {
-      const Type* child = member_type(type, member.key, resource);
+      const Type* child = member_type(type, member.key);
       if (child != nullptr && member.value.is_null() && refuses_null(*child) && child->default_value == nullptr) {
         changed = true;
         continue;
       }
-      const Value kept = child == nullptr ? member.value : any(*child, member.value, false);
+      const Value kept = child == nullptr ? member.value : any(*child, member.value);
       changed |= !kept.same(member.value);
       result.add(member.key, kept);
     }
@@ -390,37 +416,35 @@ struct Defaulter {
     return value.is_null() && !type.nullable && type.default_value != nullptr ? *type.default_value : value;
   }
 
-  Value any(const Type& type, const Value& value, bool root) {
+  Value any(const Type& type, const Value& value) {
+    if (!type.name.empty()) return value;  // Built-in, inside metadata.
     if (value.is_list() && type.shape == Shape::List) {
       ListBuilder result(arena);
       bool changed = false;
       for (const Value& item : value.items()) {
-        const Value set = any(*type.element, or_default(*type.element, item), false);
+        const Value set = any(*type.element, or_default(*type.element, item));
         changed |= !set.same(item);
         result.add(set);
       }
       return changed ? result.build() : value;
     }
     if (!value.is_map()) return value;
-    const bool resource = root || type.embedded_resource;
     MapBuilder result(arena);
     bool changed = false;
     for (const Member& member : value.members()) {
-      const Type* child = member_type(type, member.key, resource);
+      const Type* child = member_type(type, member.key);
       if (child == nullptr) {
         result.add(member.key, member.value);
         continue;
       }
-      const Value set = any(*child, or_default(*child, member.value), false);
+      const Value set = any(*child, or_default(*child, member.value));
       changed |= !set.same(member.value);
       result.add(member.key, set);
     }
     if (type.shape == Shape::Struct) {
       for (const Field* field : type.members) {
-        if (field->default_value == nullptr || value.has(field->name) ||
-            member_type(type, field->name, resource) == nullptr)
-          continue;
-        result.add(field->name, any(*field->type, *field->default_value, false));
+        if (field->default_value == nullptr || value.has(field->name)) continue;
+        result.add(field->name, any(*field->type, *field->default_value));
         changed = true;
       }
     }
@@ -509,12 +533,8 @@ Value prune(Arena& arena, const Type& root, const Value& object, std::vector<std
   return pruned;
 }
 
-Value drop_nulls(Arena& arena, const Type& root, const Value& object) {
-  return NullDropper{arena}.any(root, object, true);
-}
+Value drop_nulls(Arena& arena, const Type& root, const Value& object) { return NullDropper{arena}.any(root, object); }
 
-Value apply_defaults(Arena& arena, const Type& root, const Value& object) {
-  return Defaulter{arena}.any(root, object, true);
-}
+Value apply_defaults(Arena& arena, const Type& root, const Value& object) { return Defaulter{arena}.any(root, object); }
 
 }  // namespace holdfast::schema

@@ -169,6 +169,67 @@ def findings_are_listed_by_place(server):
     check('unknown field "metadata.mine", unknown field "aaa", unknown field "spec.strange", unknown field "spec.inner.metadata.bogus"' in refused["message"], refused["message"])
 
 
+def resources_inside_resources(server):
+    """apiVersion, kind and metadata of embedded resources: what cannot be decoded is named, limits and defaults of the schema count."""
+    text = {"type": "string"}
+    embedded = lambda **properties: {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True, "properties": properties}
+    inner = embedded(apiVersion={**text, "default": "foos/v1"}, kind={**text, "enum": ["Foo", "Bar"], "default": "Foo"},
+                     metadata={"type": "object", "default": {"name": "whole", "unknown": 1}, "properties": {"name": {**text, "maxLength": 5}, "labels": {"type": "object", "additionalProperties": text, "default": {"a": "b"}}}})
+    spans = {"type": "object", "properties": {"deep": embedded()}, "default": {"deep": {"apiVersion": "v1", "kind": "X", "metadata": {"name": "deep", "unknown": 1}}}}
+    server.json("POST", CRDS, definition("boxes", "Box", versions=[version("v1", storage=True, properties={
+        "apiVersion": {**text, "maxLength": 40}, "metadata": {"type": "object", "properties": {"name": {**text, "pattern": "^b"}}},
+        "inner": inner, "spans": spans, "more": {"type": "object", "additionalProperties": embedded()}})]), want=201)
+    boxes = ROOT + "/namespaces/default/boxes"
+    box = lambda name, **members: {"apiVersion": "answers.example.com/v1", "kind": "Box", "metadata": {"name": name}, **members}
+    made = server.json("POST", boxes, box("b1", inner={}, spans=None), want=201)
+    check(made["inner"] == {"apiVersion": "foos/v1", "kind": "Foo", "metadata": {"name": "whole", "labels": {"a": "b"}}}, "defaults, without what metadata does not have", made["inner"])
+    check(made["spans"] == {"deep": {"apiVersion": "v1", "kind": "X", "metadata": {"name": "deep"}}}, "also of those in a default", made["spans"])
+    check(server.json("GET", boxes + "/b1") == made, "as stored")
+    named = lambda place, value, why: f'Box in version \\"v1\\" cannot be handled as a Box: {place}: Invalid value: {value}: {why}'
+    answers(server, [
+        ("POST", boxes, box("b2", inner={"metadata": {"name": 5}}), JSON, 400, named("inner.metadata", '{\\"name\\":5}', "json: cannot unmarshal number into Go struct field ObjectMeta.name of type string")),
+        ("POST", boxes, box("b2", inner={"kind": 5}), JSON, 400, named("inner.kind", 5, "must be a string")),
+        ("POST", boxes, box("b2", more={"x": {"metadata": []}}), JSON, 400, named("more[x].metadata", "[]", "json: cannot unmarshal array into Go value of type v1.ObjectMeta")),
+        ("POST", boxes, box("b2", inner={"kind": "Baz"}), JSON, 422, 'inner.kind: Unsupported value: \\"Baz\\": supported values: \\"Foo\\", \\"Bar\\"'),
+        ("POST", boxes, box("b2", inner={"metadata": {"name": "too-long"}}), JSON, 422, "inner.metadata.name: Too long: may not be more than 5 bytes"),
+        ("POST", boxes, box("a2"), JSON, 422, "metadata.name: Invalid value: \\\"a2\\\": metadata.name in body should match '^b'"),
+    ])
+    bad = definition("bads", "Bad", versions=[version("v1", storage=True, properties={"inner": embedded(metadata={"type": "object", "properties": {"name": {**text, "default": ".."}}})})])
+    refused = server.json("POST", CRDS, bad, want=422)["message"]
+    check('properties[inner].properties[metadata].properties[name].default: Invalid value: "..": must result in valid metadata: metadata.name: Invalid value: "..": may not be \'..\'' in refused, "a default that cannot be metadata", refused)
+    # The version's own limits hold for every object that is written through it, changed or not.
+    path = "/spec/versions/0/schema/openAPIV3Schema/properties/apiVersion/maxLength"
+    server.json("PATCH", CRDS + "/boxes.answers.example.com", [{"op": "replace", "path": path, "value": 3}], content_type=JSON_PATCH, want=200)
+    refused = server.json("PATCH", boxes + "/b1", {"metadata": {"labels": {"l": "m"}}}, content_type=MERGE, want=422)["message"]
+    check("apiVersion: Too long: may not be more than 3 bytes" in refused, "apiVersion is never an old mistake", refused)
+
+
+def old_mistakes_are_forgiven(server):
+    """What did not change is not refused again: a keyed list in another order did not change; what has members that no schema knows did."""
+    item = {"type": "object", "required": ["key"], "properties": {"key": {"type": "string"}, "value": {"type": "string"}}}
+    def schema(limited):
+        keyed = {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["key"], "items": item, **({"maxItems": 1} if limited else {})}
+        loose = {"type": "object", "x-kubernetes-preserve-unknown-fields": True, "properties": {"known": {"type": "string"}}, **({"maxProperties": 1} if limited else {})}
+        part = {"type": "object", "properties": {"keyed": keyed, "loose": loose, "num": {"type": "integer"}}}
+        return version("v1", storage=True, properties={"spec": part, "status": part}, subresources={"status": {}})
+    server.json("POST", CRDS, definition("lists", "Lists", versions=[schema(False)]), want=201)
+    path = ROOT + "/namespaces/default/lists"
+    items = [{"key": "a", "value": "1"}, {"key": "b", "value": "2"}]
+    part = {"keyed": items, "loose": {"x": 1, "y": 2}}
+    server.json("POST", path, thing("Lists", "l", **part), want=201)
+    server.json("PATCH", path + "/l/status", {"status": part}, content_type=MERGE, want=200)
+    server.json("PATCH", CRDS + "/lists.answers.example.com", {"spec": {"versions": [schema(True)]}}, content_type=MERGE, want=200)
+    for url, name in ((path + "/l/status", "status"), (path + "/l", "spec")):
+        refused = server.json("PATCH", url, {name: {"keyed": items[::-1]}}, content_type=MERGE, want=422)["message"]
+        check(f"{name}.loose: Too many: 2: must have at most 1 item" in refused and "keyed" not in refused, f"{name}: the list is forgiven, the object is not", refused)
+        server.json("PATCH", url, {name: {"keyed": items[::-1], "loose": None}}, content_type=MERGE, want=200)
+        refused = server.json("PATCH", url, {name: {"keyed": [{"key": "a", "value": "new"}, items[1]]}}, content_type=MERGE, want=422)["message"]
+        check(f"{name}.keyed: Too many: 2: must have at most 1 item" in refused, f"{name}: a list that changed is not", refused)
+        refused = server.json("PATCH", url, {name: {"num": "x"}}, content_type=MERGE, want=422)["message"]
+        place = "num" if name == "status" else "spec.num"
+        check(f'{name}.num: Invalid value: "string": {place} in body must be of type integer: "string"' in refused, "a sentence names what the endpoint validates", refused)
+
+
 def conditions_of_definitions(server):
     conditions = lambda made: {c["type"]: (c["status"], c["reason"], c["message"]) for c in server.json("GET", CRDS + "/" + made["metadata"]["name"])["status"]["conditions"]}
     kind = "KubernetesAPIApprovalPolicyConformant"
@@ -266,6 +327,7 @@ if __name__ == "__main__":
     with Server(sys.argv[1]) as server:
         run_parts(server, (setup, paths_and_verbs, scales, defaults_of_each_version, fields_to_select_by_are_of_a_version,
                            finalizers_are_warned_about, conditions_of_definitions, ownership_outlives_its_version,
-                           findings_are_listed_by_place, watches_end_with_their_definition, built_in_groups_are_not_extended,
+                           findings_are_listed_by_place, resources_inside_resources, old_mistakes_are_forgiven,
+                           watches_end_with_their_definition, built_in_groups_are_not_extended,
                            members_are_sorted, replicas_below_an_index))
     finish()
