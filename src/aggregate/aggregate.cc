@@ -193,10 +193,14 @@ void send_plain(call::Call& call, int code, std::string text) {
 
 // CustomResourceDefinitions register their groups and versions with these.
 constexpr int64_t kCustomGroup = 1000, kCustomVersion = 100;
+// The aggregator's own group has no APIService; it has the highest priority that one may ask for.
+constexpr std::string_view kOwnGroup = "apiregistration.k8s.io";
+constexpr int64_t kHighestPriority = 20000;
 
 }  // namespace
 
 int64_t RemoteApis::group_priority(std::string_view group) const {
+  if (group == kOwnGroup) return kHighestPriority;
   const auto found = priorities.find(group);
   return found == priorities.end() ? kCustomGroup : found->second.group;
 }
@@ -340,7 +344,8 @@ Task<Condition> Aggregation::availability(net::EventLoop& loop, const RemoteApi&
   const std::string path = "/apis/" + remote.group + "/" + remote.version;
   const std::string url = "https://" + host_port(*address) + path;
   const std::string what = "failing or missing response from " + url + ": ";
-  Result<net::ClientResponse> answer = co_await ask(loop, remote, *address, path);
+  // In whichever form it likes best: some have only one.
+  Result<net::ClientResponse> answer = co_await ask(loop, remote, *address, path, {}, {});
   if (!answer) co_return failed(what + "Get " + go_quote(url) + ": " + answer.error().message);
   if (answer->status < 200 || answer->status >= 300) {
     co_return failed(what + "bad status from " + url + ": " + std::to_string(answer->status));
@@ -410,7 +415,8 @@ Task<Result<net::ClientResponse>> Aggregation::ask(net::EventLoop& loop, const R
   net::ClientRequest probe;
   probe.target = std::move(path);
   probe.timeout = kProbeTimeout;
-  probe.headers = {{"Host", host_port(address)}, {"Accept", std::move(accept)}};
+  probe.headers = {{"Host", host_port(address)}};
+  if (!accept.empty()) probe.headers.emplace_back("Accept", std::move(accept));
   if (!etag.empty()) probe.headers.emplace_back("If-None-Match", std::move(etag));
   static const auth::UserInfo kProber{
       .name = "system:kube-aggregator", .uid = {}, .groups = {std::string(auth::kMastersGroup)}, .extra = {}};
@@ -559,10 +565,21 @@ Value by_priority(Arena& arena, std::vector<Value> versions, std::string_view gr
 
 std::string_view version_name(const Value& version) { return version.text_at("version"); }
 
-// An APIGroup with these versions among those it has.
-Value group_with(Arena& arena, const Value& group, std::string_view name, const RemoteApis& remotes, bool typed) {
+// The versions of a group that no other server serves: an APIService is above a CustomResourceDefinition.
+std::vector<Value> own_versions(const Value& group, std::string_view name, const RemoteApis& remotes) {
   const std::span<const Value> known = group.items_at("versions");
   std::vector<Value> versions(known.begin(), known.end());
+  std::erase_if(versions, [&](const Value& version) {
+    return std::any_of(remotes.begin(), remotes.end(), [&](const RemoteApi& remote) {
+      return remote.group == name && remote.version == version_name(version);
+    });
+  });
+  return versions;
+}
+
+// An APIGroup with these versions among those it has.
+Value group_with(Arena& arena, const Value& group, std::string_view name, const RemoteApis& remotes, bool typed) {
+  std::vector<Value> versions = own_versions(group, name, remotes);
   for (const RemoteApi& remote : remotes) {
     if (remote.group == name) versions.push_back(version_value(arena, remote));
   }
@@ -720,8 +737,7 @@ Value with_remote_discovery(Arena& arena, const Value& aggregated, const RemoteA
   const auto name_of = [](const Value& group) { return group.text_at("metadata", "name"); };
   const auto make = [&](const Value& group, std::string_view name) {
     if (!has_group(remotes, name)) return group;
-    const std::span<const Value> known = group.items_at("versions");
-    std::vector<Value> versions(known.begin(), known.end());
+    std::vector<Value> versions = own_versions(group, name, remotes);
     for (const RemoteApi& remote : remotes) {
       if (remote.group != name) continue;
       MapBuilder version(arena);

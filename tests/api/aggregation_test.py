@@ -85,7 +85,9 @@ def aggregated_discovery(server, hooks):
             if not answers.is_set():
                 return 503, b"not yet"
             return 200, json.dumps(document).encode(), AGGREGATED
-        return (200, b"") if seen["path"].startswith("/apis/") else (404, b"no")
+        if seen["path"].startswith("/apis/"):  # Availability is asked for without a form: a server may have only one.
+            return (406, b"another form") if "Accept" in seen["headers"] else (200, b"")
+        return 404, b"no"
     hooks.on("*", modern)
     service = api_service(hooks, "v1", "hook", hooks.port)
     service["metadata"]["name"], service["spec"]["group"] = "v1." + group, group
@@ -105,7 +107,8 @@ def aggregated_discovery(server, hooks):
     want = dict(document["items"][0]["versions"][0]["resources"][0], responseKind={"group": "", "version": "", "kind": ""})
     check(found[0].get("resources") == [want], "what it says itself is shown", found)
     plain, form = groups_of(server)
-    check(plain[0] == group and form[0] == group, "a group with a high priority comes first", (plain[:3], form[:3]))
+    first = ["apiregistration.k8s.io", group]
+    check(plain[:2] == first and form[:2] == first, "a group with a high priority comes right after the aggregator's own", (plain[:3], form[:3]))
     # A version of a group of ours, with a higher priority than those that are built in.
     later = api_service(hooks, "v7", "nosuch", 443)
     later["metadata"]["name"], later["spec"]["group"] = "v7.autoscaling", "autoscaling"
@@ -150,6 +153,27 @@ def definition(plural, group, **versions):
     return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": f"{plural}.{group}"},
             "spec": {"group": group, "scope": "Namespaced", "names": {"plural": plural, "kind": plural.capitalize()},
                      "versions": [{"name": name, "served": served, "storage": name == "v1", "schema": schema} for name, served in versions.items()]}}
+
+
+def above_a_definition(server, hooks):
+    """An APIService that somebody made for a version that a definition serves: the other server's counts, once."""
+    group, crds = "covered.example.com", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    service = api_service(hooks, "v1", "nosuch", 443)
+    service["metadata"]["name"], service["spec"]["group"] = f"v1.{group}", group
+    server.json("POST", SERVICES, service, want=201)
+    server.json("POST", crds, definition("bars", group, v1=True, v2=True), want=201)
+    found = None
+    for _ in range(200):
+        found = next((item["versions"] for item in server.json("GET", "/apis", want=200, accept=AGGREGATED)["items"] if item["metadata"]["name"] == group), [])
+        if {(version["version"], version["freshness"]) for version in found} == {("v1", "Stale"), ("v2", "Current")}:
+            break
+        time.sleep(0.05)
+    check(sorted((version["version"], version["freshness"]) for version in found) == [("v1", "Stale"), ("v2", "Current")], "it is stale, the other version is not", found)
+    plain = [version["version"] for version in server.json("GET", f"/apis/{group}", want=200)["versions"]]
+    check(sorted(plain) == ["v1", "v2"], "each version is named once", plain)
+    server.json("DELETE", f"{SERVICES}/v1.{group}", want=200)
+    check(discovered(server, group, "Current") is not None, "without it the definition counts again")
+    server.json("DELETE", f"{crds}/bars.{group}", want=200)
 
 
 def until(server, name, condition):
@@ -269,6 +293,7 @@ def main():
             time.sleep(0.1)
         check(code == 404, "gone with its APIService", code)
         aggregated_discovery(server, hooks)
+        above_a_definition(server, hooks)
         hooks.stop()
     finish()
 
