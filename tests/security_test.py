@@ -1162,6 +1162,13 @@ class SmallerTest(Closed):
         finally:
             server.stop()
             server.folder.cleanup()
+        # Names that Go gave them at first.
+        server = start("--tls-cipher-suites=TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305,TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305")
+        try:
+            self.assertEqual(handshake(Users(server), "ALL"), "ECDHE-ECDSA-CHACHA20-POLY1305")
+        finally:
+            server.stop()
+            server.folder.cleanup()
         server = start("--tls-min-version=VersionTLS13")
         try:
             with self.assertRaises(ssl.SSLError):

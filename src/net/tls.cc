@@ -158,7 +158,8 @@ std::string openssl_name(std::string_view name) {
 Result<Unit> use_suites(SSL_CTX* ctx, const std::vector<std::string>& names) {
   std::string list;
   const auto add = [&list](std::string_view name) { list += (list.empty() ? "" : ":") + openssl_name(name); };
-  for (const std::string& name : names) {
+  for (std::string name : names) {
+    if (name.ends_with("CHACHA20_POLY1305")) name += "_SHA256";  // As Go named them at first.
     const auto known =
         std::find_if(std::begin(kSuites), std::end(kSuites), [&](const Suite& s) { return s.name == name; });
     if (known != std::end(kSuites)) {
