@@ -1,8 +1,7 @@
-"""crds.py HOLDFAST COUNT: see crds.sh."""
-import concurrent.futures, json, os, sys, time
+"""crds.py --bin HOLDFAST [--peer FOLDER] [--count N] [--peer-count N] [--json]: see crds.sh."""
+import argparse, concurrent.futures, json, pathlib, tempfile, time
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "tests", "api"))
-from serve import Server  # noqa: E402
+import servers
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
@@ -25,52 +24,61 @@ def definition(i):
                      "versions": [{"name": "v1", "served": True, "storage": True, "subresources": {"status": {}}, "schema": {"openAPIV3Schema": schema(i)}}]}}
 
 
-def cpu_seconds(pid):
-    with open(f"/proc/{pid}/stat") as f:
-        fields = f.read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+def create(server, path, objects):
+    connection = servers.Connection(server)
+    for body in objects:
+        connection.send("POST", path, body)
 
 
-def resident_kb(pid):
-    with open(f"/proc/{pid}/status") as f:
-        return next(int(line.split()[1]) for line in f if line.startswith("VmRSS:"))
-
-
-def create(server, numbers):
-    connection = server.connect()
-    for i in numbers:
-        connection.request("POST", DEFINITIONS, body=json.dumps(definition(i)), headers={"Content-Type": "application/json", "Accept": "application/json"})
-        answer = connection.getresponse()
-        data = answer.read()
-        assert answer.status == 201, data
+def measure(start, count):
+    """Figures of a server that is given `count` definitions; start() starts it, and again on the same data."""
+    server = start()
+    try:
+        pid = server.process.pid
+        time.sleep(1)
+        before, cpu = server.memory_mb(), servers.cpu_seconds(pid)
+        begin = time.monotonic()
+        create(server, DEFINITIONS, map(definition, range(count)))
+        took = time.monotonic() - begin
+        time.sleep(5)  # Work that a creation leaves for later is part of what it costs.
+        figures = {"count": count, "ms_each": took / count * 1000, "cpu_ms_each": (servers.cpu_seconds(pid) - cpu) / count * 1000,
+                   "kb_each": (server.memory_mb() - before) * 1024 / count}
+        begin, more = time.monotonic(), max(count // 4, 1)
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            for done in [pool.submit(create, server, DEFINITIONS, map(definition, range(count + part, count + more, 8))) for part in range(8)]:
+                done.result()
+        figures["ms_each_by_eight"] = (time.monotonic() - begin) / more * 1000
+        number = min(7, count - 1)
+        path = f"/apis/group{number % 50}.example.com/v1/namespaces/default/kinds{number}"
+        begin = time.monotonic()
+        create(server, path, ({"apiVersion": f"group{number % 50}.example.com/v1", "kind": f"Kind{number}", "metadata": {"name": f"o{i}"}, "spec": {"group1": {"field0": "x"}}} for i in range(100)))
+        figures["object_ms"] = (time.monotonic() - begin) * 10
+    finally:
+        server.stop()
+    with start() as server:
+        figures.update(start_ms=server.ready_ms, memory_mb=server.memory_mb())
+    return figures
 
 
 def main():
-    count = int(sys.argv[2])
-    with Server(sys.argv[1]) as server:
-        before, cpu = resident_kb(server.process.pid), cpu_seconds(server.process.pid)
-        start = time.monotonic()
-        create(server, range(count))
-        took = time.monotonic() - start
-        time.sleep(1)
-        after = resident_kb(server.process.pid)
-        print(f"{count} CRDs by one client   {took:8.2f} s   {took / count * 1000:8.2f} ms each, of which the server's processors {(cpu_seconds(server.process.pid) - cpu) / count * 1000:.2f}")
-        print(f"memory                   {(after - before) / 1024:8.1f} MB  {(after - before) / count:8.1f} KB each")
-        start = time.monotonic()
-        with concurrent.futures.ThreadPoolExecutor(8) as pool:
-            for done in [pool.submit(create, server, range(count + part, count + count // 4, 8)) for part in range(8)]:
-                done.result()
-        more = count // 4
-        print(f"{more} more by eight clients {time.monotonic() - start:7.2f} s   {(time.monotonic() - start) / max(more, 1) * 1000:8.2f} ms each")
-        path = f"/apis/group7.example.com/v1/namespaces/default/kinds7"
-        start = time.monotonic()
-        for i in range(100):
-            server.json("POST", path, {"apiVersion": "group7.example.com/v1", "kind": "Kind7", "metadata": {"name": f"o{i}"}, "spec": {"group1": {"field0": "x"}}}, want=201)
-        print(f"100 objects, a connection each {time.monotonic() - start:5.2f} s")
-        server.stop()
-        start = time.monotonic()
-        server.start()
-        print(f"start with all of them   {time.monotonic() - start:8.2f} s   {resident_kb(server.process.pid) / 1024:8.1f} MB in all")
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--peer")
+    parser.add_argument("--count", type=int, default=2000)
+    parser.add_argument("--peer-count", type=int, help="fewer for kube-apiserver, which takes long")
+    parser.add_argument("--only")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        work = pathlib.Path(folder)
+        results = {"holdfast": measure(lambda: servers.holdfast(options.bin, work / "holdfast"), options.count)}
+        if options.peer:
+            results["kube-apiserver"] = measure(lambda: servers.kube_apiserver(options.peer, work / "kube"), options.peer_count or options.count)
+    if options.json:
+        return print(json.dumps(results))
+    for name, of in results.items():
+        print(f"{name}: {of['count']} CRDs by one client {of['ms_each']:.2f} ms each (CPU {of['cpu_ms_each']:.2f} ms), by eight clients {of['ms_each_by_eight']:.2f} ms; "
+              f"memory {of['kb_each']:.1f} KB each; an object {of['object_ms']:.2f} ms; start with all of them {of['start_ms'] / 1000:.2f} s, {of['memory_mb']:.0f} MB")
 
 
 main()

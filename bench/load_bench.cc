@@ -267,14 +267,18 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
   }
 }
 
+constexpr const char* kConfigMap =
+    R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"NAME"},"data":{"a":"VALUE","b":"2","c":"3"}})";
+
 // Makes the requests of a phase.
 class Requests {
  public:
   Requests(const Target& target, const Plan& plan) : target_(target), plan_(plan) {
-    object_ =
-        plan.object_file.empty()
-            ? R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"NAME"},"data":{"a":"VALUE","b":"2","c":"3"}})"
-            : read_file(plan.object_file);
+    object_ = plan.object_file.empty() ? kConfigMap : read_file(plan.object_file);
+    if (plan.names_file.empty()) return;
+    std::ifstream names(plan.names_file);
+    for (std::string line; std::getline(names, line);) items_.push_back(line);
+    if (items_.empty()) fail("no names in " + plan.names_file);
   }
 
   net::ClientRequest make(std::string_view verb, size_t i, const std::string& value) const {

@@ -17,8 +17,9 @@
 #include "base/gates.h"
 #include "base/thread_pool.h"
 #include "cache/cache.h"
-#include "cache/pod_codec.h"
+#include "resource/object_codec.h"
 #include "store/store.h"
+#include "types/types.h"
 #include "workload.h"
 
 namespace holdfast::bench {
@@ -54,11 +55,16 @@ std::unique_ptr<store::Store> open(const std::string& directory) {
   return std::move(*store);
 }
 
+// The server's own, so that it finds the stored pods in normal form.
+std::shared_ptr<const cache::Codec> pod_codec() {
+  return resource::make_builtin_codec(*types::find_resource("", "v1", "pods"), Gates{});
+}
+
 int fill(const Arguments& arguments) {
   std::ifstream file(arguments.pod, std::ios::binary);
   std::stringstream text;
   text << file.rdbuf();
-  const auto plain = std::make_shared<cache::PodCodec>();
+  const auto plain = pod_codec();
   const auto embedded = cache::embedded_codec(plain, {});
   const size_t apps = arguments.apps != 0 ? arguments.apps : arguments.mixed ? 2000 : 200;
   Workload::Options options{.pods = arguments.pods, .apps = apps, .mixed = arguments.mixed};
@@ -133,7 +139,7 @@ int run(const Arguments& arguments) {
   ThreadPool feed(1), background(2);
   cache::Options options{.prefix = "/registry/pods/", .resource = "pods"};
   options.compress_bodies = !arguments.plain_bodies;
-  auto codec = cache::embedded_codec(std::make_shared<cache::PodCodec>(), {});
+  auto codec = cache::embedded_codec(pod_codec(), {});
   cache::Cache cache(*store, codec, pool, {&feed, &background}, options);
   cache.start();
   while (!cache.ready()) {

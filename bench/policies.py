@@ -1,28 +1,13 @@
-"""policies.py --bin HOLDFAST [--peer FOLDER] [--updates N] [--instructions]: see policies.sh."""
-import argparse, http.client, json, pathlib, re, ssl, subprocess, tempfile, time
-from urllib.parse import urlsplit
+"""policies.py --bin HOLDFAST [--peer FOLDER] [--updates N] [--counts N,N] [--instructions] [--json]: see policies.sh."""
+import argparse, json, pathlib, re, subprocess, tempfile, time
 
-import cost
+import servers
 
 REGISTRATION = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
 BINDINGS = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
 MAPS = "/api/v1/namespaces/default/configmaps"
-COUNTS = (1, 100, 1000)
 # kube-apiserver looks for changed policies once per second.
 SETTLE_SECONDS = 3
-
-
-class Client:
-    def __init__(self, server):
-        self.connection = http.client.HTTPSConnection(urlsplit(server.url).netloc, context=ssl._create_unverified_context(), timeout=60)
-
-    def send(self, method, path, body=None):
-        headers = {"Authorization": "Bearer " + cost.TOKEN, "Content-Type": "application/json", "Accept": "application/json"}
-        self.connection.request(method, path, body=None if body is None else json.dumps(body), headers=headers)
-        answer = self.connection.getresponse()
-        data = answer.read()
-        assert answer.status < 300, (method, path, data)
-        return data
 
 
 def policy(number, matching):
@@ -71,14 +56,14 @@ def count_instructions(server, client, updates):
     return (int(total) / updates / 1000,) * 2
 
 
-def run(server, updates, measure):
-    client = Client(server)
+def run(server, updates, counts, measure):
+    client = servers.Connection(server)
     client.send("POST", MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "it"}})
     measure(server, client, updates // 4)
     rows = {"none": measure(server, client, updates)}
     for matching in (False, True):
         made = 0
-        for count in COUNTS:
+        for count in counts:
             for number in range(made, count):
                 client.send("POST", REGISTRATION, policy(number, matching))
                 client.send("POST", BINDINGS, binding(number))
@@ -100,7 +85,7 @@ def under_callgrind(options, folder):
     subprocess.run(["objcopy", "--strip-debug", options.bin, binary], check=True)
     wrapper.write_text(f'#!/bin/sh\nexec valgrind --tool=callgrind --callgrind-out-file={folder}/callgrind.out {binary} "$@"\n')
     wrapper.chmod(0o755)
-    return cost.holdfast(argparse.Namespace(bin=wrapper), folder)
+    return servers.holdfast(wrapper, folder)
 
 
 def main():
@@ -109,22 +94,26 @@ def main():
     parser.add_argument("--peer")
     parser.add_argument("--updates", type=int, default=2000)
     parser.add_argument("--only")
+    parser.add_argument("--counts", default="1,100,1000", help="numbers of policies")
     parser.add_argument("--instructions", action="store_true")
+    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     results = {}
     with tempfile.TemporaryDirectory() as folder:
-        starts = {"holdfast": cost.holdfast}
+        starts = {"holdfast": lambda where: servers.holdfast(options.bin, where)}
         if options.instructions:
-            starts["holdfast"] = under_callgrind
+            starts["holdfast"] = lambda where: under_callgrind(options, where)
             options.updates = min(options.updates, 200)
         elif options.peer:
-            starts["kube-apiserver"] = cost.kube_apiserver
+            starts["kube-apiserver"] = lambda where: servers.kube_apiserver(options.peer, where)
         for name, start in starts.items():
-            server = start(options, pathlib.Path(folder) / name)
+            server = start(pathlib.Path(folder) / name)
             try:
-                results[name] = run(server, options.updates, count_instructions if options.instructions else measure)
+                results[name] = run(server, options.updates, [int(count) for count in options.counts.split(",")], count_instructions if options.instructions else measure)
             finally:
                 server.stop()
+    if options.json:
+        return print(json.dumps(results))
     heads = (" 1000 instr", "") if options.instructions else (" CPU us", "us each")
     print(f"{'policies':22}" + "".join(f"{name + heads[0]:>22}{'more':>8}{heads[1]:>10}" for name in results))
     for row in results["holdfast"]:

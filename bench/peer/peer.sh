@@ -25,7 +25,7 @@ peer_kubernetes() {
   echo "$bin"
 }
 
-# Prints the path of one of our own Go programs beside this script (engine, load), after building it.
+# Prints the path of one of our own Go programs beside this script (engine, cel), after building it.
 peer_program() {
   mkdir -p "$peer_home"
   (cd "$peer_source/$1" && go build -mod=readonly -o "$peer_home/$1" .) || return

@@ -1,3 +1,0 @@
-module holdfast.example/load
-
-go 1.22

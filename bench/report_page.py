@@ -1,0 +1,392 @@
+"""Writes docs/benchmarks.md from the figures of bench/report.py."""
+import pathlib
+
+ORDER = ["kube-apiserver", "holdfast", "holdfast on etcd"]
+NAMES = {"kube-apiserver": "kube-apiserver", "holdfast": "Holdfast", "holdfast on etcd": "Holdfast on etcd"}
+MEMORY_ORDER = ["kube-apiserver", "nothing", "read-path omission", "zstd", "FieldsV2", "pool", "all"]
+SHAPES = {"pods": "pods (500 of each app)", "mixed pods": "pods of many different apps", "custom": "custom resources of 5 KB with the same 160 owned fields",
+          "mixed": "custom resources of 9 KB, each with its own 300 of 1,000 owned fields"}
+# The plan's objects are of 5 KB: only there its target for events says something.
+PLAN_SHAPE = "custom"
+PLAN_OBJECTS = 100_000
+
+
+def number(value, digits=None):
+    if value is None:
+        return ""
+    if digits is None:
+        digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
+    return f"{value:,.{digits}f}"
+
+
+def time_text(microseconds):
+    if microseconds is None:
+        return ""
+    if microseconds < 1000:
+        return number(microseconds) + " us"
+    if microseconds < 1e6:
+        return number(microseconds / 1e3) + " ms"
+    return number(microseconds / 1e6) + " s"
+
+
+def bytes_text(count):
+    if count is None:
+        return ""
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
+        if count >= size:
+            return number(count / size) + " " + unit
+    return number(count, 0) + " B"
+
+
+def mb(value):
+    return "" if value is None else bytes_text(value * 1e6)
+
+
+def milliseconds(value):
+    return "" if value is None else time_text(value * 1e3)
+
+
+def percent(value):
+    return "" if value is None else f"{value * 100:.0f}%"
+
+
+def table(heads, rows):
+    lines = ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
+    return "\n".join(lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows])
+
+
+class Section:
+    def __init__(self, report, name):
+        self.entry = report["sections"].get(name, {"rows": []})
+        self.rows = self.entry["rows"]
+
+    def find(self, what, server):
+        return next((row for row in self.rows if row["what"] == what and row["server"] == server and "failed" not in row), None)
+
+    def figure(self, what, server, key):
+        row = self.find(what, server)
+        return row.get(key) if row else None
+
+    def ratio(self, what, key, server="holdfast"):
+        """How many times less Holdfast needs."""
+        theirs, ours = self.figure(what, "kube-apiserver", key), self.figure(what, server, key)
+        return theirs / ours if theirs and ours else None
+
+    def titles(self):
+        return list(dict.fromkeys(row["what"] for row in self.rows))
+
+    def by_server(self, columns, ratio=None):
+        """One line per scenario and server. Columns: title, key, how to print it."""
+        lines = []
+        heads = ["", "server", *(title for title, _, _ in columns)] + (["ratio"] if ratio else [])
+        for what in self.titles():
+            for server in ORDER:
+                for row in self.rows:
+                    if row["what"] != what or row["server"] != server:
+                        continue
+                    if "failed" in row:
+                        lines.append([what, NAMES[server], "failed: " + row["failed"].replace("|", "/"), *[""] * (len(heads) - 3)])
+                        continue
+                    cells = [show(row.get(key)) for _, key, show in columns]
+                    if row.get("failures"):
+                        cells[0] += " (failed: " + ", ".join(f"{count} x {why}" for why, count in row["failures"].items()) + ")"
+                    if ratio:
+                        times = self.ratio(what, ratio, server) if server != "kube-apiserver" else None
+                        cells.append(number(times) if times else "")
+                    lines.append([what, NAMES[server], *cells])
+        return table(heads, lines)
+
+    def note(self):
+        if not self.rows:
+            return "_Not measured yet._"
+        text = f"_Measured {self.entry.get('date', '?')} ({self.entry.get('profile', '?')} size, {self.entry.get('seconds', 0):,} s"
+        if "peer_date" in self.entry:
+            text += f"; kube-apiserver recorded {self.entry['peer_date']}"
+        text += ")._"
+        if "failed" in self.entry:
+            text += f" **The section failed:** {self.entry['failed']}"
+        return text
+
+
+REQUEST_COLUMNS = [("per second", "per_second", number), ("CPU of the server", "cpu_us", time_text), ("CPU of etcd", "etcd_cpu_us", time_text),
+                   ("p50", "p50_us", time_text), ("p99", "p99_us", time_text), ("p99.9", "p999_us", time_text), ("peak memory", "peak_mb", mb),
+                   ("bytes", "bytes_each", bytes_text), ("generator", "own_share", percent)]
+
+
+def passed(value, limit):
+    return "" if value is None else "pass" if value <= limit else "**FAIL**"
+
+
+def memory_rows(section, shape):
+    found = {}
+    for row in section.rows:
+        if row.get("shape") == shape:
+            found[row["mechanism"]] = row
+    return {name: found[name] for name in MEMORY_ORDER if name in found}
+
+
+def targets(report):
+    """(target, measured, limit, passed or not)."""
+    lines = []
+    memory, growth, crds, policies = (Section(report, name) for name in ("memory", "growth", "crds", "policies"))
+    for shape, title in SHAPES.items():
+        row = memory_rows(memory, shape).get("all")
+        if not row or row["objects"] < 1000:
+            continue
+        scale = PLAN_OBJECTS / row["objects"]
+        projected = "" if scale == 1 else f", projected from {row['objects']:,}"
+        # What a server without objects has does not grow with them.
+        idle = Section(report, "start").figure("empty", "holdfast", "rss_mb") or 0
+        rss, owned = idle + (row["high_rss_mb"] - idle) * scale, row["high_ownership_mb"] * scale
+        lines.append([f"{PLAN_OBJECTS:,} {title}: resident memory{projected}", mb(rss), "5 GB", passed(rss, 5000)])
+        lines.append([f"{PLAN_OBJECTS:,} {title}: managedFields{projected}", mb(owned), "300 MB", passed(owned, 300)])
+        verdict = passed(row["event_drop_bytes"], 3000) if shape == PLAN_SHAPE else f"larger objects: {bytes_text(row['event_bytes'])} with them"
+        lines.append([f"{title}: event without managedFields", bytes_text(row["event_drop_bytes"]), "3 KB", verdict])
+        lines.append([f"{title}: apply p99, 32 clients", time_text(row["apply_p99_us"]), "60 ms", passed(row["apply_p99_us"], 60_000)])
+    sizes = sorted((row for row in growth.rows if row["server"] == "holdfast" and "failed" not in row), key=lambda row: row["objects"])
+    if sizes:
+        last = sizes[-1]
+        if last["objects"] >= 1_000_000:
+            lines.append(["1,000,000 pods: resident memory", mb(last["rss_mb"]), "900 MB", passed(last["rss_mb"], 900)])
+            lines.append(["1,000,000 pods: ready from the own store", milliseconds(last["ready_ms"]), "10 s", passed(last["ready_ms"], 10_000)])
+        base = next((row for row in sizes if row["objects"] >= 10_000), sizes[0])
+        for title, key in (("GET", "get_cpu_us"), ("apply", "apply_cpu_us"), ("page of 500", "page_cpu_us"), ("event per watcher", "deliver_cpu_us")):
+            if last["objects"] >= 100_000 and base.get(key):
+                more = last[key] / base[key] - 1
+                lines.append([f"{title}: CPU with {last['objects']:,} pods against {base['objects']:,}", f"{more:+.0%}", "+25%", passed(more, 0.25)])
+    for row in crds.rows:
+        if row["server"] == "holdfast" and "failed" not in row and row["count"] >= 200:
+            lines.append([f"{row['count']:,} definitions: time for 2,000", number(row["ms_each"] * 2) + " s", "10 s", passed(row["ms_each"] * 2, 10)])
+            lines.append([f"{row['count']:,} definitions: memory of each", number(row["kb_each"]) + " KB", "100 KB", passed(row["kb_each"], 100)])
+    none = policies.figure("update of a ConfigMap, policies: none", "holdfast", "cpu_us")
+    for count in (1000, 100):
+        many = policies.figure(f"update of a ConfigMap, policies: {count} not matching", "holdfast", "cpu_us")
+        if none and many:
+            lines.append([f"{count:,} policies that do not match: CPU of an update", f"{many / none - 1:+.1%}", "+5%", passed(many / none - 1, 0.05)])
+            break
+    return lines
+
+
+def glance(report):
+    start, lists, gets, writes, watch, mixed = (Section(report, name) for name in ("start", "lists", "gets", "writes", "watch", "mixed"))
+    rows = []
+
+    def add(title, section, what, key, show):
+        theirs, ours = (section.figure(what, server, key) for server in ORDER[:2])
+        if ours is not None:
+            times = section.ratio(what, key)
+            rows.append([title, show(theirs), show(ours), number(times) if times else ""])
+    add("start, no data", start, "empty", "ready_ms", milliseconds)
+    add("idle memory", start, "empty", "rss_mb", mb)
+    pods = next((what for what in start.titles() if what.endswith("pods, etcd")), None)
+    own = next((what for what in start.titles() if what.endswith("own store")), None)
+    if own:
+        for title, key, show in ((f"start with {own.split(' pods')[0]} pods", "ready_ms", milliseconds), (f"memory with {own.split(' pods')[0]} pods", "rss_mb", mb)):
+            theirs, ours = start.figure(pods, "kube-apiserver", key) if pods else None, start.figure(own, "holdfast", key)
+            if ours:
+                rows.append([title, show(theirs), show(ours), number(theirs / ours) if theirs else ""])
+    add("memory after LISTs of all of them", lists, "after LISTs", "rss_mb", mb)
+    add("GET, CPU", gets, "JSON", "cpu_us", time_text)
+    for what in ("apply Deployment, 32 clients", "no-op apply Deployment, 32 clients"):
+        add(what + ", CPU", writes, what, "cpu_us", time_text)
+    add("apply Deployment, 32 clients, p99", writes, "apply Deployment, 32 clients", "p99_us", time_text)
+    for what in watch.titles():
+        if what.endswith("JSON") and not what.startswith("1 "):
+            add(f"event to one of {what.split(',  ')[0].split(' watchers')[0]} watchers, CPU", watch, what, "cpu_us", time_text)
+    for what in ("JSON", "JSON drop", "Protobuf", "metadata only"):
+        add(f"LIST, {what}, CPU", lists, what, "cpu_ms", milliseconds)
+    add("mixed load, CPU per operation", mixed, "all", "cpu_us", time_text)
+    return table(["", "kube-apiserver + etcd", "Holdfast", "ratio"], rows) if rows else "_Not measured yet._"
+
+
+def behind(report):
+    """Scenarios in which kube-apiserver did better, found in the figures."""
+    lines = []
+    for name in ("start", "gets", "writes", "watch", "mixed", "lists", "policies", "crds"):
+        section = Section(report, name)
+        for what in section.titles():
+            for server in ORDER[1:]:
+                for key, title, show in (("cpu_us", "CPU", time_text), ("cpu_ms", "CPU", milliseconds), ("ready_ms", "time to ready", milliseconds), ("p99_us", "p99", time_text),
+                                         ("rss_mb", "memory", mb), ("seconds_each", "time", lambda value: time_text(value * 1e6))):
+                    times = section.ratio(what, key, server)
+                    if times and times < 1:
+                        lines.append(f"- {NAMES[server]}, {name}, {what}: {title} {show(section.figure(what, server, key))}, kube-apiserver {show(section.figure(what, 'kube-apiserver', key))}.")
+    return "\n".join(lines) if lines else "- In no scenario of this run did kube-apiserver use less CPU or memory, or answer faster at p99."
+
+
+def generator(report):
+    shares = []
+    for name, entry in report["sections"].items():
+        for row in entry["rows"]:
+            if row.get("own_share") is not None and row["server"] != "kube-apiserver":
+                shares.append((row["own_share"], row.get("server_cores", 0), name, row["what"]))
+    if not shares:
+        return ""
+    most = max(shares)
+    limited = sorted(f"{name}: {what} ({percent(share)})" for share, cores, name, what in shares if share > 0.9)
+    return (f"Against the fastest server, Holdfast, it was busiest in “{most[2]}: {most[3]}”, with {percent(most[0])} of its core while the server used {number(most[1])} cores. "
+            + ("It was the limit (above 90% of its core) in: " + "; ".join(limited) + ". Throughput and latency there are the generator's; CPU per operation is not affected." if limited
+               else "It was never the limit (above 90% of its core)."))
+
+
+def memory_text(report):
+    section = Section(report, "memory")
+    parts = []
+    for shape, title in SHAPES.items():
+        rows = memory_rows(section, shape)
+        if not rows:
+            continue
+        base = rows.get("nothing")
+        lines = []
+        for mechanism, row in rows.items():
+            budget = ""
+            if base and mechanism not in ("nothing", "kube-apiserver"):
+                cpu, p99 = row["apply_cpu_us"] / base["apply_cpu_us"] - 1, row["apply_p99_us"] / base["apply_p99_us"] - 1
+                noise_cpu, noise_p99 = (max(base[key], row[key]) for key in ("apply_cpu_spread", "apply_p99_spread"))
+
+                def verdict(value, limit, noise):
+                    return "pass" if value <= limit else "noise" if value <= limit + noise else "**FAIL**"
+                budget = f"{cpu:+.1%} {verdict(cpu, 0.01, noise_cpu)}, {p99:+.0%} {verdict(p99, 0.05, noise_p99)}"
+            lines.append([mechanism, mb(row["rss_mb"]), mb(row["low_rss_mb"]), mb(row["high_rss_mb"]), mb(row.get("ownership_mb")), mb(row.get("high_rendered_mb")),
+                          bytes_text(row["event_bytes"]), bytes_text(row["event_drop_bytes"]), bytes_text(row["event_v2_bytes"]), time_text(row["low_apply_p99_us"]),
+                          time_text(row["apply_p99_us"]), time_text(row["apply_cpu_us"]), time_text(row["noop_cpu_us"]), time_text(row.get("unset_cpu_us")), budget])
+        objects = next(iter(rows.values()))["objects"]
+        raw = next((row["ownership_raw_mb"] for row in rows.values() if "ownership_raw_mb" in row), None)
+        parts.append(f"### {objects:,} {title}\n\nOwnership as FieldsV1 in every object, as kube-apiserver keeps it, would be {mb(raw)}.\n\n" + table(
+            ["mechanism", "memory", "after low churn", "after high churn", "ownership", "cached serializations", "event", "event, drop", "event, mf=v2", "apply p99, low churn",
+             "apply p99, high churn", "apply, CPU", "no-op apply, CPU", "apply with unset marker, CPU", "budget: CPU (1%), p99 (5%)"], lines))
+    return "\n\n".join(parts)
+
+
+def write(report, out):
+    notes = (pathlib.Path(__file__).parent / "report_notes.md").read_text()
+    start, lists, gets, writes, watch, mixed, policies, crds, growth, memory = (
+        Section(report, name) for name in ("start", "lists", "gets", "writes", "watch", "mixed", "policies", "crds", "growth", "memory"))
+    on, versions = report.get("machine", {}), report.get("versions", {})
+    plot = lambda name, title: f"![{title}](benchmarks/{name}.svg)"  # noqa: E731
+    list_columns = [("time", "seconds_each", lambda value: "" if value is None else time_text(value * 1e6)), ("CPU of the server", "cpu_ms", milliseconds),
+                    ("CPU of etcd", "etcd_cpu_us", time_text), ("p50 of a request", "p50_us", time_text), ("p99", "p99_us", time_text), ("peak memory", "peak_mb", mb),
+                    ("memory", "rss_mb", mb), ("size", "mb_each", mb), ("generator", "own_share", percent)]
+    text = f"""# Benchmarks
+
+<!-- Written by bench/report_page.py: ./dev bench report --render. Change the text there or in bench/report_notes.md. -->
+
+One command measures everything on this page: Holdfast beside kube-apiserver and its etcd, one after the other, on one
+machine, under the same load over TLS and HTTP/2.
+
+```sh
+./dev bench report                     # everything, at most 90 minutes
+./dev bench report --quick             # ten minutes, smaller
+./dev bench report --only lists,watch  # some sections
+```
+
+This run: `{report.get('command', '').strip()}` on {on.get('processor', '?')}, {on.get('cores', '?')} cores, {on.get('memory_gb', '?')} GB, {on.get('system', '')}, Linux {on.get('kernel', '')}.
+Holdfast {versions.get('holdfast', '?')}; {versions.get('kube-apiserver') or 'kube-apiserver: not measured'}; {versions.get('etcd') or 'etcd: not measured'}.
+Raw figures: [benchmarks/report.json](benchmarks/report.json).
+
+Absolute figures vary with the machine: compare within one run. CPU is that of the API server process; Holdfast's includes its
+store, and what etcd uses in addition is a column of its own. “Ratio” is how many times less Holdfast needs than
+kube-apiserver. Both servers write to disk before they answer (fsync).
+
+## At a glance
+
+{glance(report)}
+
+## Targets
+
+{table(["target", "measured", "limit", ""], targets(report))}
+
+## Where Holdfast is not ahead, or not near what the machine could do
+
+Found in the figures of this run:
+
+{behind(report)}
+
+{notes}
+
+## How the load is made
+
+`bench/load_bench.cc` sends requests with the transport of the C++ client and reads responses without decoding them: one
+thread, at most 32 connections for requests, 100 watches per connection. It reads the CPU clocks of the server and of etcd,
+resets and reads their peak memory around each phase, and counts the bytes of bodies as they came (compressed if they were).
+The column “generator” is its own CPU time as a share of its thread. {generator(report)}
+
+## Start and idle memory
+
+{start.note()}
+
+{start.by_server([("ready", "ready_ms", milliseconds), ("fastest", "least_ms", milliseconds), ("slowest", "most_ms", milliseconds), ("CPU until then", "cpu_ms", milliseconds), ("memory", "rss_mb", mb), ("etcd's memory", "etcd_rss_mb", mb)], "ready_ms")}
+
+{plot("start", "Time to ready and memory")}
+
+## GET
+
+{gets.note()} 32 clients, 100 Deployments.
+
+{gets.by_server(REQUEST_COLUMNS, "cpu_us")}
+
+## Writes
+
+{writes.note()} An update replaces the object, a patch is a merge patch, an apply changes one field. A no-op apply repeats the last one; the
+deletions come all at once. Each client works on objects of its own.
+
+{writes.by_server(REQUEST_COLUMNS, "cpu_us")}
+
+{plot("writes", "CPU and p99 of writes")}
+
+## Watch
+
+{watch.note()} Per delivery: one event to one watcher. “Five forms”: JSON and Protobuf with and without managedFields, and metadata only, in turn.
+
+{watch.by_server(REQUEST_COLUMNS, "cpu_us")}
+
+{plot("watch", "CPU per delivery and delivery latency by number of watchers")}
+
+## Mixed load
+
+{mixed.note()} 8 informers (half of them without managedFields), 16 writers, 4 readers. Failed GETs (404) are of objects that a writer had deleted.
+
+{mixed.by_server([*REQUEST_COLUMNS, ("events to informers", "informer_events", number), ("informers converged", "converged", lambda value: "" if value is None else "yes" if value else "**NO**")], "cpu_us")}
+
+## LIST
+
+{lists.note()} One client. “Drop”: without managedFields, which kube-apiserver sends all the same.
+
+{lists.by_server(list_columns, "cpu_ms")}
+
+{plot("lists", "CPU of a LIST by form")}
+
+## Policies and CEL
+
+{policies.note()}
+
+{policies.by_server([("CPU of the server", "cpu_us", time_text), ("time", "p50_us", time_text), ("each", "ns_each", lambda value: "" if value is None else time_text(value / 1000))], None)}
+
+## Custom resource definitions
+
+{crds.note()}
+
+{crds.by_server([("each, one client", "ms_each", milliseconds), ("CPU of each", "cpu_ms_each", milliseconds), ("each, eight clients", "ms_each_by_eight", milliseconds), ("memory of each", "kb_each", lambda value: "" if value is None else bytes_text(value * 1024)), ("an object of one", "object_ms", milliseconds), ("start with all", "start_ms", milliseconds), ("memory then", "memory_mb", mb)])}
+
+## The memory plan
+
+{memory.note()} Each mechanism alone, then all of them. Ownership beside the body and the avoidance of no-op writes are part of every row but
+kube-apiserver's: they have no gate. “Low churn” applies to 1% of the objects, “high churn” to {report.get('high_churn', 'a fifth or more')}, with 32 clients;
+the budget compares CPU and p99 of an apply with “nothing”, and says “noise” where the difference is within the spread of
+three rounds. See [decisions/](decisions/) for what was decided about each mechanism.
+
+{memory_text(report)}
+
+{plot("memory", "Memory by mechanism")}
+
+{plot("events", "Bytes of a watch event and p99 of an apply by mechanism")}
+
+## Growth
+
+{growth.note()}
+
+{growth.by_server([("ready", "ready_ms", milliseconds), ("CPU until then", "ready_cpu_ms", milliseconds), ("memory", "rss_mb", mb), ("GET, CPU", "get_cpu_us", time_text), ("apply, CPU", "apply_cpu_us", time_text), ("apply p99", "apply_p99_us", time_text), ("page of 500, CPU", "page_cpu_us", time_text), ("LIST, CPU per object", "list_cpu_us_per_object", time_text), ("delivery to one of 100, CPU", "deliver_cpu_us", time_text)])}
+
+{plot("growth", "Memory and time to ready by number of pods")}
+"""
+    (out / "benchmarks.md").write_text(text)
