@@ -1,8 +1,10 @@
 // memory_bench fill DIR POD [--mixed] [--kubernetes] [--pods=N] [--apps=N]   fills an embedded store with pods
-// memory_bench run DIR [--plain-bodies] [--feature-gates=...] [--churn=N] [--no-header]
+// memory_bench run DIR [--plain-bodies] [--inline] [--feature-gates=...] [--churn=N] [--no-header] [--json]
 //
 // `run` starts a watch cache on the store as the server does and prints how long it takes to be ready, the resident
-// memory of the process, and its parts. --kubernetes stores pods as kube-apiserver writes them, without our mark.
+// memory of the process, and its parts. --kubernetes stores pods as kube-apiserver writes them, without our mark;
+// --inline leaves ownership in the bodies, as kube-apiserver's cache does: the baseline that the server itself does not
+// have.
 #include <malloc.h>
 #include <sys/resource.h>
 
@@ -31,7 +33,7 @@ double mb(uint64_t bytes) { return static_cast<double>(bytes) / 1e6; }
 
 struct Arguments {
   std::string command, directory, pod, gates;
-  bool mixed = false, kubernetes = false, plain_bodies = false, header = true;
+  bool mixed = false, kubernetes = false, plain_bodies = false, in_bodies = false, header = true, json = false;
   size_t pods = 100000, churn = 0;
   size_t apps = 0;  // 0: 200, or 2,000 mixed ones.
 };
@@ -59,6 +61,32 @@ std::unique_ptr<store::Store> open(const std::string& directory) {
 std::shared_ptr<const cache::Codec> pod_codec() {
   return resource::make_builtin_codec(*types::find_resource("", "v1", "pods"), Gates{});
 }
+
+// Ownership stays in the body, as FieldsV1.
+class InlineCodec final : public cache::Codec {
+ public:
+  explicit InlineCodec(std::shared_ptr<const cache::Codec> inner) : inner_(std::move(inner)) {}
+  Result<cache::Decoded> decode(std::string_view key, std::string_view stored, Revision revision) const override {
+    Result<cache::Decoded> decoded = inner_->decode(key, stored, revision);
+    if (!decoded) return decoded;
+    Result<std::string> plain = cache::kubernetes_value(stored);
+    if (!plain) return plain.take_error();
+    decoded->body = inner_->with_revision(*plain, revision);
+    decoded->managed.clear();
+    return decoded;
+  }
+  Result<std::string> encode(std::string_view body, std::span<const ownership::ManagedEntry>) const override {
+    return std::string(body);
+  }
+  std::string with_revision(std::string_view body, Revision revision) const override {
+    return inner_->with_revision(body, revision);
+  }
+  std::span<const std::string_view> field_names() const override { return inner_->field_names(); }
+  std::span<const uint16_t> indexed_fields() const override { return inner_->indexed_fields(); }
+
+ private:
+  const std::shared_ptr<const cache::Codec> inner_;
+};
 
 int fill(const Arguments& arguments) {
   std::ifstream file(arguments.pod, std::ios::binary);
@@ -139,7 +167,8 @@ int run(const Arguments& arguments) {
   ThreadPool feed(1), background(2);
   cache::Options options{.prefix = "/registry/pods/", .resource = "pods"};
   options.compress_bodies = !arguments.plain_bodies;
-  auto codec = cache::embedded_codec(pod_codec(), {});
+  std::shared_ptr<const cache::Codec> codec = cache::embedded_codec(pod_codec(), {});
+  if (arguments.in_bodies) codec = std::make_shared<InlineCodec>(codec);
   cache::Cache cache(*store, codec, pool, {&feed, &background}, options);
   cache.start();
   while (!cache.ready()) {
@@ -161,15 +190,24 @@ int run(const Arguments& arguments) {
   malloc_trim(0);
   const cache::Usage usage = cache.usage();
   const ownership::PoolUsage owned = pool.usage();
-  if (arguments.header) {
-    std::printf("%8s %8s %8s %8s | %8s %8s %8s %8s %8s %8s | %9s %9s\n", "ready s", "CPU s", "RSS then", "RSS MB",
-                "bodies", "plain", "entries", "index", "events", "owners", "raw body", "FieldsV1");
+  if (arguments.json) {
+    std::printf(R"({"objects":%llu,"ready_ms":%.0f,"cpu_ms":%.0f,"rss_mb":%.1f,"bodies_mb":%.1f,"ownership_mb":%.1f)"
+                R"(,"ownership_raw_mb":%.1f})"
+                "\n",
+                static_cast<unsigned long long>(usage.entries), ready * 1e3, cpu * 1e3, mb(resident_bytes()),
+                mb(usage.body_packed_bytes + usage.dictionary_bytes + usage.body_plain_bytes), mb(owned.total_bytes()),
+                mb(owned.fields_v1_bytes));
+  } else {
+    if (arguments.header) {
+      std::printf("%8s %8s %8s %8s | %8s %8s %8s %8s %8s %8s | %9s %9s\n", "ready s", "CPU s", "RSS then", "RSS MB",
+                  "bodies", "plain", "entries", "index", "events", "owners", "raw body", "FieldsV1");
+    }
+    std::printf("%8.2f %8.2f %8.0f %8.0f | %8.1f %8.1f %8.1f %8.1f %8.1f %8.1f | %9.0f %9.0f\n", ready, cpu,
+                mb(at_ready), mb(resident_bytes()), mb(usage.body_packed_bytes + usage.dictionary_bytes),
+                mb(usage.body_plain_bytes), mb(usage.entry_bytes + usage.label_bytes), mb(usage.index_bytes),
+                mb(usage.event_bytes + usage.rendered_bytes), mb(owned.total_bytes()), mb(usage.body_raw_bytes),
+                mb(owned.fields_v1_bytes));
   }
-  std::printf("%8.2f %8.2f %8.0f %8.0f | %8.1f %8.1f %8.1f %8.1f %8.1f %8.1f | %9.0f %9.0f\n", ready, cpu, mb(at_ready),
-              mb(resident_bytes()), mb(usage.body_packed_bytes + usage.dictionary_bytes), mb(usage.body_plain_bytes),
-              mb(usage.entry_bytes + usage.label_bytes), mb(usage.index_bytes),
-              mb(usage.event_bytes + usage.rendered_bytes), mb(owned.total_bytes()), mb(usage.body_raw_bytes),
-              mb(owned.fields_v1_bytes));
   std::fflush(stdout);
   std::atomic<bool> closed{false};
   spawn(cache.close(feed), [&](std::exception_ptr) { closed = true; });
@@ -197,6 +235,10 @@ int main(int argc, char** argv) {
       arguments.kubernetes = true;
     } else if (argument == "--plain-bodies") {
       arguments.plain_bodies = true;
+    } else if (argument == "--inline") {
+      arguments.in_bodies = true;
+    } else if (argument == "--json") {
+      arguments.json = true;
     } else if (argument == "--no-header") {
       arguments.header = false;
     } else if (value("--feature-gates=", arguments.gates)) {

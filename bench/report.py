@@ -420,6 +420,21 @@ class Shape:
         return self.run.load(server, "apply", path=self.path, object=self.unset if unset else self.change, value=value, count=count, clients=32, first=first, **self.more)
 
 
+# The watch cache alone, which can also keep ownership inside the objects, as kube-apiserver does: flags of memory_bench.
+BOTH_OFF = "--feature-gates=ManagedFieldsPool=false,CompressManagedFieldsInCache=false"
+CACHE_FORMS = {"ownership in the objects": ["--inline", "--plain-bodies"], "sidecar": ["--plain-bodies", BOTH_OFF],
+               "sidecar, zstd": ["--plain-bodies", "--feature-gates=ManagedFieldsPool=false"],
+               "sidecar, pool": ["--plain-bodies", "--feature-gates=CompressManagedFieldsInCache=false"], "sidecar, zstd, pool": ["--plain-bodies"],
+               "ownership in the objects, bodies compressed": ["--inline"], "all, bodies compressed": []}
+
+
+def measure_cache(run, shape):
+    for title, flags in CACHE_FORMS.items():
+        with run.scenario(f"cache, {shape.name}: {title}", "holdfast"):
+            figures = json.loads(checked([run.options.build / "bench/memory_bench", "run", shape.data / "store", "--json", *flags]))
+            run.row(f"cache, {shape.name}: {title}", "holdfast", cache_of=shape.name, form=title, **figures)
+
+
 def metric_sum(text, name):
     return sum(float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if re.match(re.escape(name) + r"[ {]", line))
 
@@ -429,6 +444,8 @@ def memory_section(run):
     for name in run.size["memory_shapes"]:
         with run.scenario(name, "holdfast"):
             shape = Shape(run, name)
+            if not shape.custom:
+                measure_cache(run, shape)
             low, high = (max(shape.count * run.size[which] // 100, 10) for which in ("low_churn", "high_churn"))
             with servers.holdfast(run.options.bin, shape.data) as server:
                 shape.apply(server, "settled", high)  # From here on applies change no set of owned fields.

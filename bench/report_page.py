@@ -251,10 +251,15 @@ def memory_text(report):
                           bytes_text(row["event_bytes"]), bytes_text(row["event_drop_bytes"]), bytes_text(row["event_v2_bytes"]), time_text(row["low_apply_p99_us"]),
                           time_text(row["apply_p99_us"]), time_text(row["apply_cpu_us"]), time_text(row["noop_cpu_us"]), time_text(row.get("unset_cpu_us")), budget])
         objects = next(iter(rows.values()))["objects"]
+        alone = [row for row in section.rows if row.get("cache_of") == shape and "failed" not in row]
         raw = next((row["ownership_raw_mb"] for row in rows.values() if "ownership_raw_mb" in row), None)
         parts.append(f"### {objects:,} {title}\n\nOwnership as FieldsV1 in every object, as kube-apiserver keeps it, would be {mb(raw)}.\n\n" + table(
             ["mechanism", "memory", "after low churn", "after high churn", "ownership", "cached serializations", "event", "event, drop", "event, mf=v2", "apply p99, low churn",
              "apply p99, high churn", "apply, CPU", "no-op apply, CPU", "apply with unset marker, CPU", "budget: CPU (1%), p99 (5%)"], lines))
+        if alone:
+            parts.append("The watch cache alone, without a server (`memory_bench`), where ownership can also stay in the objects:\n\n" + table(
+                ["", "memory", "bodies", "ownership", "CPU to load"],
+                [[row["form"], mb(row["rss_mb"]), mb(row["bodies_mb"]), "in the bodies" if row["ownership_raw_mb"] == 0 else mb(row["ownership_mb"]), milliseconds(row["cpu_ms"])] for row in alone]))
     return "\n\n".join(parts)
 
 

@@ -109,7 +109,8 @@ def watch(figures, folder):
 def plan_rows(figures):
     shapes = {}
     for row in figures.rows("memory"):
-        shapes.setdefault(row["shape"], []).append(row)
+        if "shape" in row:
+            shapes.setdefault(row["shape"], []).append(row)
     return shapes
 
 
