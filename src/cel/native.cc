@@ -40,8 +40,12 @@ std::string bad_key(const Val& key) {
     shown = quoted_rune(0xFFFD);
   } else if (key.kind() == Kind::Uint) {
     shown = quoted_rune(key.as_uint());
-  } else {
+  } else if (key.is_null()) {
+    shown = quoted_rune(0);
+  } else if (key.is_bool() || key.kind() == Kind::Double) {  // The others have a method String().
     shown = "%!q(" + std::string(go_type_name(key)) + "=" + go_text(key) + ")";
+  } else {
+    shown = go_quote(go_text(key));
   }
   return "map key " + shown + " is of type " + std::string(go_type_name(key)) + ", not string";
 }

@@ -215,15 +215,11 @@ class Parser {
         const Lexeme dot = current();
         ++at_;
         const bool optional = accept(Token::Question);
-        if (peek() == Token::EscapedIdentifier) {
-          issues_.add(current().offset, "unsupported syntax: '`'");
-          ++at_;
-          depth.deeper();
-          continue;
-        }
-        const Lexeme& name = take(Token::Identifier);
+        const bool escaped = peek() == Token::EscapedIdentifier;
+        if (escaped) issues_.add(current().offset, "unsupported syntax: '`'");
+        const Lexeme& name = take(escaped ? Token::EscapedIdentifier : Token::Identifier);
         depth.deeper();
-        if (!optional && peek() == Token::LeftParen) {
+        if (!optional && !escaped && peek() == Token::LeftParen) {
           const int32_t open = current().offset;
           ++at_;
           const std::vector<Expr*> args = arguments();

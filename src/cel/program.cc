@@ -396,7 +396,11 @@ class Evaluator {
         return n.constant;
       case NodeKind::Attribute: {
         const Val v = resolve(n);
-        if (n.base == Base::Conditional) return v;
+        if (n.base == Base::Conditional) {
+          // Upstream takes back the cost of a test, which a condition has not had.
+          if (n.test_only && context_.cost > 0) --context_.cost;
+          return v;
+        }
         if (n.test_only) return v.kind() == Kind::Optional ? Val::boolean(v.has_value()) : v;
         charge(1);
         return v;
@@ -707,24 +711,15 @@ class Evaluator {
       Val found;
       Val failed;
       const bool there = look_up(v, key, q, optional || q.test, found, failed);
-      if (optional && !q.test) {
+      if (optional) {
         if (failed.is_error()) return failed;
         if (!there) return Val::optional_none();
         charge(1);
         v = found;
-      } else if (q.test) {
-        if (!(optional && failed.is_error())) charge(1);
-        if (failed.is_error()) return failed;
-        if (optional) {
-          if (!there) return Val::optional_none();
-          v = found;
-        } else {
-          v = Val::boolean(there);
-        }
       } else {
         charge(1);
         if (failed.is_error()) return failed;
-        v = found;
+        v = q.test ? Val::boolean(there) : found;
       }
     }
     return optional ? Val::optional_of(arena_, v) : v;
