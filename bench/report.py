@@ -628,6 +628,8 @@ def main():
         finally:
             shutil.rmtree(work, ignore_errors=True)
     report_page.write(report, options.out)
+    if options.out == ROOT / "docs" and options.profile != "tiny":
+        report_page.write_readme(report, ROOT / "README.md")
     plotted = True
     if not options.without_plots:  # With Debian's own Python, whose matplotlib it is.
         plotted = subprocess.run(["/usr/bin/python3", ROOT / "bench/report_plots.py", raw, options.out / "benchmarks"], check=False).returncode == 0

@@ -199,6 +199,30 @@ def glance(report):
     return table(["", "kube-apiserver + etcd", "Holdfast", "ratio"], rows) if rows else "_Not measured yet._"
 
 
+README_BEGIN, README_END = "<!-- Figures: kept up to date by ./dev bench report. -->\n", "<!-- End of figures. -->"
+
+
+def readme_figures(report):
+    """The three figures on the first screen of the README, or nothing if one of them is missing."""
+    start, lists, writes = (Section(report, name) for name in ("start", "lists", "writes"))
+    pods = next((what.split(" pods")[0] for what in start.titles() if what.endswith("own store")), "")
+    wanted = [(f"memory with {pods} pods, after listing them", lists, "after LISTs", "rss_mb", mb),
+              ("CPU of an apply that changes a Deployment", writes, "apply Deployment, 32 clients", "cpu_us", time_text),
+              ("start to ready, no data", start, "empty", "ready_ms", milliseconds)]
+    rows = [[title, *(section.figure(what, server, key) for server in ORDER[:2])] for title, section, what, key, _ in wanted]
+    if any(value is None for row in rows for value in row):
+        return None
+    return table(["[measured](docs/benchmarks.md) side by side on one machine", "kube-apiserver + etcd", "Holdfast"],
+                 [[title, *(wanted[number][4](value) for value in values)] for number, (title, *values) in enumerate(rows)])
+
+
+def write_readme(report, path):
+    figures, text = readme_figures(report), path.read_text()
+    if figures and README_BEGIN in text:
+        before, rest = text.split(README_BEGIN, 1)
+        path.write_text(before + README_BEGIN + figures + "\n" + README_END + rest.split(README_END, 1)[1])
+
+
 def behind(report):
     """Scenarios in which kube-apiserver did better, found in the figures."""
     lines = []
