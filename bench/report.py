@@ -12,6 +12,7 @@ import pathlib
 import platform
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -31,19 +32,19 @@ TABLE = ";as=Table;g=meta.k8s.io;v=v1"
 SIZES = {
     "tiny": dict(mechanisms=["nothing", "all"], starts=1, pods=200, list_repeat=1, gets=200, requests={1: 20, 32: 64}, kinds=["Deployment"], watch={1: 5, 20: 5},
                  crds=3, peer_crds=3, policies="1", policy_updates=20, mixed_seconds=0.3, memory_objects=100, memory_shapes=["pods", "custom"],
-                 low_churn=5, high_churn=20, memory_peer=True, growth=[100, 200], peer_growth=100),
+                 low_churn=5, high_churn=20, memory_peer=["pods"], growth=[100, 200], peer_growth=100),
     "quick": dict(starts=3, pods=10_000, list_repeat=1, gets=5_000, requests={1: 200, 32: 1_500, 256: 1_500}, kinds=["Deployment"],
-                  watch={1: 100, 100: 100, 1_000: 50, 5_000: 15}, crds=200, peer_crds=40, policies="1,100", policy_updates=300, mixed_seconds=10,
-                  memory_objects=5_000, memory_shapes=["pods", "custom", "mixed"], low_churn=1, high_churn=30, memory_peer=False,
+                  watch={1: 100, 100: 100, 1_000: 50, 5_000: 15}, crds=200, peer_crds=40, policies="100", policy_updates=300, mixed_seconds=10,
+                  memory_objects=5_000, memory_shapes=["pods", "custom", "mixed"], low_churn=1, high_churn=30, memory_peer=[],
                   growth=[1_000, 10_000, 100_000], peer_growth=0),
     "medium": dict(starts=5, pods=50_000, list_repeat=1, gets=20_000, requests={1: 500, 32: 4_000, 256: 4_000}, kinds=["ConfigMap", "Deployment"],
                    watch={1: 200, 100: 200, 1_000: 100, 5_000: 30}, crds=1_000, peer_crds=100, policies="1,100,1000", policy_updates=500,
-                   mixed_seconds=30, memory_objects=30_000, memory_shapes=["pods", "custom", "mixed"], low_churn=1, high_churn=20, memory_peer=True,
+                   mixed_seconds=30, memory_objects=30_000, memory_shapes=["pods", "custom", "mixed"], low_churn=1, high_churn=20, memory_peer=["pods", "custom"],
                    growth=[1_000, 10_000, 100_000, 1_000_000], peer_growth=10_000),
     "full": dict(starts=10, pods=100_000, list_repeat=2, gets=50_000, requests={1: 1_000, 32: 8_000, 256: 8_000}, kinds=["ConfigMap", "Deployment"],
                  watch={1: 500, 100: 300, 1_000: 200, 5_000: 50}, crds=2_000, peer_crds=300, policies="1,100,1000", policy_updates=1_000,
                  mixed_seconds=60, memory_objects=100_000, memory_shapes=["pods", "mixed pods", "custom", "mixed"], low_churn=1, high_churn=20,
-                 memory_peer=True, growth=[1_000, 10_000, 100_000, 1_000_000], peer_growth=10_000),
+                 memory_peer=["pods", "mixed pods", "custom", "mixed"], growth=[1_000, 10_000, 100_000, 1_000_000], peer_growth=10_000),
 }
 
 DEPLOYMENT = {
@@ -279,7 +280,7 @@ def lists_section(run):
                     outcome = run.load(server, "list", path="/api/v1/pods", accept=accept, query=query, clients=1, **{"count": run.size["list_repeat"], **more})
                     figures = figures_of(outcome)
                     if not figures["operations"]:
-                        run.row(title, server, failed="not served: " + ", ".join(figures["failures"]))
+                        run.row(title, server, note=f"not served ({', '.join(figures['failures'])})")
                         continue
                     # Of a whole list, also where it came in pages.
                     lists = int(more.get("count", run.size["list_repeat"]))
@@ -312,8 +313,8 @@ def writes_section(run):
                 # What each phase finds was left by the one before.
                 for title, phase, value in (("create", "create", 1), ("update", "update", 2), ("patch", "patch", 3), ("apply", "apply", 4),
                                             ("no-op apply", "apply", 4), ("delete", "delete", 5)):
-                    with run.scenario(f"{title} {kind}, {clients} clients", server):
-                        run.row(f"{title} {kind}, {clients} clients", server, **figures_of(run.load(server, phase, value=value, **common)))
+                    with run.scenario(f"{title} {kind}, {plural(clients, 'client')}", server):
+                        run.row(f"{title} {kind}, {plural(clients, 'client')}", server, **figures_of(run.load(server, phase, value=value, **common)))
 
 
 def watch_section(run):
@@ -323,9 +324,9 @@ def watch_section(run):
     for server in run.each("watch"):
         for watchers, events in run.size["watch"].items():
             for title, accept in forms.items():
-                with run.scenario(f"{watchers:,} watchers, {title}", server):
+                with run.scenario(f"{plural(watchers, 'watcher')}, {title}", server):
                     outcome = run.load(server, "watch", path=KINDS["Deployment"][1], object=template, accept=accept, watchers=watchers, count=events)
-                    run.row(f"{watchers:,} watchers, {title}", server, write_p99_us=outcome["verbs"]["write"]["p99_us"], **figures_of(outcome, "deliver"))
+                    run.row(f"{plural(watchers, 'watcher')}, {title}", server, write_p99_us=outcome["verbs"]["write"]["p99_us"], **figures_of(outcome, "deliver"))
 
 
 def crds_section(run):
@@ -456,7 +457,7 @@ def memory_section(run):
                     flag = "--feature-gates=" + ",".join(f"{gate}={'true' if gate in gates else 'false'}" for gate in MEMORY_GATES)
                     with servers.holdfast(run.options.bin, shape.data, flag) as server:
                         measure_memory(run, shape, mechanism, server, low, high)
-            if run.options.peer and run.size["memory_peer"]:
+            if run.options.peer and name in run.size["memory_peer"]:
                 with run.scenario(f"{name}: kube-apiserver", "kube-apiserver"):
                     with servers.kube_apiserver(run.options.peer, run.folder("kube"), run.etcd_of(shape.data)) as server:
                         measure_memory(run, shape, "kube-apiserver", server, low, high)
@@ -464,7 +465,7 @@ def memory_section(run):
 
 def measure_memory(run, shape, mechanism, server, low, high):
     ours = server.name == "holdfast"
-    run.settle(3)
+    run.settle(2)
     figures = {"objects": shape.count, "rss_mb": server.memory_mb(), "ready_ms": server.ready_ms}
 
     def usage(prefix):
@@ -537,11 +538,15 @@ def measure_growth(run, count, server):
 
 
 SECTIONS = {"start": start_section, "gets": gets_section, "writes": writes_section, "watch": watch_section, "mixed": mixed_section, "lists": lists_section,
-            "policies": policies_section, "crds": crds_section, "memory": memory_section, "growth": growth_section}
-# Minutes that a section takes, for --minutes: measured on two cores, with kube-apiserver.
-EXPECTED = {"quick": dict(start=0.7, gets=0.5, writes=0.8, watch=0.8, mixed=0.6, lists=1.0, policies=1.0, crds=0.8, memory=2.0, growth=0.8),
-            "medium": dict(start=3, gets=1, writes=3, watch=2, mixed=1.5, lists=3, policies=3, crds=2, memory=8, growth=6),
-            "full": dict(start=8, gets=2, writes=6, watch=4, mixed=3, lists=10, policies=5, crds=6, memory=30, growth=8)}
+            "growth": growth_section, "memory": memory_section, "policies": policies_section, "crds": crds_section}
+# Minutes that each section takes on two quiet cores, with kube-apiserver: for --minutes.
+EXPECTED = {"quick": dict(start=0.8, gets=0.3, writes=0.8, watch=0.7, mixed=0.5, lists=1, growth=0.8, memory=2.5, policies=0.9, crds=0.6),
+            "medium": dict(start=2.5, gets=0.7, writes=3.5, watch=2, mixed=1.3, lists=4, growth=4.5, memory=9, policies=3.5, crds=1.5),
+            "full": dict(start=4, gets=1.5, writes=6.5, watch=3, mixed=2.5, lists=10, growth=5, memory=26, policies=4, crds=3)}
+
+
+def plural(count, noun):
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def middle(values):
@@ -617,8 +622,12 @@ def main():
         if options.peer:
             report["versions"]["etcd"] = output_of(pathlib.Path(options.peer) / "etcd", "--version").split("\n")[0]
         report["command"] = "./dev bench report " + " ".join(argument for argument in sys.argv[1:] if not argument.startswith("--peer") and argument != options.peer)
+        wanted = options.only.split(",") if options.only else list(SECTIONS)
+        if options.profile in EXPECTED:
+            run.log(f"{options.profile} size: {', '.join(wanted)}: about {sum(EXPECTED[options.profile][name] for name in wanted):.0f} minutes on a quiet machine")
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # Servers are stopped, and the work folder removed.
         try:
-            for name in options.only.split(",") if options.only else SECTIONS:
+            for name in wanted:
                 left = options.minutes - (time.monotonic() - run.begin) / 60 if options.minutes else None
                 if left is not None and left < EXPECTED.get(options.profile, {}).get(name, 0) * 0.8:
                     run.log(f"{name}: skipped, for only {left:.1f} minutes are left")

@@ -87,6 +87,9 @@ class Section:
                     if "failed" in row:
                         lines.append([what, NAMES[server], "failed: " + row["failed"].replace("|", "/"), *[""] * (len(heads) - 3)])
                         continue
+                    if "note" in row:
+                        lines.append([what, NAMES[server], row["note"], *[""] * (len(heads) - 3)])
+                        continue
                     cells = [show(row.get(key)) for _, key, show in columns]
                     if row.get("failures"):
                         cells[0] += " (failed: " + ", ".join(f"{count} x {why}" for why, count in row["failures"].items()) + ")"
@@ -192,7 +195,7 @@ def glance(report):
     add("apply Deployment, 32 clients, p99", writes, "apply Deployment, 32 clients", "p99_us", time_text)
     for what in watch.titles():
         if what.endswith("JSON") and not what.startswith("1 "):
-            add(f"event to one of {what.split(',  ')[0].split(' watchers')[0]} watchers, CPU", watch, what, "cpu_us", time_text)
+            add(f"event to one of {what.split(' watchers')[0]} watchers, CPU", watch, what, "cpu_us", time_text)
     for what in ("JSON", "JSON drop", "Protobuf", "metadata only"):
         add(f"LIST, {what}, CPU", lists, what, "cpu_ms", milliseconds)
     add("mixed load, CPU per operation", mixed, "all", "cpu_us", time_text)

@@ -34,7 +34,7 @@ def bars(axis, rows, key, titles, scale=1.0, log=True):
             values.append(next((row[key] * scale for row in rows if row["what"] == title and row["server"] == server and key in row), 0))
         places = [place + (number - (len(present) - 1) / 2) * height for place in range(len(titles))]
         drawn = axis.barh(places, values, height, color=COLORS[server], label=NAMES[server])
-        axis.bar_label(drawn, [f"{value:,.3g}" if value else "" for value in values], padding=2, fontsize=6)
+        axis.bar_label(drawn, [f"{value:,.0f}" if value >= 100 else f"{value:.3g}" if value else "" for value in values], padding=2, fontsize=6)
     axis.set_yticks(range(len(titles)), titles)
     axis.invert_yaxis()
     axis.grid(axis="x", alpha=0.3)
@@ -48,7 +48,10 @@ def titles_of(rows, wanted=lambda title: True):
 
 
 def save(figure, folder, name):
-    figure.tight_layout()
+    """With one legend below all axes."""
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="lower center", ncols=max(len(labels), 1), frameon=False)
+    figure.tight_layout(rect=(0, 0.25 / figure.get_figheight(), 1, 1))
     figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
     plt.close(figure)
 
@@ -61,7 +64,6 @@ def start(figures, folder):
     bars(right, rows, "rss_mb", titles_of(rows))
     right.set_title("Resident memory, MB")
     right.set_yticklabels([])
-    left.legend(loc="lower right")
     save(figure, folder, "start")
 
 
@@ -74,7 +76,6 @@ def writes(figures, folder):
     bars(right, rows, "p99_us", titles, 1e-3)
     right.set_title("p99, ms")
     right.set_yticklabels([])
-    left.legend(loc="lower right")
     save(figure, folder, "writes")
 
 
@@ -87,7 +88,6 @@ def lists(figures, folder):
     bars(right, rows, "mb_each", titles)
     right.set_title("Size, MB")
     right.set_yticklabels([])
-    left.legend(loc="lower right")
     save(figure, folder, "lists")
 
 
@@ -102,7 +102,6 @@ def watch(figures, folder):
                     axis.plot(*zip(*points), style, marker="o", markersize=3, color=color, label=f"{NAMES[server]}, {form}")
         axis.set(xscale="log", yscale="log", xlabel="watchers", title=title)
         axis.grid(alpha=0.3)
-    axes[0].legend()
     save(figure, folder, "watch")
 
 
@@ -114,7 +113,7 @@ def plan_rows(figures):
     return shapes
 
 
-def per_mechanism(axis, shapes, value, title, target=None, target_text=""):
+def per_mechanism(axis, shapes, value, title, target=None, target_text="", log=True):
     mechanisms = list(dict.fromkeys(row["mechanism"] for rows in shapes.values() for row in rows))
     width = 0.8 / max(len(shapes), 1)
     for number, (shape, rows) in enumerate(shapes.items()):
@@ -124,7 +123,8 @@ def per_mechanism(axis, shapes, value, title, target=None, target_text=""):
         axis.axhline(target, color=TARGET, linewidth=1, linestyle="--")
         axis.text(len(mechanisms) - 0.6, target, target_text, color=TARGET, ha="right", va="bottom", fontsize=7)
     axis.set_xticks(range(len(mechanisms)), mechanisms, rotation=30, ha="right")
-    axis.set_yscale("log")
+    if log:
+        axis.set_yscale("log")
     axis.set_title(title)
     axis.grid(axis="y", alpha=0.3)
 
@@ -133,19 +133,20 @@ def memory(figures, folder):
     shapes = plan_rows(figures)
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.6))
     scale = lambda row: PLAN_OBJECTS / row["objects"]  # noqa: E731
-    per_mechanism(left, shapes, lambda row: row["high_rss_mb"] * scale(row), "Resident memory of 100,000 objects, MB", 5000, "target: 5 GB")
+    # What a server without objects has does not grow with them.
+    idle = {row["server"]: row["rss_mb"] for row in figures.rows("start") if row["what"] == "empty"}
+    of_all = lambda row: idle.get(row["server"], 0) + (row["high_rss_mb"] - idle.get(row["server"], 0)) * scale(row)  # noqa: E731
+    per_mechanism(left, shapes, of_all, "Resident memory of 100,000 objects after high churn, MB", 5000, "target: 5 GB")
     per_mechanism(right, shapes, lambda row: row.get("high_ownership_mb", 0) * scale(row), "Ownership of 100,000 objects, MB", 300, "target: 300 MB")
-    left.legend()
     save(figure, folder, "memory")
 
 
 def events(figures, folder):
     shapes = plan_rows(figures)
     figure, axes = plt.subplots(1, 3, figsize=(12, 3.6))
-    per_mechanism(axes[0], shapes, lambda row: row["event_bytes"], "Bytes of an event")
-    per_mechanism(axes[1], shapes, lambda row: row["event_drop_bytes"], "Bytes of an event to a client that opts out", 3000, "target: 3 KB")
+    per_mechanism(axes[0], shapes, lambda row: row["event_bytes"], "Bytes of an event", log=False)
+    per_mechanism(axes[1], shapes, lambda row: row["event_drop_bytes"], "Bytes of an event to a client that opts out", 3000, "target: 3 KB", log=False)
     per_mechanism(axes[2], shapes, lambda row: row["apply_p99_us"] / 1e3, "p99 of an apply, 32 clients, ms", 60, "target: 60 ms")
-    axes[0].legend()
     save(figure, folder, "events")
 
 
@@ -162,9 +163,10 @@ def growth(figures, folder):
         if target:
             axis.plot(*target, marker="_", markersize=16, color=TARGET)
             axis.annotate("target", target, color=TARGET, textcoords="offset points", xytext=(-8, 4), ha="right")
-        axis.set(xscale="log", yscale="log", xlabel="pods", title=title)
+        axis.set(xscale="log", yscale="log" if target else "linear", xlabel="pods", title=title)
+        if not target:
+            axis.set_ylim(bottom=0)
         axis.grid(alpha=0.3)
-    axes[0].legend()
     save(figure, folder, "growth")
 
 
