@@ -116,6 +116,15 @@ TEST(Pki, IsMadeOnceAndKept) {
   EXPECT_EQ(info.st_mode & 0777, 0600u);
 }
 
+TEST(Pki, PrivateKeysSayThatTheyAreEllipticCurveKeys) {
+  Folder folder;
+  Result<Pki> pki = ensure_pki({.directory = folder.path, .dns_names = {}, .addresses = {}});
+  ASSERT_TRUE(pki) << pki.error().message;
+  for (const std::string& key : {pki->admin.key_pem, pki->serving.key_pem, pki->service_account_private_pem}) {
+    EXPECT_TRUE(key.starts_with("-----BEGIN EC PRIVATE KEY-----\n")) << key.substr(0, key.find('\n'));
+  }
+}
+
 TEST(Pki, ANewAddressMakesANewServingCertificateAlone) {
   Folder folder;
   PkiOptions options{.directory = folder.path, .dns_names = {}, .addresses = {}};

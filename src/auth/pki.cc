@@ -55,8 +55,11 @@ Ptr<X509> certificate_of(std::string_view pem) {
 Ptr<EVP_PKEY> key_of(std::string_view pem) {
   return Ptr<EVP_PKEY>(PEM_read_bio_PrivateKey(reader(pem).get(), nullptr, nullptr, nullptr));
 }
+// "EC PRIVATE KEY", as kubeadm and client-go write it (MarshalPrivateKeyToPEM): some clients, fabric8's for Java among
+// them, learn only from these words that the key is not an RSA key.
 std::string private_pem(EVP_PKEY* key) {
-  return pem_of([&](BIO* bio) { PEM_write_bio_PKCS8PrivateKey(bio, key, nullptr, nullptr, 0, nullptr, nullptr); });
+  return pem_of(
+      [&](BIO* bio) { PEM_write_bio_PrivateKey_traditional(bio, key, nullptr, nullptr, 0, nullptr, nullptr); });
 }
 
 void add_extension(X509* certificate, X509* issuer, int nid, const std::string& value) {
