@@ -58,8 +58,9 @@ Result<Unit> make_assets(const std::string& folder, AssetFiles files) {
     Result<Unit> made = put(library, fs::path(folder) / kEtcdLibrary, files);
     if (!made) return made;
   }
+  // Frameworks ask it whether the server is ready; without one, this program takes the same flags.
   const fs::path kubectl = on_path("kubectl");
-  return kubectl.empty() ? Unit{} : put(kubectl, fs::path(folder) / "kubectl", files);
+  return put(kubectl.empty() ? self : kubectl, fs::path(folder) / "kubectl", files);
 }
 
 Command add_envtest_assets(CLI::App& app) {
