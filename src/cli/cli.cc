@@ -1,11 +1,13 @@
 #include "cli/cli.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
 #include "cli/commands.h"
 #include "cli/etcd_stand_in.h"
+#include "cli/session.h"
 #include "server/server.h"
 
 namespace holdfast::cli {
@@ -24,6 +26,36 @@ void accept_kubectl_spellings(std::vector<std::string>& arguments) {
     if (argument.size() > 2 && argument[0] == '-' && argument[1] != '-' && argument[2] == '=') argument.erase(2, 1);
     if (argument == "--show-managed-fields=") argument.pop_back();
   }
+}
+
+// Null if there is none.
+const CLI::App* find_command(const CLI::App& app, const std::string& name) {
+  const auto found = app.get_subcommands([&](const CLI::App* one) { return one->check_name(name); });
+  return found.empty() ? nullptr : found.front();
+}
+
+// kubectl also takes the flags for the connection before the command: holdfast -n web get pods. Moves them behind it.
+void move_leading_flags(const CLI::App& app, std::vector<std::string>& arguments) {
+  const CLI::App* const any = app.get_subcommand("get");
+  size_t flags = 0;
+  while (flags < arguments.size() && arguments[flags].starts_with('-')) {
+    const std::string& argument = arguments[flags];
+    const bool is_long = argument.starts_with("--");
+    const size_t name_end = is_long ? argument.find('=') : 2;
+    const CLI::Option* option = any->get_option_no_throw(argument.substr(0, name_end));
+    if (option == nullptr || option->get_group() != kConnectionGroup) return;
+    const bool value_attached = name_end < argument.size();
+    flags += option->get_items_expected_min() > 0 && !value_attached ? 2 : 1;
+  }
+  if (flags == 0 || flags >= arguments.size()) return;
+  // The command may consist of several words: top ownership.
+  size_t end = flags;
+  for (const CLI::App* command = &app; end < arguments.size(); ++end) {
+    command = find_command(*command, arguments[end]);
+    if (command == nullptr) break;
+  }
+  if (end == flags) ++end;  // No command: the one to complain about.
+  std::rotate(arguments.begin(), arguments.begin() + flags, arguments.begin() + end);
 }
 
 }  // namespace
@@ -60,6 +92,10 @@ int run(std::vector<std::string> arguments) {
       arguments = std::move(*expanded);
     }
     accept_kubectl_spellings(arguments);
+    move_leading_flags(app, arguments);
+    if (!arguments.empty() && !arguments[0].starts_with('-') && find_command(app, arguments[0]) == nullptr) {
+      return fail(("unknown command \"" + arguments[0] + "\"; holdfast --help lists the commands").c_str());
+    }
     // CLI11 takes them in reverse order.
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::CallForHelp& e) {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "auth/auth.h"
 #include "base/clock.h"
 #include "base/strings.h"
 #include "cli/commands.h"
@@ -16,22 +17,30 @@
 namespace holdfast::cli {
 
 void add_connection_flags(CLI::App& command, ConnectionFlags& flags) {
-  const char* const group = "Connection";
-  command.add_option("--kubeconfig", flags.kubeconfig, "Kubeconfig to use; default: KUBECONFIG, then ~/.kube/config")
-      ->group(group);
-  command.add_option("--context", flags.context, "Context of the kubeconfig; default: the current one")->group(group);
-  command.add_option("-n,--namespace", flags.space, "Namespace; default: that of the context")->group(group);
-  command.add_option("-s,--server", flags.server, "Address of the server, instead of the kubeconfig's")->group(group);
-  command.add_option("--token", flags.token, "Bearer token for authentication")->group(group);
-  command.add_option("--as", flags.as, "User to impersonate")->group(group);
-  command.add_option("--as-group", flags.as_groups, "Group to impersonate; may be repeated")->group(group);
+  const auto option = [&](const char* name, auto& value, const char* text) {
+    return command.add_option(name, value, text)->group(kConnectionGroup);
+  };
+  option("--kubeconfig", flags.kubeconfig, "Kubeconfig to use; default: KUBECONFIG, then ~/.kube/config");
+  option("--context", flags.context, "Context of the kubeconfig; default: the current one");
+  option("--cluster", flags.cluster, "Cluster of the kubeconfig, instead of the context's");
+  option("--user", flags.user, "User of the kubeconfig, instead of the context's");
+  option("-n,--namespace", flags.space, "Namespace; default: that of the context");
+  option("-s,--server", flags.server, "Address of the server, instead of the kubeconfig's");
+  option("--certificate-authority", flags.ca_file, "File with the CA certificates that verify the server");
+  option("--tls-server-name", flags.tls_server_name, "Name to verify in the server's certificate; default: its host");
   command.add_flag("--insecure-skip-tls-verify", flags.insecure, "Do not verify the server's certificate")
-      ->group(group);
-  command
-      .add_option("--request-timeout", flags.request_timeout,
-                  "Time to wait for one request, such as 1s, 2m, 3h; 0 means the default of one minute")
-      ->capture_default_str()
-      ->group(group);
+      ->group(kConnectionGroup);
+  option("--client-certificate", flags.certificate_file, "File with the client certificate; needs --client-key");
+  option("--client-key", flags.key_file, "Private key for --client-certificate");
+  option("--token", flags.token, "Bearer token for authentication");
+  option("--username", flags.username, "User name for basic authentication");
+  option("--password", flags.password, "Password for basic authentication");
+  option("--as", flags.as, "User to impersonate");
+  option("--as-uid", flags.as_uid, "UID to impersonate");
+  option("--as-group", flags.as_groups, "Group to impersonate; may be repeated");
+  option("--request-timeout", flags.request_timeout,
+         "Time to wait for one request, such as 1s, 2m, 3h; 0 means the default of one minute")
+      ->capture_default_str();
 }
 
 namespace {
@@ -58,32 +67,69 @@ bool has_kubeconfig() {
   return getenv("KUBERNETES_SERVICE_HOST") != nullptr;
 }
 
-}  // namespace
-
-Result<Session> open_session(const ConnectionFlags& flags, ManagedFields managed_fields) {
+// What the flags say, over what the kubeconfig says.
+Result<client::Config> config_of(const ConnectionFlags& flags) {
   client::Config config;
-  const bool server_alone = !flags.server.empty() && flags.kubeconfig.empty() && !has_kubeconfig();
-  if (!server_alone) {
-    if (flags.kubeconfig.empty() && !has_kubeconfig()) return bad_request(std::string(kNoServer));
-    Result<client::Config> loaded = client::Config::load({flags.kubeconfig, flags.context});
-    if (!loaded) {
+  if (flags.kubeconfig.empty() && flags.server.empty() && !has_kubeconfig()) return bad_request(std::string(kNoServer));
+  Result<client::Config> loaded = client::Config::load({flags.kubeconfig, flags.context, flags.cluster, flags.user});
+  if (loaded) {
+    config = std::move(*loaded);
+  } else if (loaded.error().message.starts_with("no kubeconfig")) {
+    if (flags.server.empty()) {
       Error error = loaded.take_error();
-      if (error.message.starts_with("no kubeconfig")) error.message += ". There is " + std::string(kNoServer);
+      error.message += ". There is " + std::string(kNoServer);
       return error;
     }
-    config = std::move(*loaded);
+  } else {
+    return loaded.take_error();
   }
   if (!flags.server.empty()) config.server = flags.server;
-  if (!flags.token.empty()) {
-    config.token = flags.token;
-    config.exec.reset();
-    config.token_file.clear();
+  if (!flags.tls_server_name.empty()) config.tls_server_name = flags.tls_server_name;
+  if (!flags.ca_file.empty()) {
+    Result<std::string> pem = auth::read_file(flags.ca_file);
+    if (!pem) return pem.take_error();
+    config.ca_pem = std::move(*pem);
   }
-  if (!flags.as.empty()) config.impersonate = {flags.as, "", flags.as_groups, {}};
+  if (flags.certificate_file.empty() != flags.key_file.empty()) {
+    return bad_request("--client-certificate and --client-key need each other");
+  }
+  const bool other_user = !flags.certificate_file.empty() || !flags.token.empty() || !flags.username.empty();
+  if (other_user) {
+    // One way to prove who we are replaces all that the kubeconfig has.
+    config.certificate_pem.clear();
+    config.key_pem.clear();
+    config.certificate_file = flags.certificate_file;
+    config.key_file = flags.key_file;
+    config.token = flags.token;
+    config.token_file.clear();
+    config.username = flags.username;
+    config.password = flags.password;
+    config.exec.reset();
+  }
+  if (!flags.certificate_file.empty()) {
+    Result<std::string> certificate = auth::read_file(flags.certificate_file), key = auth::read_file(flags.key_file);
+    if (!certificate) return certificate.take_error();
+    if (!key) return key.take_error();
+    config.certificate_pem = std::move(*certificate);
+    config.key_pem = std::move(*key);
+  }
+  if (flags.as.empty() && (!flags.as_uid.empty() || !flags.as_groups.empty())) {
+    return bad_request("--as-uid and --as-group need --as USER");
+  }
+  if (!flags.as.empty()) config.impersonate = {flags.as, flags.as_uid, flags.as_groups, {}};
   if (flags.insecure) {
     config.insecure = true;
     config.ca_pem.clear();
   }
+  return config;
+}
+
+}  // namespace
+
+Result<Session> open_session(const ConnectionFlags& flags, ManagedFields managed_fields) {
+  Result<client::Config> known = config_of(flags);
+  if (!known) return known.take_error();
+  client::Config config = std::move(*known);
   const std::string space = flags.space.empty() ? config.default_namespace : flags.space;
 
   client::Options options;
@@ -263,9 +309,9 @@ std::string error_text(const Session& session, const Error& error) {
   }
   if (error.code == 0) return "error: " + error.message;
   if (error.code == 404 && !error.details) return "error: " + error.message;  // A kind that discovery does not have.
+  if (error.reason == Reason::Unauthorized) return "error: You must be logged in to the server (" + error.message + ")";
   static constexpr std::pair<Reason, std::string_view> kNames[] = {
       {Reason::BadRequest, "BadRequest"},
-      {Reason::Unauthorized, "Unauthorized"},
       {Reason::Forbidden, "Forbidden"},
       {Reason::NotFound, "NotFound"},
       {Reason::AlreadyExists, "AlreadyExists"},

@@ -17,14 +17,18 @@ class App;
 
 namespace holdfast::cli {
 
-// kubectl's flags for the connection.
+// kubectl's flags for the connection. They may also stand before the name of the command.
 struct ConnectionFlags {
-  std::string kubeconfig, context, server, token, as;
+  std::string kubeconfig, context, cluster, user, server;
+  std::string ca_file, tls_server_name;
+  std::string certificate_file, key_file, token, username, password;
+  std::string as, as_uid;
   std::vector<std::string> as_groups;
   std::string space;  // Empty: that of the kubeconfig.
   bool insecure = false;
   std::string request_timeout = "0";
 };
+inline constexpr const char* kConnectionGroup = "Connection";
 void add_connection_flags(CLI::App& command, ConnectionFlags& flags);
 
 enum class ManagedFields : uint8_t {

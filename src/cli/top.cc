@@ -63,11 +63,14 @@ int top_ownership(const TopFlags& flags) {
   } else {
     Result<std::vector<client::Resource>> listed = resources_with(*session, {"list"});
     if (!listed) return fail_with(*session, listed.error());
+    const bool one_namespace = !flags.connection.space.empty() && !flags.all_namespaces;
     for (const client::Resource& resource : *listed) {
+      if (one_namespace && !resource.namespaced) continue;
       // Events are served twice.
       if (resource.group != "events.k8s.io") targets.push_back({resource, ""});
     }
   }
+  const bool everywhere = flags.all_namespaces || (flags.kinds.empty() && flags.connection.space.empty());
   std::vector<std::pair<std::string, Cost>> resources;
   std::map<std::string, Cost> managers;
   Cost all;
@@ -76,8 +79,7 @@ int top_ownership(const TopFlags& flags) {
     for (size_t i = 0; i < targets.size(); ++i) {
       progress.show(i + 1, targets.size(), targets[i].resource.plural);
       Cost cost;
-      Result<Unit> measured =
-          measure(*session, targets[i], flags.all_namespaces || flags.kinds.empty(), cost, managers);
+      Result<Unit> measured = measure(*session, targets[i], everywhere, cost, managers);
       // What may not be listed, or is served by somebody who is not there, is left out.
       if (!measured && (measured.error().code == 403 || measured.error().code >= 404)) continue;
       if (!measured) return fail_with(*session, measured.error());
@@ -122,8 +124,9 @@ Command add_top(CLI::App& app) {
   CLI::App* c = app.add_subcommand("top", "Show what things cost.");
   CLI::App* ownership = c->add_subcommand("ownership", "What managedFields cost, by resource and manager.");
   ownership->add_option("KIND", flags->kinds,
-                        "Kinds to measure, comma separated; default: everything that can be listed");
-  ownership->add_flag("-A,--all-namespaces", flags->all_namespaces, "Objects of all namespaces (default without KIND)");
+                        "Kinds to measure, comma separated; default: all kinds that can be listed");
+  ownership->add_flag("-A,--all-namespaces", flags->all_namespaces,
+                      "Objects of all namespaces; default unless a KIND or a namespace is given");
   add_connection_flags(*ownership, flags->connection);
   ownership->footer(
       "\nBytes are those of JSON, as clients receive them. docs/opting-out.md tells who can do without "

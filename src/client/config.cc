@@ -150,13 +150,13 @@ Result<Unit> read_user(const Files::Found& user, Config& config) {
   return Unit{};
 }
 
-Result<Config> config_of(const Files& files, std::string_view wanted_context) {
-  const std::string context_name = wanted_context.empty() ? files.current_context() : std::string(wanted_context);
+Result<Config> config_of(const Files& files, const Config::Source& source) {
+  const std::string context_name = source.context.empty() ? files.current_context() : source.context;
   if (context_name.empty()) return config_error("the kubeconfig has no current-context");
   const Files::Found context = files.find("contexts", "context", context_name);
   if (context.value == nullptr) return config_error("context \"" + context_name + "\" does not exist");
 
-  const std::string cluster_name = text(*context.value, "cluster");
+  const std::string cluster_name = source.cluster.empty() ? text(*context.value, "cluster") : source.cluster;
   const Files::Found cluster = files.find("clusters", "cluster", cluster_name);
   if (cluster.value == nullptr) {
     return config_error("context \"" + context_name + "\": cluster \"" + cluster_name + "\" does not exist");
@@ -172,7 +172,7 @@ Result<Config> config_of(const Files& files, std::string_view wanted_context) {
   config.proxy_url = text(*cluster.value, "proxy-url");
   if (const std::string space = text(*context.value, "namespace"); !space.empty()) config.default_namespace = space;
 
-  const std::string user_name = text(*context.value, "user");
+  const std::string user_name = source.user.empty() ? text(*context.value, "user") : source.user;
   if (user_name.empty()) return config;
   const Files::Found user = files.find("users", "user", user_name);
   if (user.value == nullptr) {
@@ -211,7 +211,7 @@ Result<Config> Config::parse(std::string_view yaml, std::string_view context, st
   Files files;
   Result<Unit> added = files.add(yaml, folder, "kubeconfig");
   if (!added) return added.take_error();
-  return config_of(files, context);
+  return config_of(files, {.path = {}, .context = std::string(context), .cluster = {}, .user = {}});
 }
 
 Result<Config> Config::load(const Source& source) {
@@ -224,7 +224,7 @@ Result<Config> Config::load(const Source& source) {
     Result<Unit> added = files.add(*content, fs::absolute(path).parent_path(), path);
     if (!added) return added.take_error();
   }
-  if (!files.empty()) return config_of(files, source.context);
+  if (!files.empty()) return config_of(files, source);
   Result<Config> own = in_cluster();
   if (own) return own;
   return config_error("no kubeconfig: KUBECONFIG names none, ~/.kube/config is not there, and this is no pod");

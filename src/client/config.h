@@ -52,6 +52,8 @@ struct Config {
   struct Source {
     std::string path;     // One kubeconfig. Empty: KUBECONFIG, ~/.kube/config, then the pod's own account.
     std::string context;  // Empty: the current one.
+    // Instead of the context's; empty: those.
+    std::string cluster, user;
   };
   // Errors name the file, and the context, cluster or user that is missing.
   static Result<Config> load(const Source& source);

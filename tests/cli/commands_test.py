@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """commands_test.py HOLDFAST [PEER]: the command line against Holdfast and, where PEER is a folder with kube-apiserver, etcd and
 kubectl, against that server too, and beside that kubectl."""
+import base64
 import fcntl
 import http.server
 import json
@@ -547,6 +548,28 @@ def lifecycle(shell):
     check(status == 0, "wait for what is gone")
 
 
+def connection(shell):
+    """kubectl's flags for the connection, also before the command."""
+    check(shell.out("-n", "kube-system", "get", "sa", "-o", "name") == shell.out("get", "sa", "-o", "name", "-n", "kube-system"), "flags before the command")
+    check("services" in shell.out("--namespace=default", "top", "ownership") and "clusterroles" not in shell.out("-ndefault", "top", "ownership"), "also of a command of two words")
+    status, out, err = shell.run("-n", "x", "frobnicate")
+    check(status == 1 and 'unknown command "frobnicate"' in err, f"a command that is not there: {err}")
+    config = pathlib.Path(shell.environment["KUBECONFIG"]).read_text()
+    value = lambda key: re.search(key + r": (\S+)", config)[1]
+    pem = lambda key: shell.file(key + ".pem", base64.b64decode(value(key)).decode())
+    bare = Shell(shell.folder / "no-kubeconfig", shell.folder)
+    status, out, err = bare.run("--client-certificate", pem("client-certificate-data"), "--client-key=" + pem("client-key-data"),
+                                "--certificate-authority=" + pem("certificate-authority-data"), "--server=" + value("server"), "get", "ns", "default", "-o", "name")
+    check(out == "namespace/default\n", f"certificates from files, without a kubeconfig: {err}")
+    status, out, err = shell.run("get", "ns", "--token", "nonsense")
+    check(status == 1 and err == "error: You must be logged in to the server (Unauthorized)\n", f"a token replaces the certificate: {err}")
+    status, out, err = shell.run("get", "ns", "--as", "nobody")
+    check(status == 1 and 'User "nobody" cannot list' in err, f"--as: {err}")
+    for flags, why in ((("--user", "nobody"), 'user "nobody" does not exist'), (("--cluster", "none"), 'cluster "none" does not exist'), (("--as-group", "g"), "--as USER")):
+        status, out, err = shell.run("get", "ns", *flags)
+        check(status == 1 and why in err, f"{flags[0]}: {err}")
+
+
 def unreachable(shell):
     status, out, err = shell.run("get", "ns", "-s", "https://127.0.0.1:1")
     check(status == 1 and "cannot reach the server https://127.0.0.1:1" in err and "holdfast serve" in err, f"a server that is not there: {err}")
@@ -698,7 +721,7 @@ def run_parts(server, parts):
 def main():
     anywhere = (conflicts, manifests, apply_sets, sources, ownership, hard_shapes, migrate, lifecycle, terminal, beside_kubectl)
     with Server(HOLDFAST) as server:
-        run_parts(server, (declared_manager, unreachable, with_command, *anywhere))
+        run_parts(server, (declared_manager, connection, unreachable, with_command, *anywhere))
     if PEER is None:
         print("skipped against kube-apiserver: it is not built here")
     else:
