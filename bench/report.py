@@ -32,7 +32,7 @@ TABLE = ";as=Table;g=meta.k8s.io;v=v1"
 SIZES = {
     "tiny": dict(mechanisms=["nothing", "all"], starts=1, pods=200, list_repeat=1, gets=200, requests={1: 20, 32: 64}, kinds=["Deployment"], watch={1: 5, 20: 5},
                  crds=3, peer_crds=3, policies="1", policy_updates=20, mixed_seconds=0.3, memory_objects=100, memory_shapes=["pods", "custom"],
-                 low_churn=5, high_churn=20, memory_peer=["pods"], growth=[100, 200], peer_growth=100),
+                 low_churn=5, high_churn=20, memory_peer=["pods", "custom"], growth=[100, 200], peer_growth=100),
     "quick": dict(starts=3, pods=10_000, list_repeat=1, gets=5_000, requests={1: 200, 32: 1_500, 256: 1_500}, kinds=["Deployment"],
                   watch={1: 100, 100: 100, 1_000: 50, 5_000: 15}, crds=200, peer_crds=40, policies="100", policy_updates=300, mixed_seconds=10,
                   memory_objects=5_000, memory_shapes=["pods", "custom", "mixed"], low_churn=1, high_churn=30, memory_peer=[],
@@ -465,8 +465,9 @@ def memory_section(run):
 
 def measure_memory(run, shape, mechanism, server, low, high):
     ours = server.name == "holdfast"
+    cpu = servers.cpu_seconds(server.process.pid)
     run.settle(2)
-    figures = {"objects": shape.count, "rss_mb": server.memory_mb(), "ready_ms": server.ready_ms}
+    figures = {"objects": shape.count, "rss_mb": server.memory_mb(), "ready_ms": server.ready_ms, "ready_cpu_ms": cpu * 1000}
 
     def usage(prefix):
         if not ours:

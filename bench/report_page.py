@@ -274,14 +274,14 @@ def memory_text(report):
                 def verdict(value, limit, noise):
                     return "pass" if value <= limit else "noise" if value <= limit + noise else "**FAIL**"
                 budget = f"{cpu:+.1%} {verdict(cpu, 0.01, noise_cpu)}, {p99:+.0%} {verdict(p99, 0.05, noise_p99)}"
-            lines.append([mechanism, mb(row["rss_mb"]), mb(row["low_rss_mb"]), mb(row["high_rss_mb"]), mb(row.get("ownership_mb")), mb(row.get("high_rendered_mb")),
+            lines.append([mechanism, milliseconds(row.get("ready_cpu_ms")), mb(row["rss_mb"]), mb(row["low_rss_mb"]), mb(row["high_rss_mb"]), mb(row.get("ownership_mb")), mb(row.get("high_rendered_mb")),
                           bytes_text(row["event_bytes"]), bytes_text(row["event_drop_bytes"]), bytes_text(row["event_v2_bytes"]), time_text(row["low_apply_p99_us"]),
                           time_text(row["apply_p99_us"]), time_text(row["apply_cpu_us"]), time_text(row["noop_cpu_us"]), time_text(row.get("unset_cpu_us")), budget])
         objects = next(iter(rows.values()))["objects"]
         alone = [row for row in section.rows if row.get("cache_of") == shape and "failed" not in row]
         raw = next((row["ownership_raw_mb"] for row in rows.values() if "ownership_raw_mb" in row), None)
         parts.append(f"### {objects:,} {title}\n\nOwnership as FieldsV1 in every object, as kube-apiserver keeps it, would be {mb(raw)}.\n\n" + table(
-            ["mechanism", "memory", "after low churn", "after high churn", "ownership", "cached serializations", "event", "event, drop", "event, mf=v2", "apply p99, low churn",
+            ["mechanism", "CPU to start", "memory", "after low churn", "after high churn", "ownership", "cached serializations", "event", "event, drop", "event, mf=v2", "apply p99, low churn",
              "apply p99, high churn", "apply, CPU", "no-op apply, CPU", "apply with unset marker, CPU", "budget: CPU (1%), p99 (5%)"], lines))
         if alone:
             parts.append("The watch cache alone, without a server (`memory_bench`), where ownership can also stay in the objects:\n\n" + table(
