@@ -87,6 +87,9 @@ class Issues {
   explicit Issues(const Source& source) : source_(source) {}
   void add(int32_t offset, std::string message) { add(source_.location(offset), std::move(message)); }
   void add_nowhere(std::string message) { add(Source::Location{}, std::move(message)); }
+  void add_all(const Issues& others) {
+    for (const Issue& issue : others.issues_) add(issue.at, issue.message);
+  }
   bool empty() const { return count_ == 0; }
   std::string text() const;
 

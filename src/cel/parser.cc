@@ -583,9 +583,16 @@ Expr* parse(Arena& arena, const Source& source, Issues& issues, bool binds) {
     return nullptr;
   }
   const std::vector<Lexeme> tokens = tokenize(source, issues);
-  Parser parser(arena, source, issues, tokens, binds);
+  Issues found(source);
+  Parser parser(arena, source, found, tokens, binds);
   Expr* e = parser.run();
-  if (parser.is_malformed()) report_syntax_errors(source.text(), tokens, issues);
+  if (parser.is_malformed()) {
+    if (const auto repaired = report_syntax_errors(source.text(), tokens, issues)) {
+      Parser(arena, source, issues, *repaired, binds).run();  // For what else is wrong.
+      return nullptr;
+    }
+  }
+  issues.add_all(found);
   return issues.empty() ? e : nullptr;
 }
 

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 namespace holdfast::cel {
@@ -266,11 +267,14 @@ class Recognizer {
   Recognizer(std::string_view text, std::span<const Lexeme> tokens, Issues& issues)
       : text_(text), tokens_(tokens), issues_(issues) {}
 
-  void run() {
+  std::optional<std::vector<Lexeme>> run() {
     try {
       call(kStart, 0);
     } catch (const GivenUp&) {
+      return std::nullopt;
     }
+    if (abandoned_) return std::nullopt;
+    return std::move(repaired_);
   }
 
  private:
@@ -294,6 +298,10 @@ class Recognizer {
   Token la(size_t ahead = 0) const { return tokens_[std::min(at_ + ahead, tokens_.size() - 1)].token; }
   void consume() {
     if (la() != Token::Eof) ++at_;
+  }
+  void keep_token() {
+    repaired_.push_back(tokens_[at_]);
+    consume();
   }
   std::string quoted(std::string_view text) const {
     std::string out = "'";
@@ -421,6 +429,7 @@ class Recognizer {
   }
   // A rule was abandoned: goes on at a token that its callers may go on with.
   void recover() {
+    abandoned_ = true;
     count_recovery();
     int passed = 0;
     if (last_error_at_ == at_ && last_error_states_.contains(state_)) pass_over(passed);
@@ -447,12 +456,12 @@ class Recognizer {
   bool match(Tokens tokens) {
     if (has(tokens, la())) {
       end_error();
-      consume();
+      keep_token();
       return true;
     }
     count_recovery();
     if (delete_token()) {
-      consume();
+      keep_token();
       return true;
     }
     // Would the current token do if the expected one came before it?
@@ -461,6 +470,8 @@ class Recognizer {
         begin_error();
         report(at_, "missing " + listed(expected()) + " at " + shown(at_));
       }
+      const Lexeme& next = tokens_[at_];
+      repaired_.push_back({static_cast<Token>(std::countr_zero(tokens)), next.offset, next.start, next.start});
       return true;
     }
     fail_mismatched();
@@ -476,6 +487,8 @@ class Recognizer {
   }
   void call(Rule r, int precedence) {
     const int depth = depths_[r];
+    const size_t start = at_;
+    const bool selects = r == kEscapeIdent && network().at(state_).rule == kMember;
     deeper(r);
     const Frame frame{frame_, state_, precedence};
     frame_ = &frame;
@@ -484,6 +497,8 @@ class Recognizer {
         begin_error();
         report(failure_->offending, std::move(failure_->message));
       }
+      // Upstream finds a selection without a name when it goes through what it has recognized.
+      if (selects) issues_.add(tokens_[start].offset, "unsupported ident kind");
       recover();
       failure_.reset();
     }
@@ -614,7 +629,10 @@ class Recognizer {
       const Path path = open.back();
       open.pop_back();
       if (!seen.insert(path).second) continue;
-      if (++look_steps_ > kMaxLookSteps) throw GivenUp{};
+      if (++look_steps_ > kMaxLookSteps) {
+        issues_.add_nowhere("expression has syntax errors, and is too large to list them");
+        throw GivenUp{};
+      }
       const State& at = network().at(path.state);
       if (at.kind == State::kRuleEnd) {
         if (path.stack != 0) {
@@ -675,8 +693,36 @@ class Recognizer {
     }
     return true;
   }
+  // What a prediction said, and how many tokens it took.
+  struct Prediction {
+    std::optional<size_t> alternative;
+    size_t looked_at;
+  };
+  // The same tokens lead to the same prediction. One that took more of them is not kept.
+  static constexpr size_t kKeptTokens = 4;
+  uint64_t prediction_key(int decision, size_t looked_at) const {
+    auto key = static_cast<uint64_t>(decision);
+    for (size_t i = 0; i < looked_at; ++i) key = key << 8 | (static_cast<uint64_t>(la(i)) + 1);
+    return key;
+  }
+
   // Which alternative of the decision the tokens ahead belong to; nothing: none, and there is a failure.
   std::optional<size_t> predict(int decision) {
+    std::optional<Prediction> prediction;
+    for (size_t count = 1; count <= kKeptTokens && !prediction; ++count) {
+      const auto kept = predictions_.find(prediction_key(decision, count));
+      if (kept != predictions_.end()) prediction = kept->second;
+    }
+    if (!prediction) {
+      prediction = look_ahead(decision);
+      if (prediction->looked_at <= kKeptTokens) {
+        predictions_.emplace(prediction_key(decision, prediction->looked_at), *prediction);
+      }
+    }
+    if (!prediction->alternative) fail_not_viable(at_, std::min(at_ + prediction->looked_at, tokens_.size()) - 1);
+    return prediction->alternative;
+  }
+  Prediction look_ahead(int decision) {
     stacks_.clear();
     Paths paths;
     const std::vector<Step>& alternatives = network().at(decision).steps;
@@ -696,14 +742,12 @@ class Recognizer {
         for (const Path& path : paths) {
           if (path.left) ended = std::min(ended.value_or(path.alternative), path.alternative);
         }
-        if (ended) return ended;
-        fail_not_viable(at_, std::min(at_ + ahead, tokens_.size() - 1));
-        return std::nullopt;
+        return {ended, ahead + 1};
       }
-      if (const auto only = only_alternative(moved)) return only;
+      if (const auto only = only_alternative(moved)) return {only, ahead + 1};
       Paths next;
       for (const Path& path : moved) spread(path, next);
-      if (la(ahead) == Token::Eof || conflict(next)) return first_alternative(next);
+      if (la(ahead) == Token::Eof || conflict(next)) return {first_alternative(next), ahead + 1};
       paths = std::move(next);
     }
   }
@@ -720,14 +764,18 @@ class Recognizer {
   std::optional<size_t> last_error_at_;
   std::set<int> last_error_states_;
   int recoveries_ = 0;
+  bool abandoned_ = false;
+  std::vector<Lexeme> repaired_;
   std::vector<std::pair<int, int>> stacks_;  // Each a state to return to and the stack below.
   size_t look_steps_ = 0;
+  std::unordered_map<uint64_t, Prediction> predictions_;
 };
 
 }  // namespace
 
-void report_syntax_errors(std::string_view text, std::span<const Lexeme> tokens, Issues& issues) {
-  Recognizer(text, tokens, issues).run();
+std::optional<std::vector<Lexeme>> report_syntax_errors(std::string_view text, std::span<const Lexeme> tokens,
+                                                        Issues& issues) {
+  return Recognizer(text, tokens, issues).run();
 }
 
 }  // namespace holdfast::cel
