@@ -495,30 +495,38 @@ Outcome run_lists(Target& target, const Plan& plan, std::vector<Process>& proces
 // Each write puts this and its number into an annotation, so that a watcher of any form sees it in the bytes.
 constexpr std::string_view kMark = "~#~#";
 
-// Counts marks in a stream that comes in pieces.
+// Finds marks in a stream that comes in pieces.
 class MarkCounter {
  public:
+  // How many more there are with this piece.
   size_t count(std::string_view piece) {
-    size_t found = 0;
+    const size_t before = found_;
     // What the last piece ended with and this one begins with.
-    std::string seam = tail_ + std::string(piece.substr(0, kMark.size() - 1));
-    if (seam.find(kMark) != std::string::npos) ++found;
+    const std::string seam = tail_ + std::string(piece.substr(0, kMark.size() - 1));
+    if (const size_t at = seam.find(kMark); at != std::string::npos) note(passed_ - tail_.size() + at);
     for (size_t at = 0; at < piece.size();) {
       const void* hit = memmem(piece.data() + at, piece.size() - at, kMark.data(), kMark.size());
       if (hit == nullptr) break;
-      ++found;
-      at = static_cast<size_t>(static_cast<const char*>(hit) - piece.data()) + kMark.size();
+      at = static_cast<size_t>(static_cast<const char*>(hit) - piece.data());
+      note(passed_ + at);
+      at += kMark.size();
     }
-    if (piece.size() >= kMark.size() - 1) {
-      tail_ = piece.substr(piece.size() - (kMark.size() - 1));
-    } else {
-      tail_ = seam.substr(seam.size() - std::min(seam.size(), kMark.size() - 1));
-    }
-    return found;
+    const std::string_view end = piece.size() >= kMark.size() - 1 ? piece : std::string_view(seam);
+    tail_ = end.substr(end.size() - std::min(end.size(), kMark.size() - 1));
+    passed_ += piece.size();
+    return found_ - before;
   }
+  // Of all events whose marks were found. From mark to mark, for the last event has not come to its end with its mark.
+  uint64_t event_bytes() const { return found_ > 1 ? (last_ - first_) * found_ / (found_ - 1) : passed_; }
 
  private:
+  void note(uint64_t offset) {
+    if (found_++ == 0) first_ = offset;
+    last_ = offset;
+  }
   std::string tail_;
+  uint64_t passed_ = 0, first_ = 0, last_ = 0;
+  size_t found_ = 0;
 };
 
 Outcome run_watch(Target& target, const Plan& plan, std::vector<Process>& processes) {
@@ -567,12 +575,12 @@ Outcome run_watch(Target& target, const Plan& plan, std::vector<Process>& proces
         ++ended;
         break;
       }
-      tallies[me].bytes += piece->size();
       const int64_t now = now_ns();
       for (size_t fresh = marks.count(*piece); fresh > 0 && seen < plan.count; --fresh, ++seen, ++delivered) {
         tallies[me].microseconds.push_back(static_cast<float>(static_cast<double>(now - sent_at[seen]) / 1e3));
       }
     }
+    tallies[me].bytes = marks.event_bytes();
     streams[me] = nullptr;
   };
 
@@ -582,7 +590,6 @@ Outcome run_watch(Target& target, const Plan& plan, std::vector<Process>& proces
   }
   while (open < plan.watchers) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
-  for (Tally& tally : tallies) tally.bytes = 0;
 
   Tally writes;
   // The writer stays at most this many events ahead of the average watcher: servers close watches that are too slow.

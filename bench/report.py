@@ -497,6 +497,7 @@ def measure_memory(run, shape, mechanism, server, low, high):
     for key, accept in (("event_bytes", JSON), ("event_drop_bytes", JSON + DROP), ("event_v2_bytes", JSON + ";mf=v2")):
         outcome = run.load(server, "watch", path=shape.path, object=shape.change, accept=accept, watchers=5, count=20, **shape.more)
         figures[key] = figures_of(outcome, "deliver")["bytes_each"]
+    usage("watched_")
     run.row(f"{shape.name}: {mechanism}", server, shape=shape.name, mechanism=mechanism, **figures)
 
 
