@@ -51,7 +51,8 @@ struct Answer {
 
 class InProcess {
  public:
-  explicit InProcess(Options options = {}) {
+  enum class Begin : uint8_t { Ready, NotStarted };
+  explicit InProcess(Options options = {}, Begin begin = Begin::Ready) {
     Dependencies needed;
     needed.store = &store;
     needed.loops = &loops_;
@@ -62,6 +63,7 @@ class InProcess {
     needed.clock = &clock;
     options.admission_plugins.disabled = {"ServiceAccount"};  // No controller makes accounts here.
     api_ = std::make_unique<Api>(needed, std::move(options));
+    if (begin == Begin::NotStarted) return;
     api_->start();
     while (!api_->ready()) std::this_thread::yield();
     EXPECT_EQ(call("POST", "/api/v1/namespaces", R"({"metadata":{"name":"default"}})").status, 201);

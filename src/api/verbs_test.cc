@@ -157,6 +157,17 @@ TEST(VerbsTest, AContinueTokenExpiresWithTheHistory) {
   EXPECT_EQ(names(latest), (std::vector<std::string>{"b", "c"}));
 }
 
+TEST(VerbsTest, NothingIsNotFoundBeforeCustomResourcesAreServed) {
+  for (const char* path : {"/apis/example.com/v1/namespaces/default/things/a", "/apis/example.com/v1", "/openapi/v4"}) {
+    InProcess server({}, InProcess::Begin::NotStarted);
+    const Answer early = server.call("GET", path);
+    EXPECT_EQ(early.status, 503) << path;
+    EXPECT_EQ(early.reason(), "ServiceUnavailable") << path;
+    EXPECT_THAT(early.headers, ::testing::Contains(::testing::Pair("retry-after", "5"))) << path;
+    EXPECT_EQ(InProcess().call("GET", path).status, 404) << path;
+  }
+}
+
 TEST(VerbsTest, SelectorsChoose) {
   InProcess server;
   server.call("POST", kMaps, R"({"metadata":{"name":"a","labels":{"app":"x"}}})");

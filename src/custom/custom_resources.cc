@@ -184,7 +184,7 @@ Task<void> CustomResources::end_watches(std::shared_ptr<resource::Storage> repla
 }
 
 bool CustomResources::ready() const {
-  if (!listed_.load(std::memory_order_acquire)) return false;
+  if (!listed()) return false;
   const std::lock_guard lock(mutex_);
   return std::all_of(kinds_.begin(), kinds_.end(), [](const auto& entry) {
     return entry.second.kind == nullptr || entry.second.kind->storage->cache().ready();

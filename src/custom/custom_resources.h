@@ -58,7 +58,9 @@ class CustomResources {
 
   // Follows the definitions until close().
   void start();
-  // Every definition there was at the start is served, and its cache filled.
+  // Every definition there was at the start is served.
+  bool listed() const { return listed_.load(std::memory_order_acquire); }
+  // And its cache is filled.
   bool ready() const;
   void tick();
   // Ends what start() began, and every cache.

@@ -100,10 +100,6 @@ void respond_aggregated(call::Call& call, const aggregate::Aggregation& aggregat
           std::string(media_type(form.format)) + ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
 }
 
-void respond_no_page(call::Call& call) {
-  respond(call, 404, net::Body(std::string("404 page not found\n")), "text/plain; charset=utf-8");
-}
-
 }  // namespace
 
 Task<void> serve_discovery(call::Call& call, const Parts& parts) {
@@ -112,14 +108,14 @@ Task<void> serve_discovery(call::Call& call, const Parts& parts) {
     co_return;
   }
   const Path path = split(call.request.path);
-  if (!path.known) co_return respond_no_page(call);
+  if (!path.known) co_return respond_no_page(call, parts);
   const bool is_root = path.group.empty() && path.version.empty();
   const aggregate::RemoteApisRef remotes = parts.aggregation.remotes();
   const bool remote_group =
       remotes != nullptr && std::any_of(remotes->begin(), remotes->end(),
                                         [&](const aggregate::RemoteApi& remote) { return remote.group == path.group; });
   if (path.root == "apis" && !path.group.empty() && !remote_group && !call.registry->has_group(path.group)) {
-    co_return respond_no_page(call);
+    co_return respond_no_page(call, parts);
   }
   // What groups there are is said whatever the method is, as the aggregator of Kubernetes does it.
   const bool wrong_method = call.request.method != "GET" && !(path.root == "apis" && path.version.empty());
@@ -149,7 +145,7 @@ Task<void> serve_discovery(call::Call& call, const Parts& parts) {
     type_name = "meta/v1.APIResourceList";
   }
   if (document.is_null()) {
-    if (!resource::Registry::Snapshot::is_builtin_group(path.group)) co_return respond_no_page(call);
+    if (!resource::Registry::Snapshot::is_builtin_group(path.group)) co_return respond_no_page(call, parts);
     co_return respond_error(call, render::route_not_found());
   }
   if (wrong_method) co_return respond_error(call, render::route_method_not_allowed());

@@ -16,6 +16,10 @@ Task<void> serve_delete_collection(call::Call& call, write::Writer& writer);
 Task<void> serve_discovery(call::Call& call, const Parts& parts);
 Task<void> serve_openapi(call::Call& call, const Parts& parts);
 
+// For a path that nobody knows: not found, unless what custom resources define may not be served yet. A client that
+// hears of a 404 takes what it has there for deleted.
+void respond_no_page(call::Call& call, const Parts& parts);
+
 // The end of every create, update and patch: the object as the client asked for it, or the error. What a definition
 // defines is served before its writer hears of it.
 Task<void> answer_written(call::Call& call, const Parts& parts, Result<write::Written> written);

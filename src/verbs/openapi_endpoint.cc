@@ -264,7 +264,7 @@ Task<void> serve_openapi(call::Call& call, const Parts& parts) {
   if (path == "/openapi/v2") co_return serve_v2(call, parts);
   if (path == "/openapi/v3") co_return serve_v3(call, parts, "");
   if (path.starts_with("/openapi/v3/")) co_return serve_v3(call, parts, path.substr(12));
-  respond(call, 404, net::Body(std::string("404 page not found\n")), "text/plain; charset=utf-8");
+  respond_no_page(call, parts);
 }
 
 }  // namespace holdfast::verbs

@@ -143,11 +143,9 @@ Task<void> dispatch(call::Call& call, const Parts& parts) {
   }
 }
 
-void respond_unknown_path(call::Call& call) {
+void respond_unknown_path(call::Call& call, const Parts& parts) {
   // Groups that nobody knows, and what is unknown in a custom one, fall through every router.
-  if (!resource::Registry::Snapshot::is_builtin_group(call.info.group)) {
-    return respond(call, 404, net::Body(std::string("404 page not found\n")), "text/plain; charset=utf-8");
-  }
+  if (!resource::Registry::Snapshot::is_builtin_group(call.info.group)) return respond_no_page(call, parts);
   respond_error(call, render::route_not_found());
 }
 
@@ -164,6 +162,16 @@ Result<Unit> check_route_headers(const call::Call& call) {
 }
 
 }  // namespace
+
+void respond_no_page(call::Call& call, const Parts& parts) {
+  if (parts.definitions.listed()) {
+    return respond(call, 404, net::Body(std::string("404 page not found\n")), "text/plain; charset=utf-8");
+  }
+  Error error{Reason::ServiceUnavailable,
+              "the request has been made before all known HTTP paths have been installed, please try again"};
+  error.retry_after_seconds = 5;
+  respond_error(call, error);
+}
 
 Task<void> answer_written(call::Call& call, const Parts& parts, Result<write::Written> written) {
   if (!written) co_return respond_error(call, written.error());
@@ -184,12 +192,12 @@ Task<void> serve(call::Call& call, const Parts& parts) {
     co_return;
   }
   call.served = call.registry->find(call.info.group, call.info.version, call.info.resource);
-  if (call.served == nullptr) co_return respond_unknown_path(call);
+  if (call.served == nullptr) co_return respond_unknown_path(call, parts);
   switch (route(call)) {
     case Route::Found:
       break;
     case Route::NoPath:
-      co_return respond_unknown_path(call);
+      co_return respond_unknown_path(call, parts);
     case Route::NoMethod:
       co_return respond_error(call, render::route_method_not_allowed());
     case Route::NoSubresource:
