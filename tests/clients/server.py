@@ -15,8 +15,8 @@ import time
 class Server:
     """`with Server(BINARY) as server:` gives a ready server; server.kubeconfig is a path."""
 
-    def __init__(self, binary, *flags, data_dir=None, log_path=None, environment=None):
-        self.binary, self.flags, self.environment = binary, list(flags), environment
+    def __init__(self, binary, *flags, data_dir=None, log_path=None, environment=None, listen="127.0.0.1:0"):
+        self.binary, self.flags, self.environment, self.listen = binary, list(flags), environment, listen
         self.folder = None if data_dir else tempfile.TemporaryDirectory(prefix="holdfast-test-")
         self.data_dir = pathlib.Path(data_dir or self.folder.name)
         self.kubeconfig = self.data_dir / "kubeconfig"
@@ -34,7 +34,7 @@ class Server:
 
     def start(self):
         self.kubeconfig.unlink(missing_ok=True)
-        command = [self.binary, "serve", "--data-dir", str(self.data_dir), "--listen", "127.0.0.1:0", *self.flags]
+        command = [self.binary, "serve", "--data-dir", str(self.data_dir), "--listen", self.listen, *self.flags]
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=self.environment)
         deadline = time.monotonic() + 120
