@@ -252,6 +252,19 @@ TEST(SchemaRules, AFailingRuleNamesItsPlace) {
             (Texts{"spec.a-b: Forbidden: no x", "spec.list[0]: Invalid value: 1: failed rule: self > 1"}));
 }
 
+TEST(SchemaRules, TypesAreNamedByThePathFromTheRule) {
+  const std::string_view schema = R"({"type":"object","properties":{"a-b":{"type":"array","items":{"type":"object",
+      "properties":{"c":{"type":"object","properties":{"d":{"type":"string"}}}}},
+      "x-kubernetes-validations":[{"rule":"self[0].c + self[0]"}]},"m":{"type":"object","additionalProperties":{
+      "type":"object","properties":{"e":{"type":"string"}},"x-kubernetes-validations":[{"rule":"!self"}]}}}})";
+  Arena arena;
+  const auto rules = SchemaRules::compile(*codec::decode_json(arena, schema));
+  ASSERT_EQ(rules->rules().size(), 2u);
+  EXPECT_NE(rules->rules()[0].problem.find("'(selfType.@idx.c, selfType.@idx)'"), std::string::npos)
+      << rules->rules()[0].problem;
+  EXPECT_NE(rules->rules()[1].problem.find("'(selfType)'"), std::string::npos) << rules->rules()[1].problem;
+}
+
 TEST(SchemaRules, TransitionRulesRunOnlyWithAnOldValue) {
   const std::string_view schema = R"({"type":"object","properties":{"m":{"type":"array","x-kubernetes-list-type":"map",
       "x-kubernetes-list-map-keys":["k"],"items":{"type":"object","properties":{"k":{"type":"string"},

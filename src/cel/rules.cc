@@ -17,6 +17,8 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
+constexpr std::string_view kSelfType = "selfType";
+
 struct CompiledRule {
   const Value* written = nullptr;
   std::string problem;
@@ -71,7 +73,8 @@ class RuleCompiler {
     std::string schema_path, data_path;
     std::optional<uint64_t> times;
     std::optional<std::string> uncorrelated;
-    bool reported;  // Listed among rules(); those within allOf run, but are listed nowhere.
+    bool reported;               // Listed among rules(); those within allOf run, but are listed nowhere.
+    std::string type_path = {};  // Behind "selfType" in the names of types.
   };
 
   explicit RuleCompiler(SchemaRules::State& state) : state_(state) {}
@@ -122,22 +125,23 @@ class RuleCompiler {
       const Decl* child = decl.find(name);
       if (child == nullptr || !schema->is_map()) continue;
       const std::string key(name);
-      n->properties[key] = node(*schema, *child,
-                                {joined(place.schema_path, "properties[" + key + "]"), place.data_path + "." + key,
-                                 inner, place.uncorrelated, place.reported});
+      n->properties[key] =
+          node(*schema, *child,
+               {joined(place.schema_path, "properties[" + key + "]"), place.data_path + "." + key, inner,
+                place.uncorrelated, place.reported, place.type_path + "." + escape_name(key).value_or("")});
     }
     if (const Value* items = validation.find("items"); items != nullptr && items->is_map() && decl.element != nullptr) {
       std::optional<std::string> uncorrelated = place.uncorrelated;
       if (!uncorrelated && decl.list_kind != Decl::ListKind::Keyed) uncorrelated = place.schema_path;
-      n->items =
-          node(*items, *decl.element,
-               {joined(place.schema_path, "items"), place.data_path + "[*]", inner, uncorrelated, place.reported});
+      n->items = node(*items, *decl.element,
+                      {joined(place.schema_path, "items"), place.data_path + "[*]", inner, uncorrelated, place.reported,
+                       place.type_path + ".@idx"});
     }
     if (const Value* additional = validation.find("additionalProperties");
         additional != nullptr && additional->is_map() && decl.element != nullptr) {
       n->additional = node(*additional, *decl.element,
                            {joined(place.schema_path, "additionalProperties"), place.data_path + "[*]", inner,
-                            place.uncorrelated, place.reported});
+                            place.uncorrelated, place.reported, place.type_path + ".@elem"});
     }
     for (const Value& part : validation.items_at("allOf")) {
       if (!has_rules(part)) continue;
@@ -185,11 +189,29 @@ class RuleCompiler {
         if (env == nullptr) env = environment(decl, rule.optional_old_self);
         rule.environment = env;
         one_rule(rule, report, decl);
+        for (std::string* problem : {&rule.problem, &report.message_problem}) shorten_types(*problem, place.type_path);
       }
       report.problem = rule.problem;
       report.uses_old_self = rule.uses_old_self;
       reports.push_back(std::move(report));
       n.rules.push_back(std::move(rule));
+    }
+  }
+
+  // Upstream names types by the path from the rule that they are used in.
+  static void shorten_types(std::string& problem, const std::string& type_path) {
+    if (type_path.empty()) return;
+    const std::string full = std::string(kSelfType) + type_path;
+    for (size_t line = 0; line < problem.size();) {
+      size_t end = std::min(problem.find('\n', line), problem.size());
+      const bool quotes_source = std::string_view(problem).substr(line).starts_with(" | ");
+      for (size_t at = line; !quotes_source && (at = problem.find(full, at)) < end; at += kSelfType.size()) {
+        const char next = at + full.size() < problem.size() ? problem[at + full.size()] : '\0';
+        if (isalnum(static_cast<unsigned char>(next)) != 0 || next == '_') continue;  // A longer name.
+        problem.erase(at + kSelfType.size(), type_path.size());
+        end -= type_path.size();
+      }
+      line = end + 1;
     }
   }
 

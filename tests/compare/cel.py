@@ -48,7 +48,7 @@ def expression_lines(rng, count):
 def normal(answer):
     """Without what says nothing: addresses, names of types (which have a random number in Kubernetes), and the order of errors
     that depends on the order of a map."""
-    answer = json.loads(re.sub(r"selfType\d*(\.[\w@]+)*", "selfType", re.sub(r"0x[0-9a-f]{8,}", "0x0", answer)))
+    answer = json.loads(re.sub(r"selfType\d+", "selfType", re.sub(r"0x[0-9a-f]{8,}", "0x0", answer)))
     return {**answer, "errors": sorted(answer["errors"])} if "errors" in answer else answer
 
 
