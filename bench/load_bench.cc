@@ -241,6 +241,7 @@ class Target {
     net::ClientRequest request;
     request.method = std::move(method);
     request.target = std::move(target);
+    request.timeout = std::chrono::minutes(2);  // A server that hangs is a failure, and not the end of the measurement.
     request.headers = {{"accept", std::move(accept)}, {"user-agent", "load"}};
     if (!config_.token.empty()) request.headers.emplace_back("authorization", "Bearer " + config_.token);
     return request;
