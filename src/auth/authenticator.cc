@@ -3,7 +3,9 @@
 
 #include "auth/auth.h"
 #include "base/api_error.h"
+#include "base/base64.h"
 #include "base/limits.h"
+#include "base/strings.h"
 
 namespace holdfast::auth {
 
@@ -210,12 +212,57 @@ Result<UserRef> Authenticator::by_certificate(const net::Request& request) const
   return remembered->user;
 }
 
-Result<UserRef> Authenticator::by_token(const net::Request& request) const {
+namespace {
+
+// The token of Authorization: Bearer; empty: none.
+std::string_view header_token(const net::Request& request) {
   const std::string_view header = request.headers.get("authorization");
   const size_t space = header.find(' ');
-  if (space == std::string_view::npos || !equals_ignoring_case(header.substr(0, space), "bearer")) return UserRef();
-  std::string_view token = header.substr(space + 1);
-  token = token.substr(0, token.find(' '));
+  if (space == std::string_view::npos || !equals_ignoring_case(header.substr(0, space), "bearer")) return {};
+  const std::string_view token = header.substr(space + 1);
+  return token.substr(0, token.find(' '));
+}
+
+// A browser cannot set Authorization for a WebSocket: the token is one of the subprotocols that it offers, in base64
+// (ProtocolAuthenticator of authentication/request/websocket). Empty: none.
+Result<std::string> websocket_token(const net::Request& request) {
+  constexpr std::string_view kPrefix = "base64url.bearer.authorization.k8s.io.";
+  if (!equals_ignoring_case(request.headers.get("upgrade"), "websocket") ||
+      to_lower(request.headers.get("connection")).find("upgrade") == std::string::npos)
+    return std::string();
+  std::optional<std::string> token;
+  bool others = false;
+  for (const std::string_view header : request.headers.all("sec-websocket-protocol")) {
+    for (const std::string_view part : split(header, ',')) {
+      const std::string_view protocol = trim(part);
+      if (!protocol.starts_with(kPrefix)) {
+        others = true;
+        continue;
+      }
+      if (token) return unauthorized("multiple base64.bearer.authorization tokens specified");
+      std::string text(protocol.substr(kPrefix.size()));
+      std::replace(text.begin(), text.end(), '-', '+');
+      std::replace(text.begin(), text.end(), '_', '/');
+      text.append((4 - text.size() % 4) % 4, '=');
+      token = base64_decode(text);
+      if (!token) return unauthorized("invalid base64.bearer.authorization token encoding");
+    }
+  }
+  if (token && !token->empty() && !others) return unauthorized("missing additional subprotocol");
+  return token.value_or("");
+}
+
+}  // namespace
+
+Result<UserRef> Authenticator::by_token(const net::Request& request) const {
+  std::string_view token = header_token(request);
+  std::string offered;
+  if (token.empty()) {
+    Result<std::string> found = websocket_token(request);
+    if (!found) return found.take_error();
+    offered = std::move(*found);
+    token = offered;
+  }
   if (token.empty()) return UserRef();
   Result<TokenUser> known = authenticate_token(token, {});
   if (!known) return known.take_error();

@@ -7,6 +7,7 @@
 
 #include "net/connection.h"
 #include "net/http1_body.h"
+#include "net/websocket.h"
 
 namespace holdfast::net::detail {
 
@@ -21,6 +22,8 @@ std::string_view reason_phrase(int status) {
   switch (status) {
     case 100:
       return "Continue";
+    case 101:
+      return "Switching Protocols";
     case 200:
       return "OK";
     case 201:
@@ -97,6 +100,7 @@ class Http1Session final : public Session, public StreamOwner {
 
   void receive(std::string_view bytes) override {
     if (refused_) return;
+    if (upgraded_) return receive_frames(bytes);
     // A head has its own time, from its first byte on.
     if (phase_ == Phase::Head && buffer_.empty()) idle_since_ = connection_.now();
     buffer_.append(bytes);
@@ -123,7 +127,7 @@ class Http1Session final : public Session, public StreamOwner {
   void tick(TimePoint now) override;
   bool quiet() const override { return !stream_.handler_active(); }
   bool finished() const override { return closing_ && head_.empty() && !stream_.handler_active(); }
-  bool input_pending() const override { return refused_ || phase_ == Phase::Body; }
+  bool input_pending() const override { return refused_ || upgraded_ || phase_ == Phase::Body; }
 
   void head_ready(Stream& stream) override;
   void output_ready(Stream&) override { connection_.flush_soon(); }
@@ -149,6 +153,8 @@ class Http1Session final : public Session, public StreamOwner {
   void maybe_next();
   void resume_input();
   void refuse(int status);
+  void upgrade();
+  void receive_frames(std::string_view bytes);
 
   Connection& connection_;
   Http1Stream stream_;
@@ -167,7 +173,13 @@ class Http1Session final : public Session, public StreamOwner {
   bool refused_ = false;
   bool lost_ = false;
   bool advancing_ = false;
-  std::string head_;  // Of the response, not yet put.
+  // After 101.
+  bool upgraded_ = false;
+  bool said_goodbye_ = false;  // The client has.
+  WebSocketInput frames_;
+  std::string control_;    // Answers to control frames, not yet put.
+  bool mid_part_ = false;  // A part of the output has been put partly: nothing may come in between.
+  std::string head_;       // Of the response, not yet put.
   TimePoint idle_since_;
 };
 
@@ -373,7 +385,34 @@ void Http1Session::refuse(int status) {
   connection_.flush_soon();
 }
 
+void Http1Session::upgrade() {
+  upgraded_ = true;
+  keep_alive_ = chunked_output_ = false;
+  head_ += "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ";
+  head_ += websocket_accept(stream_.request.headers.get("sec-websocket-key"));
+  for (const Header& header : stream_.headers) {
+    if (header.name != "sec-websocket-protocol") continue;
+    head_ += "\r\nSec-WebSocket-Protocol: ";
+    head_ += header.value;
+  }
+  head_ += "\r\n\r\n";
+  connection_.flush_soon();
+  connection_.set_reading(true);
+  receive_frames(std::exchange(buffer_, {}));
+}
+
+void Http1Session::receive_frames(std::string_view bytes) {
+  if (said_goodbye_ || closing_) return;
+  if (!frames_.receive(bytes, control_)) {
+    said_goodbye_ = true;
+    stream_.lost();
+    if (!stream_.handler_active()) closing_ = true;
+  }
+  if (!control_.empty() || closing_) connection_.flush_soon();
+}
+
 void Http1Session::head_ready(Stream&) {
+  if (stream_.status == 101) return upgrade();
   const Request& request = stream_.request;
   if (draining_) keep_alive_ = false;
   if (phase_ == Phase::Body &&
@@ -426,6 +465,11 @@ void Http1Session::produce() {
   }
   if (!stream_.head_sent || answered_ || lost_) return;
   while (connection_.room() > 0) {
+    if (!mid_part_ && !control_.empty()) {
+      connection_.put(control_);
+      control_.clear();
+    }
+    if (said_goodbye_) return;
     const std::string_view part = stream_.next_output();
     if (part.empty()) break;
     const size_t take = std::min(part.size(), connection_.room());
@@ -440,9 +484,11 @@ void Http1Session::produce() {
     } else {
       connection_.put(part.substr(0, take));
     }
+    mid_part_ = take < part.size();
     stream_.output_taken(take);
   }
   if (stream_.output_finished()) {
+    if (upgraded_) connection_.put(kWebSocketGoodbye);
     if (chunked_output_) connection_.put("0\r\n\r\n");
     answered_ = true;
     if (!stream_.handler_active() && phase_ == Phase::Body && !keep_alive_) closing_ = true;
@@ -454,6 +500,11 @@ void Http1Session::produce() {
 void Http1Session::handler_ended(Stream&) {
   connection_.shared.counters.active.fetch_sub(1, std::memory_order_relaxed);
   if (lost_) return connection_.handler_ended();
+  if (said_goodbye_) {
+    closing_ = true;
+    connection_.flush_soon();
+    return;
+  }
   if (answered_ && phase_ == Phase::Body && !keep_alive_) {
     closing_ = true;
     connection_.flush_soon();

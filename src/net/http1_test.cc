@@ -310,5 +310,62 @@ TEST(Limits, TheServersDefaultsAreThoseOfTheTable) {
   EXPECT_EQ(options.stalled_read_timeout, std::chrono::seconds(limits::kStalledSeconds));
 }
 
+constexpr std::string_view kUpgrade =
+    " HTTP/1.1\r\nHost: x\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+
+// A frame as a client sends it.
+std::string masked(int opcode, std::string_view payload) {
+  constexpr std::string_view kMask = "\x01\x02\x03\x04";
+  std::string frame{static_cast<char>(0x80 | opcode)};
+  if (payload.size() < 126) {
+    frame += static_cast<char>(0x80 | payload.size());
+  } else {
+    frame += static_cast<char>(0x80 | 126);
+    frame += static_cast<char>(payload.size() >> 8);
+    frame += static_cast<char>(payload.size() & 0xff);
+  }
+  frame += kMask;
+  for (size_t i = 0; i < payload.size(); ++i) frame += static_cast<char>(payload[i] ^ kMask[i % 4]);
+  return frame;
+}
+
+TEST(WebSocket, TheHandshakeIsAnsweredAndMessagesEndWithAGoodbye) {
+  TestServer s;
+  Socket peer(s.port());
+  peer.send("GET /websocket?short" + std::string(kUpgrade));
+  EXPECT_EQ(peer.read_all(),
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n\x81\x05hello\x88\x02\x03\xe8");
+}
+
+TEST(WebSocket, PingsAreAnsweredAndMessagesPassedOverHoweverTheyAreCut) {
+  for (const size_t piece : {size_t{1}, size_t{7}, size_t{100'000}}) {
+    TestServer s;
+    Socket peer(s.port());
+    peer.send("GET /websocket" + std::string(kUpgrade));
+    EXPECT_THAT(peer.read_until("hello"), HasSubstr("101"));
+    const std::string sent = masked(1, std::string(3000, 'x')) + masked(9, "one") + masked(2, "") +
+                             masked(10, "a pong") + masked(9, "two") + masked(8, "\x03\xe8");
+    for (size_t at = 0; at < sent.size(); at += piece) peer.send(sent.substr(at, piece));
+    EXPECT_EQ(peer.read_all(), "\x8a\x03one\x8a\x03two\x88\x02\x03\xe8") << piece;
+  }
+}
+
+TEST(WebSocket, AClientThatBreaksTheProtocolIsGone) {
+  // Not masked; a control frame in pieces; a long one.
+  for (const std::string& bad :
+       {std::string("\x89\x01x"), "\x09" + masked(9, "x").substr(1), std::string("\x89\xfe")}) {
+    seen.peer_gone = 0;
+    TestServer s;
+    Socket peer(s.port());
+    peer.send("GET /websocket" + std::string(kUpgrade));
+    EXPECT_THAT(peer.read_until("hello"), HasSubstr("101"));
+    peer.send(bad);
+    EXPECT_EQ(peer.read_all(), "");
+    EXPECT_EQ(seen.peer_gone, 1);
+  }
+}
+
 }  // namespace
 }  // namespace holdfast::net

@@ -271,7 +271,7 @@ class Response {
   // The whole response. Never waits: the bytes are buffered until the peer has received them.
   Result<Unit> send(int status, Body body = {});
 
-  // A streamed response: start, write..., end. The head is sent at once.
+  // A streamed response: start, write..., end. The head is sent at once. 101 begins a WebSocket (net/websocket.h).
   Result<Unit> start(int status);
   // co_await response.write(chunk) -> Result<Unit>: takes the chunk, waits while too much is queued for this peer.
   auto write(Bytes chunk);

@@ -54,6 +54,14 @@ Task<void> handle(Request& request, Response& response) {
     }
     (void)co_await response.write(std::string("bye\n"));
     response.end();
+  } else if (path == "/websocket") {
+    response.on_interrupt([](Interrupt why) { ++(why == Interrupt::PeerGone ? seen.peer_gone : seen.draining); });
+    (void)response.start(101);
+    (void)co_await response.write(std::string("\x81\x05hello"));
+    while (request.query != "short" && !response.draining()) {
+      if (!co_await response.sleep_for(10ms)) co_return;
+    }
+    response.end();
   } else if (path == "/wait") {
     Result<Unit> slept = co_await response.sleep_for(200ms);
     if (slept) (void)response.send(200, Body(std::string("done")));

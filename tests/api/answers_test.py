@@ -1,6 +1,10 @@
 #!/usr/bin/env python3
 """Answers that random comparisons with kube-apiserver found to differ once: answers_test.py HOLDFAST"""
+import base64
 import json
+import socket
+import ssl
+import struct
 import sys
 
 from serve import Server, check, finish, run_parts
@@ -294,11 +298,84 @@ def claims_and_devices(server):
     check("spec.devices[0].bindingConditions: Invalid value: null: bindingConditions are required to use bindingFailureConditions" in piece, "devices of a slice", piece)
 
 
+def websocket(server, path, **headers):
+    """The answer to a handshake, and the connection."""
+    connection = server.tls.wrap_socket(socket.create_connection(server.host.rsplit(":", 1)), server_hostname="127.0.0.1")
+    connection.settimeout(30)
+    fields = {"Host": server.host, "Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
+              "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==", "Origin": "https://dashboard.example.com", **{name.replace("_", "-"): value for name, value in headers.items()}}
+    connection.sendall(f"GET {path} HTTP/1.1\r\n{''.join(f'{name}: {value}' + chr(13) + chr(10) for name, value in fields.items() if value is not None)}\r\n".encode())
+    stream = connection.makefile("rb")
+    head = stream.readline().decode().split(" ", 2)[1:]
+    answered = {}
+    while (line := stream.readline()) not in (b"\r\n", b""):
+        name, value = line.decode().split(": ", 1)
+        answered[name.lower()] = value.strip()
+    return int(head[0]), answered, stream, connection
+
+
+def message(stream):
+    """-> (opcode, payload) of a frame."""
+    first, length = stream.read(2)
+    if length == 126:
+        length, = struct.unpack(">H", stream.read(2))
+    elif length == 127:
+        length, = struct.unpack(">Q", stream.read(8))
+    return first & 15, stream.read(length)
+
+
+def watches_over_websockets(server):
+    """As browsers watch: a message for each event."""
+    maps = "/api/v1/namespaces/default/configmaps"
+    server.json("POST", maps, {"metadata": {"name": "small"}}, want=201)
+    server.json("POST", maps, {"metadata": {"name": "xlarge"}, "data": {"a": "x" * 70000}}, want=201)
+    code, head, stream, connection = websocket(server, maps + "?watch=1&fieldSelector=metadata.namespace%3Ddefault")
+    check(code == 101 and head == {"upgrade": "websocket", "connection": "Upgrade", "sec-websocket-accept": "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="}, "the handshake", (code, head))
+    found = {}
+    while "xlarge" not in found:
+        opcode, payload = message(stream)
+        event = json.loads(payload)
+        found[event["object"]["metadata"]["name"]] = (opcode, event["type"], payload.endswith(b"\n"))
+    check(found["small"] == found["xlarge"] == (1, "ADDED", True), "events are texts", found)
+    server.json("DELETE", maps + "/small", want=200)
+    check(json.loads(message(stream)[1])["type"] == "DELETED", "and follow")
+    connection.sendall(b"\x89\x82\x00\x00\x00\x00hi")
+    check(message(stream) == (10, b"hi"), "a ping is answered")
+    connection.sendall(b"\x88\x82\x00\x00\x00\x00\x03\xe8")
+    check(message(stream) == (8, b"\x03\xe8") and stream.read() == b"", "so is a goodbye, and the connection ends")
+    connection.close()
+    code, _, stream, connection = websocket(server, maps + "?watch=1&resourceVersion=1&timeoutSeconds=1", Accept="application/vnd.kubernetes.protobuf;stream=watch")
+    check(code == 101, "Protobuf, too", code)
+    opcode, payload = message(stream)
+    check(opcode == 2 and payload[:1] == b"\n", "in binary messages, without a length of their own", payload[:20].hex())
+    connection.close()
+    for why, headers, want in (("no origin", {"Origin": None}, 403), ("no key", {"Sec_WebSocket_Key": None}, 400), ("an old version", {"Sec_WebSocket_Version": "8"}, 400),
+                               ("a choice of protocols", {"Sec_WebSocket_Protocol": "a, b"}, 400)):
+        code, head, _, connection = websocket(server, maps + "?watch=1", **headers)
+        check(code == want and (code != 400 or why != "an old version" or head.get("sec-websocket-version") == "13"), why, (code, head))
+        connection.close()
+    # A browser cannot send a token otherwise.
+    token = server.json("POST", "/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "viewer"}}, want=201) and server.json(
+        "POST", "/api/v1/namespaces/default/serviceaccounts/viewer/token", {"spec": {}}, want=201)["status"]["token"]
+    offered = "base64url.bearer.authorization.k8s.io." + base64.urlsafe_b64encode(token.encode()).decode().rstrip("=")
+    anonymous, server.tls = server.tls, ssl.create_default_context(cafile=server.data_dir / "pki" / "ca.crt")
+    server.tls.check_hostname = False
+    try:
+        code, head, stream, connection = websocket(server, maps + "?watch=1", Sec_WebSocket_Protocol=f"{offered}, v1.example.com")
+        check(code == 403 and b"system:serviceaccount:default:viewer" in stream.read(int(head["content-length"])), "the token says who it is", code)
+        connection.close()
+        code, *_, connection = websocket(server, maps + "?watch=1", Sec_WebSocket_Protocol=offered)
+        check(code == 401, "another protocol has to be there, to be answered", code)
+        connection.close()
+    finally:
+        server.tls = anonymous
+
+
 if __name__ == "__main__":
     with Server(sys.argv[1]) as server:
         run_parts(server, [a_patch_cannot_make_an_object_another_kind, options_of_lists_are_refused_in_order,
                            an_address_has_an_object_while_a_service_holds_it, deleting_a_job_warns_about_its_pods,
                            rows_get_their_answers, pages_have_their_types, flow_schemas_are_printed_in_their_order, bytes_are_bytes_in_cbor, a_head_has_no_subresource,
                            a_bookmark_of_a_daemon_set_has_its_annotation, a_custom_kind_is_published_as_its_schema_reads, claims_and_devices,
-                           a_restart_repairs_roles])
+                           watches_over_websockets, a_restart_repairs_roles])
     finish()

@@ -1,0 +1,85 @@
+#include "net/websocket.h"
+
+#include <openssl/evp.h>
+
+#include <algorithm>
+
+#include "base/base64.h"
+
+namespace holdfast::net::detail {
+namespace {
+
+// Answers to a client that does not read them are not collected: only its last ping has to be answered.
+constexpr size_t kMostAnswers = 4096;
+
+enum Opcode : uint8_t { kClose = 8, kPing = 9 };
+
+uint8_t byte_at(std::string_view frame, size_t at) { return static_cast<uint8_t>(frame[at]); }
+
+bool is_control(std::string_view frame) { return (byte_at(frame, 0) & 8) != 0; }
+
+// What of a frame has to be there before anything can be done with it.
+size_t needed_bytes(std::string_view frame) {
+  if (frame.size() < 2) return 2;
+  const size_t length = byte_at(frame, 1) & 0x7f;
+  const size_t head = 2 + (length == 126 ? 2 : length == 127 ? 8 : 0) + 4;
+  return is_control(frame) ? head + length : head;
+}
+
+// Clients mask what they send; control frames are short and whole.
+bool follows_protocol(std::string_view frame) {
+  const bool masked = (byte_at(frame, 1) & 0x80) != 0, whole = (byte_at(frame, 0) & 0x80) != 0;
+  return masked && (!is_control(frame) || (whole && (byte_at(frame, 1) & 0x7f) < 126));
+}
+
+uint64_t message_bytes(std::string_view frame) {
+  const size_t length = byte_at(frame, 1) & 0x7f;
+  if (length < 126) return length;
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < (length == 126 ? 2u : 8u); ++i) bytes = bytes << 8 | byte_at(frame, 2 + i);
+  return bytes;
+}
+
+// The same kind of frame, or the pong to a ping, with the same payload.
+void answer(std::string_view frame, std::string& answers) {
+  if (answers.size() > kMostAnswers) return;
+  const uint8_t opcode = byte_at(frame, 0) & 0xf;
+  answers += static_cast<char>(0x80 | (opcode == kPing ? 10 : opcode));
+  const std::string_view mask = frame.substr(2, 4), payload = frame.substr(6);
+  answers += static_cast<char>(payload.size());
+  for (size_t i = 0; i < payload.size(); ++i) answers += static_cast<char>(payload[i] ^ mask[i % 4]);
+}
+
+}  // namespace
+
+std::string websocket_accept(std::string_view key) {
+  const std::string text = std::string(key) + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned int bytes = 0;
+  EVP_Digest(text.data(), text.size(), digest, &bytes, EVP_sha1(), nullptr);
+  return base64_encode({reinterpret_cast<const char*>(digest), bytes});
+}
+
+bool WebSocketInput::receive(std::string_view bytes, std::string& answers) {
+  while (true) {
+    const size_t passed = std::min<uint64_t>(passed_over_, bytes.size());
+    bytes.remove_prefix(passed);
+    passed_over_ -= passed;
+    if (bytes.empty()) return true;
+    const size_t take = std::min(needed_bytes(frame_) - frame_.size(), bytes.size());
+    frame_ += bytes.substr(0, take);
+    bytes.remove_prefix(take);
+    if (frame_.size() >= 2 && !follows_protocol(frame_)) return false;
+    if (frame_.size() < needed_bytes(frame_)) continue;
+    if (!is_control(frame_)) {
+      passed_over_ = message_bytes(frame_);
+    } else {
+      const uint8_t opcode = byte_at(frame_, 0) & 0xf;
+      if (opcode == kClose || opcode == kPing) answer(frame_, answers);
+      if (opcode == kClose) return false;
+    }
+    frame_.clear();
+  }
+}
+
+}  // namespace holdfast::net::detail
