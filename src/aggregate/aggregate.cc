@@ -300,6 +300,7 @@ Task<void> Aggregation::follow(net::EventLoop& loop) {
       remote_changed = false;
       rebuild();
       changed_ = true;
+      tick();  // At once, unless that is being done.
     }
   }
 }
@@ -364,11 +365,9 @@ Task<void> Aggregation::check_all(net::EventLoop& loop) {
     std::string resources;
     const Condition condition = co_await availability(loop, remote, address, resources);
     co_await write_condition(loop, remote.name, condition.status, condition.reason, condition.message);
-    bool fresh = false;
-    if (condition.status == "True") {
-      fresh = co_await read_discovery(loop, remote, *address, std::move(resources));
-      co_await read_openapi(loop, remote, *address);
-    }
+    // What it has is asked of a server that is not available, too: it may speak aggregated discovery alone.
+    const bool fresh = address && co_await read_discovery(loop, remote, *address, std::move(resources));
+    if (condition.status == "True") co_await read_openapi(loop, remote, *address);
     if (!fresh && remote.fresh) {
       change(remote.name, [](RemoteApi& known) { known.fresh = false; });
     }

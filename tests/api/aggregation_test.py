@@ -78,7 +78,7 @@ def aggregated_discovery(server, hooks):
     group = "modern.example.com"
     document = {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": [{"metadata": {"name": group}, "versions": [
         {"version": "v1", "freshness": "Current", "resources": [{"resource": "jobs", "scope": "Namespaced", "verbs": ["list"], "shortNames": ["jz"], "singularResource": "job"}]}]}]}
-    answers = threading.Event()
+    answers, lame = threading.Event(), threading.Event()
 
     def modern(seen):
         if seen["path"].split("?")[0] == "/apis":
@@ -86,7 +86,7 @@ def aggregated_discovery(server, hooks):
                 return 503, b"not yet"
             return 200, json.dumps(document).encode(), AGGREGATED
         if seen["path"].startswith("/apis/"):  # Availability is asked for without a form: a server may have only one.
-            return (406, b"another form") if "Accept" in seen["headers"] else (200, b"")
+            return (406, b"another form") if "Accept" in seen["headers"] or lame.is_set() else (200, b"")
         return 404, b"no"
     hooks.on("*", modern)
     service = api_service(hooks, "v1", "hook", hooks.port)
@@ -109,6 +109,13 @@ def aggregated_discovery(server, hooks):
     plain, form = groups_of(server)
     first = ["apiregistration.k8s.io", group]
     check(plain[:2] == first and form[:2] == first, "a group with a high priority comes right after the aggregator's own", (plain[:3], form[:3]))
+    # One that is not available, since it has nothing but aggregated discovery, is shown as well.
+    server.json("DELETE", f"{SERVICES}/v1.{group}", want=200)
+    lame.set()
+    server.json("POST", SERVICES, service, want=201)
+    found = discovered(server, group, "Current")
+    check(found and found[0].get("resources") == [want], "aggregated discovery is all that it has", found)
+    check(condition_of(server, "v1." + group, "False").get("reason") == "FailedDiscoveryCheck", "it is not available")
     # A version of a group of ours, with a higher priority than those that are built in.
     later = api_service(hooks, "v7", "nosuch", 443)
     later["metadata"]["name"], later["spec"]["group"] = "v7.autoscaling", "autoscaling"
