@@ -272,7 +272,10 @@ Task<void> CustomResources::follow() {
         if (tree && !is_whole(*tree)) log::error("a CustomResourceDefinition is incomplete", {{"name", name}});
         if (!tree || !is_whole(*tree)) continue;
         // What another server wrote, or a crash left half done.
-        if (is_terminating(*tree) || !crd::has_condition(*tree, "Established", "True")) unsettled.push_back(name);
+        if (is_terminating(*tree) || !crd::has_condition(*tree, "Established", "True") ||
+            !crd::accept_names(arena, *tree, {}, parts_.clock.now()).same(*tree)) {
+          unsettled.push_back(name);
+        }
         seen.push_back({name, *tree, event.object()->revision()});
       }
       if (listed) add_missing(storage, seen);
