@@ -13,7 +13,9 @@ import time
 
 
 class Server:
-    """`with Server(BINARY) as server:` gives a ready server; server.kubeconfig is a path."""
+    """`with Server(BINARY) as server:` gives a ready server; server.kubeconfig is a path.
+
+    HOLDFAST_TEST_FLAGS in the environment: more flags for every server, such as feature gates that a whole suite must pass with."""
 
     def __init__(self, binary, *flags, data_dir=None, log_path=None, environment=None, listen="127.0.0.1:0"):
         self.binary, self.flags, self.environment, self.listen = binary, list(flags), environment, listen
@@ -34,7 +36,7 @@ class Server:
 
     def start(self):
         self.kubeconfig.unlink(missing_ok=True)
-        command = [self.binary, "serve", "--data-dir", str(self.data_dir), "--listen", self.listen, *self.flags]
+        command = [self.binary, "serve", "--data-dir", str(self.data_dir), "--listen", self.listen, *os.environ.get("HOLDFAST_TEST_FLAGS", "").split(), *self.flags]
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=self.environment)
         deadline = time.monotonic() + 120

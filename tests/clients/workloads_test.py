@@ -5,10 +5,13 @@ FOLDER holds the two real binaries. The node is an object alone: this test plays
 status of pods go.
 """
 import datetime
+import http.client
+import http.server
 import json
 import os
 import pathlib
 import signal
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -34,6 +37,61 @@ NODE = {
 }
 
 
+DROP = ";drop=metadata.managedFields"
+
+
+class Proxy(http.server.ThreadingHTTPServer):
+    """Passes requests on as the administrator, and what is asked for as `change` makes it. `asked`: every Accept that came in."""
+    daemon_threads = True
+
+    def __init__(self, server, change):
+        self.change, self.asked = change, set()
+        pki = server.data_dir / "pki"
+        self.tls = ssl.create_default_context(cafile=pki / "ca.crt")
+        self.tls.load_cert_chain(pki / "admin.crt", pki / "admin.key")
+        self.target = server.url().split("//")[1]
+        super().__init__(("127.0.0.1", 0), ProxyHandler)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def kubeconfig(self, path):
+        path.write_text(json.dumps({
+            "apiVersion": "v1", "kind": "Config", "current-context": "x", "contexts": [{"name": "x", "context": {"cluster": "x", "user": "x"}}],
+            "clusters": [{"name": "x", "cluster": {"server": f"http://127.0.0.1:{self.server_port}"}}], "users": [{"name": "x", "user": {}}]}))
+        return path
+
+
+class ProxyHandler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def forward(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        headers = {key: value for key, value in self.headers.items() if key.lower() not in ("host", "connection", "accept-encoding")}
+        self.server.asked.add(self.headers.get("Accept", ""))
+        headers["Accept"] = self.server.change(self.headers.get("Accept", ""))
+        connection = http.client.HTTPSConnection(self.server.target, context=self.server.tls)
+        try:
+            connection.request(self.command, self.path, body or None, headers)
+            answer = connection.getresponse()
+            self.send_response(answer.status)
+            for key, value in answer.getheaders():
+                if key.lower() not in ("transfer-encoding", "content-length", "connection"):
+                    self.send_header(key, value)
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            while data := answer.read1(65536):
+                self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+            self.wfile.write(b"0\r\n\r\n")
+        except (OSError, http.client.HTTPException):
+            self.close_connection = True
+        finally:
+            connection.close()
+
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = forward
+
+    def log_message(self, *_):
+        pass
+
+
 class WorkloadsTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -45,16 +103,22 @@ class WorkloadsTest(unittest.TestCase):
         cls.ending = threading.Event()
         cls.heart = threading.Thread(target=cls.beat)
         cls.heart.start()
+        cls.start_peers()
+
+    @classmethod
+    def start_peers(cls):
+        cls.processes = [cls.run_peer("kube-controller-manager", "--kubeconfig", cls.server.kubeconfig, *cls.manager_flags()),
+                         cls.run_peer("kube-scheduler", "--kubeconfig", cls.server.kubeconfig)]
+
+    @classmethod
+    def manager_flags(cls):
         pki = cls.server.data_dir / "pki"
-        cls.processes = [
-            cls.run_peer("kube-controller-manager", "--service-account-private-key-file", pki / "sa.key", "--root-ca-file", pki / "ca.crt"),
-            cls.run_peer("kube-scheduler"),
-        ]
+        return "--service-account-private-key-file", pki / "sa.key", "--root-ca-file", pki / "ca.crt"
 
     @classmethod
     def run_peer(cls, name, *flags):
         with open(pathlib.Path(cls.folder.name) / f"{name}.log", "wb") as log:
-            return subprocess.Popen([PEER / name, "--kubeconfig", cls.server.kubeconfig, "--secure-port=0", *flags], stdout=log, stderr=log)
+            return subprocess.Popen([PEER / name, "--secure-port=0", *flags], stdout=log, stderr=log)
 
     @classmethod
     def beat(cls):
@@ -116,11 +180,62 @@ class WorkloadsTest(unittest.TestCase):
         self.wait("the deployment stayed", lambda: self.play_kubelet("app=web") or
                   self.kubectl.run("get", "deployment,replicaset,pod", "-l", "app=web", "--ignore-not-found") == "")
 
+    def owners(self, kind, selector):
+        """{(manager, operation, subresource): fields} of the one object; each manager of updates has what it owns in one entry."""
+        found = self.kubectl.json("get", kind, "-l", selector, "--show-managed-fields")["items"]
+        self.assertEqual(len(found), 1)
+        return {(entry["manager"], entry["operation"], entry.get("subresource")): entry["fieldsV1"] for entry in found[0]["metadata"]["managedFields"]}
+
+    def test_owners_survive_the_writes_of_controllers(self):
+        applied = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "owned", "labels": {"app": "owned"}}, "spec": {
+            "replicas": 1, "selector": {"matchLabels": {"app": "owned"}}, "template": {
+                "metadata": {"labels": {"app": "owned"}}, "spec": {"containers": [{"name": "c", "image": "nginx:1"}]}}}}
+        apply = lambda: self.kubectl.run("apply", "--server-side", "--field-manager=git", "-f", "-", stdin=json.dumps(applied))
+        apply()
+        mine = self.owners("deployment", "app=owned")["git", "Apply", None]
+        self.wait("not available", lambda: self.available("owned") == (1, 1, 1))
+        owners = self.owners("deployment", "app=owned")
+        self.assertEqual(owners["git", "Apply", None], mine)
+        self.assertIn("f:status", owners["kube-controller-manager", "Update", "status"])
+        self.assertEqual({key[0] for key in owners}, {"git", "kube-controller-manager"})
+        pod = self.owners("pod", "app=owned")
+        self.assertIn("f:spec", pod["kube-controller-manager", "Update", None])
+        self.assertIn("f:status", pod["kubectl-patch", "Update", "status"])
+        # What is applied without a field is given up, though controllers have written in between.
+        applied["spec"]["template"]["spec"]["containers"][0]["image"] = "nginx:2"
+        del applied["spec"]["replicas"]
+        apply()
+        self.wait("not rolled out", lambda: self.available("owned") == (1, 1, 1) and
+                  [p["spec"]["containers"][0]["image"] for p in self.pods("app=owned")] == ["nginx:2"])
+        self.assertNotIn("f:replicas", self.owners("deployment", "app=owned")["git", "Apply", None]["f:spec"])
+
     def test_a_namespace_is_furnished_and_emptied(self):
         self.kubectl.run("create", "namespace", "furnished")
         self.wait("no service account", lambda: self.kubectl.run("-n", "furnished", "get", "sa", "default", "--ignore-not-found") != "")
         self.kubectl.run("-n", "furnished", "create", "configmap", "x")
         self.kubectl.run("delete", "namespace", "furnished", "--timeout=60s")
+
+
+class WithoutManagedFieldsTest(WorkloadsTest):
+    """The same when both never see managedFields: the scheduler by its own setting, the manager, which has none, by a proxy."""
+
+    @classmethod
+    def start_peers(cls):
+        folder = pathlib.Path(cls.folder.name)
+        cls.manager_proxy = Proxy(cls.server, lambda accept: ",".join(part + DROP for part in accept.split(",")))
+        cls.scheduler_proxy = Proxy(cls.server, lambda accept: accept)
+        configuration = folder / "scheduler.json"
+        configuration.write_text(json.dumps({
+            "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", "clientConnection": {
+                "kubeconfig": str(cls.scheduler_proxy.kubeconfig(folder / "scheduler.kubeconfig")), "contentType": "application/vnd.kubernetes.protobuf",
+                "acceptContentTypes": f"application/vnd.kubernetes.protobuf{DROP},application/json{DROP}"}}))
+        cls.processes = [
+            cls.run_peer("kube-controller-manager", "--kubeconfig", cls.manager_proxy.kubeconfig(folder / "manager.kubeconfig"), *cls.manager_flags()),
+            cls.run_peer("kube-scheduler", "--config", configuration)]
+
+    def test_they_have_asked_for_it(self):
+        self.wait("the scheduler never asked", lambda: any(DROP in accept for accept in self.scheduler_proxy.asked))
+        self.wait("the manager never asked", lambda: self.manager_proxy.asked)
 
 
 if __name__ == "__main__":

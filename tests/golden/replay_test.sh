@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# replay_test.sh [--etcd] [--as-user] HOLDFAST TOPIC...: starts a server on an empty store (embedded, or a real etcd: HOLDFAST_ETCD
+# replay_test.sh [--etcd] [--as-user] [--gates LIST] HOLDFAST TOPIC...: starts a server on an empty store (embedded, or a real etcd: HOLDFAST_ETCD
 # names another binary than the PATH's) and replays the recordings of the topics (folders beside this script) against
 # it. Prints the first difference of each scenario that differs.
 set -euo pipefail
@@ -8,6 +8,8 @@ on_etcd=
 # As the recorded administrator, a member of system:masters; or as a user of the same name with permissions from RBAC only.
 groups=system:masters
 [ "$1" != --as-user ] || { groups=testers; shift; }
+gates=()
+[ "$1" != --gates ] || { gates=(--feature-gates "$2"); shift 2; }
 holdfast=$1
 shift
 here=$(cd "$(dirname "$0")" && pwd)
@@ -40,7 +42,7 @@ fi
 
 echo "replay-token,admin,admin,\"$groups\"" >"$dir/tokens.csv"
 # As the recorded server was run: no controllers, and without the plugins that need them.
-"$holdfast" serve --data-dir "$dir/data" "${store[@]}" --listen 127.0.0.1:0 --controllers=none --token-auth-file "$dir/tokens.csv" \
+"$holdfast" serve --data-dir "$dir/data" "${store[@]}" "${gates[@]}" --listen 127.0.0.1:0 --controllers=none --token-auth-file "$dir/tokens.csv" \
   --disable-admission-plugins=ServiceAccount,Priority >"$dir/log" 2>&1 &
 pids=($! "${pids[@]}")
 for _ in $(seq 600); do
