@@ -65,6 +65,7 @@ class Pod {
 
 class Server {
  public:
+  explicit Server(const Gates& gates = {}) : process_(with(gates)) {}
   void send(std::string method, std::string target, std::string body = {},
             std::string content_type = "application/json", std::string accept = "application/json") {
     net::ClientRequest request;
@@ -82,6 +83,11 @@ class Server {
   }
 
  private:
+  static api::Options with(const Gates& gates) {
+    api::Options options;
+    options.settings.gates = gates;
+    return options;
+  }
   api::testing::InProcess process_;
 };
 
@@ -109,8 +115,8 @@ using Case = std::function<void(size_t count, const Pod& pod)>;
 
 // What is the same for each COUNT (a server's start, the objects that it has) falls out of the difference of two
 // counts.
-const std::map<std::string, Case>& cases() {
-  static const std::map<std::string, Case> all = {
+std::map<std::string, Case> other_cases() {
+  return {
       {"codec: JSON of a pod, read",
        [](size_t count, const Pod& pod) {
          for (size_t i = 0; i < count; ++i) {
@@ -157,40 +163,6 @@ const std::map<std::string, Case>& cases() {
                {.live = &first.object, .live_managed = &first.managed, .config = config, .manager = "m", .now = {}}));
          }
        }},
-      {"GET of a pod, JSON",
-       [](size_t count, const Pod& pod) {
-         Server server;
-         server.add_pods(pod, 1);
-         for (size_t i = 0; i < count; ++i) server.send("GET", std::string(kPods) + "/pod-0");
-       }},
-      {"GET of a pod without managedFields, JSON",
-       [](size_t count, const Pod& pod) {
-         Server server;
-         server.add_pods(pod, 1);
-         for (size_t i = 0; i < count; ++i) {
-           server.send("GET", std::string(kPods) + "/pod-0", "", "", "application/json;drop=metadata.managedFields");
-         }
-       }},
-      {"LIST of 20 pods, JSON",
-       [](size_t count, const Pod& pod) {
-         Server server;
-         server.add_pods(pod, kListed);
-         for (size_t i = 0; i < count; ++i) server.send("GET", kPods);
-       }},
-      {"LIST of 20 pods, Protobuf",
-       [](size_t count, const Pod& pod) {
-         Server server;
-         server.add_pods(pod, kListed);
-         for (size_t i = 0; i < count; ++i) server.send("GET", kPods, "", "", "application/vnd.kubernetes.protobuf");
-       }},
-      {"LIST of 20 pods without managedFields, JSON",
-       [](size_t count, const Pod& pod) {
-         Server server;
-         server.add_pods(pod, kListed);
-         for (size_t i = 0; i < count; ++i) {
-           server.send("GET", kPods, "", "", "application/json;drop=metadata.managedFields");
-         }
-       }},
       {"create a pod",
        [](size_t count, const Pod& pod) {
          Server server;
@@ -230,6 +202,37 @@ const std::map<std::string, Case>& cases() {
            server.send("GET", std::string(kMaps) + "?watch=1&resourceVersion=1&timeoutSeconds=1");
        }},
   };
+}
+
+// GET and LIST in each format: whole, without managedFields, and whole on a server that does not know the difference.
+// check.py compares them, by these names.
+void add_reads(std::map<std::string, Case>& all) {
+  for (const auto& [format, type] :
+       {std::pair("JSON", "application/json"), std::pair("YAML", "application/yaml"),
+        std::pair("Protobuf", "application/vnd.kubernetes.protobuf"), std::pair("CBOR", "application/cbor")}) {
+    for (const bool list : {false, true}) {
+      const auto read = [list](const std::string& accept, const Gates& gates) {
+        return [=](size_t count, const Pod& pod) {
+          Server server(gates);
+          server.add_pods(pod, list ? kListed : 1);
+          const std::string path = std::string(kPods) + (list ? "" : "/pod-0");
+          for (size_t i = 0; i < count; ++i) server.send("GET", path, "", "", accept);
+        };
+      };
+      const std::string name = (list ? "LIST of 20 pods, " : "GET of a pod, ") + std::string(format);
+      all[name] = read(type, {});
+      all[name + ", without managedFields"] = read(type + std::string(";drop=metadata.managedFields"), {});
+      all[name + ", gate off"] = read(type, Gates().with(Gate::ManagedFieldsOptOut, false));
+    }
+  }
+}
+
+const std::map<std::string, Case>& cases() {
+  static const std::map<std::string, Case> all = [] {
+    std::map<std::string, Case> made = other_cases();
+    add_reads(made);
+    return made;
+  }();
   return all;
 }
 
