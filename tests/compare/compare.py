@@ -112,6 +112,7 @@ def text(value):
     value = UID.sub('<uid>', value)
     value = TIME.sub('<time>', value)
     value = re.sub(r'\b(?:selfType|[A-Z][A-Za-z]+)\d{4,}(?=[.,)\'])', 'selfType', value)  # Go's name of an object's type has a random number.
+    value = value.replace('proto:\u00a0', 'proto: ')  # Go's Protobuf library has one or the other, by build.
     value = re.sub(r'<time>\.\d+', '<time>.<fraction>', value)
     value = RANDOM.sub(r'\1<random>', value)
     value = re.sub(r'(resourceVersion|ResourceVersion)(\W+)\d+', r'\1\2<rv>', value)
