@@ -31,6 +31,14 @@ std::string message_of(const Policy::Validation& validation, const std::optional
   return "failed expression: " + std::string(trim(validation.condition.text));
 }
 
+// Messages and audit annotations have no authorizer, and neither have the variables that they use: variables are
+// computed anew for them (validator.go upstream).
+expressions::Inputs without_authorizer(const expressions::Inputs& inputs) {
+  expressions::Inputs others = inputs;
+  others.authorizer = nullptr;
+  return others;
+}
+
 // The messages of a policy's validations, by validation.
 struct Messages {
   std::vector<std::optional<Evaluated>> evaluated;
@@ -50,7 +58,7 @@ Messages evaluate_messages(Arena& arena, const Policy& policy, const Subject& su
   // An evaluation ends at the first step beyond its limit.
   constexpr int64_t kMost = int64_t{cel::kPerCallLimit} * 2;
   const bool may_exceed = static_cast<int64_t>(count + programs.variables.size()) * kMost > budget;
-  Activation activation(arena, policy.scope(), programs.variables, subject.inputs);
+  Activation activation(arena, policy.scope(), programs.variables, without_authorizer(subject.inputs));
   for (size_t i = 0; i < programs.validations.size(); ++i) {
     const Policy::Validation& validation = programs.validations[i];
     if (!validation.message_expression) continue;
@@ -68,7 +76,7 @@ Messages evaluate_messages(Arena& arena, const Policy& policy, const Subject& su
 // Nothing: the policy's budget did not suffice.
 std::optional<Verdict> annotate(Arena& arena, const Policy& policy, const Subject& subject, Verdict verdict) {
   const Policy::Programs& programs = policy.programs();
-  Activation activation(arena, policy.scope(), programs.variables, subject.inputs);
+  Activation activation(arena, policy.scope(), programs.variables, without_authorizer(subject.inputs));
   int64_t budget = cel::kRuntimeBudget;
   for (const Policy::AuditAnnotation& annotation : programs.annotations) {
     const std::optional<Evaluated> result = activation.evaluate(annotation.value, budget);

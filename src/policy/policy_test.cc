@@ -98,6 +98,11 @@ TEST(Index, OfNothingFindsNothing) {
 
 // --- Verdicts ---
 
+class Permissive final : public cel::Authorizer {
+ public:
+  Decision decide(const Check&) override { return {true, "", std::nullopt}; }
+};
+
 class Judging : public ::testing::Test {
  protected:
   Verdict judged(const std::string& spec) {
@@ -107,6 +112,7 @@ class Judging : public ::testing::Test {
     object = deep_copy(arena, document->root());
     Subject subject;
     subject.inputs.object = cel::Val::data(object);
+    subject.inputs.authorizer = &authorizer;
     subject.request_as_asked = subject.inputs.request;
     return judge(arena, *made, subject);
   }
@@ -122,6 +128,7 @@ class Judging : public ::testing::Test {
   Arena arena;
   PolicyRef made;
   Value object;
+  Permissive authorizer;
 };
 
 TEST_F(Judging, SaysWhichValidationsFailedAndWhy) {
@@ -194,6 +201,23 @@ TEST_F(Judging, GivesAuditAnnotations) {
   ASSERT_EQ(verdict.annotation_problems.size(), 1u);
   EXPECT_EQ(verdict.annotation_problems[0],
             "expression 'string(object.missing)' resulted in error: no such key: missing");
+}
+
+TEST_F(Judging, HasAnAuthorizerForValidationsOnly) {
+  const Verdict verdict = judged(R"yaml(
+  variables:
+  - {name: may, expression: "authorizer.path('/').check('get').allowed()"}
+  validations:
+  - {expression: "variables.may"}
+  - {expression: "!variables.may", message: fallback, messageExpression: "string(variables.may)"}
+  auditAnnotations:
+  - {key: direct, valueExpression: "string(authorizer.path('/').check('get').allowed())"}
+)yaml");
+  EXPECT_EQ(texts(verdict), "1 fallback\n");
+  ASSERT_EQ(verdict.annotation_problems.size(), 1u);
+  EXPECT_EQ(verdict.annotation_problems[0],
+            "expression 'string(authorizer.path('/').check('get').allowed())' resulted in error: "
+            "no such attribute(s): authorizer");
 }
 
 // --- Type checking ---
