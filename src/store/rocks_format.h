@@ -5,7 +5,7 @@
 //   l <revision>                   the log: what one transaction changed
 //       -> 8 bytes of unix milliseconds, then for each change:
 //          type, varint previous revision, varint created, varint key length, key
-//   e <expiry> <revision> <key>    keys with a TTL, the first to expire first -> nothing
+//   e <expiry> <revision> <key>    keys with a TTL, the first to expire first -> the TTL: 8 bytes of milliseconds
 //   m compacted                    -> the revision before which history was forgotten
 //   m format                       -> kFormat
 //

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "base/varint.h"
 #include "store/feed.h"
 #include "store/rocks_db.h"
 #include "store/rocks_format.h"
@@ -63,6 +64,10 @@ struct Submission {
   std::vector<Transaction> transactions;
   Answers done;
   std::vector<std::string> expiries = {};  // Records to delete with the transaction of the same index.
+  struct Moved {
+    std::string from, to, value;
+  };
+  std::vector<Moved> moved = {};  // Records of keys that expire at another time than was thought.
 };
 
 class RocksStore final : public Store {
@@ -473,7 +478,9 @@ class RocksStore final : public Store {
       Version version{.deleted = event->type == Event::Type::Deleted, .created = event->created};
       if (operation.ttl.count() > 0) {
         version.expiry_ms = group.now_ms + std::chrono::milliseconds(operation.ttl).count();
-        group.batch.Put(slice(expiry_key(version.expiry_ms, group.next, event->key)), rocksdb::Slice());
+        std::string ttl;
+        put_big_endian(ttl, static_cast<uint64_t>(std::chrono::milliseconds(operation.ttl).count()));
+        group.batch.Put(slice(expiry_key(version.expiry_ms, group.next, event->key)), slice(ttl));
       }
       std::string key = version_key(event->key, group.next);
       std::string head = version_head(version);
@@ -518,6 +525,11 @@ class RocksStore final : public Store {
         }
         results[s].push_back(add(group, submission.transactions[t]));
         if (t < submission.expiries.size()) group.batch.Delete(slice(submission.expiries[t]));
+      }
+      for (const Submission::Moved& moved : submission.moved) {
+        if (refused) break;
+        group.batch.Delete(slice(moved.from));
+        group.batch.Put(slice(moved.to), slice(moved.value));
       }
     }
     backlog_ = false;
@@ -594,7 +606,16 @@ class RocksStore final : public Store {
       expired.transactions.push_back({remove(std::string(parsed->key), parsed->revision)});
       expired.expiries.push_back(it->key().ToString());
     }
-    if (!expired.expiries.empty()) group.push_back(std::move(expired));
+    // The clock was set back: what was written in what is now the future ends a TTL from now.
+    for (it->SeekForPrev("f"); it->Valid() && expired.moved.size() < kExpiryStep; it->Prev()) {
+      std::optional<ExpiryKey> parsed = parse_expiry_key(it->key().ToStringView());
+      if (!parsed || it->value().size() != sizeof(uint64_t)) break;
+      const int64_t latest_ms = now_ms + static_cast<int64_t>(read_big_endian(it->value().ToStringView()));
+      if (parsed->expiry_ms <= latest_ms) break;
+      expired.moved.push_back(
+          {it->key().ToString(), expiry_key(latest_ms, parsed->revision, parsed->key), it->value().ToString()});
+    }
+    if (!expired.expiries.empty() || !expired.moved.empty()) group.push_back(std::move(expired));
   }
 
   // Adds the deletion of history up to a revision and a time, at most one step. Returns the revision reached.

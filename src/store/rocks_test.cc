@@ -142,6 +142,33 @@ TEST(RocksStore, a_ttl_goes_on_across_a_restart) {
   EXPECT_EQ(describe(*take(*watcher, 1).at(0)), "-/event@3<e");
 }
 
+TEST(RocksStore, a_ttl_ends_in_time_when_the_clock_is_set_back) {
+  TemporaryFolder folder;
+  TestClock clock;
+  RocksOptions options = options_in(folder.path());
+  options.clock = &clock;
+  auto store = open(options);
+  Waiting waiting(*store);
+  clock.pass(std::chrono::hours(24 * 365));
+  waiting.commit({create("/future", make_blob("f"), std::chrono::hours(1))});
+  clock.pass(-std::chrono::hours(24 * 365));
+  const Revision last = waiting.commit({create("/present", make_blob("p"), std::chrono::hours(1))});
+  auto watcher = store->watch({"/", last});
+  // Housekeeping comes at its own pace: time passes until it has seen both, but not as far as was thought at first.
+  std::atomic<bool> done = false;
+  std::thread passing([&] {
+    for (int day = 0; day < 360 && !done; ++day) {
+      clock.pass(std::chrono::hours(24));
+      std::this_thread::sleep_for(std::chrono::milliseconds(25));
+    }
+  });
+  std::vector<std::string> ended;
+  for (const EventRef& event : take(*watcher, 2)) ended.push_back(event->key);
+  done = true;
+  passing.join();
+  EXPECT_THAT(ended, ::testing::UnorderedElementsAre("/future", "/present"));
+}
+
 TEST(RocksStore, a_second_store_on_the_same_folder_is_refused_by_name) {
   TemporaryFolder folder;
   auto store = open(options_in(folder.path()));
@@ -458,6 +485,10 @@ TEST(RocksFailures, a_full_disk_is_told_and_writing_goes_on_when_there_is_room_a
   StoreResult<WriteResult> result = waiting.write({create("/large", make_blob(std::string(50000, 'x')))});
   ASSERT_FALSE(result);
   EXPECT_THAT(result.error().message, HasSubstr("the disk is full"));
+  EXPECT_THAT(result.error().message, HasSubstr(folder.path()));
+  const std::string told = to_api_error(result.error()).message;
+  EXPECT_THAT(told, ::testing::StartsWith("store: the disk is full"));
+  EXPECT_THAT(told, ::testing::Not(HasSubstr(folder.path()))) << "clients do not learn where the files are";
   // Refused for as long as it is so, without harm to reads.
   StoreResult<WriteResult> another = waiting.write({create("/other", make_blob("x"))});
   ASSERT_FALSE(another);

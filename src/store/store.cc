@@ -1,5 +1,7 @@
 #include "store/store.h"
 
+#include <algorithm>
+
 namespace holdfast::store {
 
 std::string_view to_string(ErrorKind kind) {
@@ -26,6 +28,29 @@ std::string_view to_string(ErrorKind kind) {
   return "internal";
 }
 
+namespace {
+
+// Where the server keeps its files is nothing that clients should learn: words that are paths become "store". URLs
+// stay.
+std::string without_paths(std::string_view message) {
+  std::string shown;
+  while (!message.empty()) {
+    const size_t end = std::min(message.find(' '), message.size());
+    const std::string_view word = message.substr(0, end);
+    if (word.find('/') == std::string_view::npos || word.find("://") != std::string_view::npos) {
+      shown += word;
+    } else {
+      shown += "store";
+      shown += word.substr(word.find_last_not_of(":;,.") + 1);
+    }
+    if (end < message.size()) shown += ' ';
+    message.remove_prefix(std::min(end + 1, message.size()));
+  }
+  return shown;
+}
+
+}  // namespace
+
 Error to_api_error(StoreError error) {
   switch (error.kind) {
     case ErrorKind::Invalid:
@@ -43,17 +68,17 @@ Error to_api_error(StoreError error) {
     case ErrorKind::Unavailable:
     case ErrorKind::Closed: {
       // kube-apiserver answers an unreachable etcd with ServerTimeout, retry after 2 s.
-      Error unreachable{Reason::ServerTimeout, std::move(error.message)};
+      Error unreachable{Reason::ServerTimeout, without_paths(error.message)};
       unreachable.retry_after_seconds = 2;
       return unreachable;
     }
     case ErrorKind::Timeout:
-      return {Reason::Timeout, std::move(error.message)};
+      return {Reason::Timeout, without_paths(error.message)};
     case ErrorKind::Corrupt:
     case ErrorKind::Internal:
-      return {Reason::InternalError, std::move(error.message)};
+      break;
   }
-  return {Reason::InternalError, std::move(error.message)};
+  return {Reason::InternalError, without_paths(error.message)};
 }
 
 std::string prefix_end(std::string_view prefix) {
