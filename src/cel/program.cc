@@ -702,10 +702,9 @@ class Evaluator {
             break;
           default:
             if (!optional) charge(1);
-            return error(arena_, "invalid qualifier type: " +
-                                     (q.index->kind == NodeKind::Attribute && q.index->base == Base::Variable
-                                          ? native_type_name(key)
-                                          : std::string(go_type_name(key))));
+            return error(arena_,
+                         "invalid qualifier type: " +
+                             (is_of_variable(*q.index) ? native_type_name(key) : std::string(go_type_name(key))));
         }
       }
       Val found;
@@ -725,6 +724,12 @@ class Evaluator {
     return optional ? Val::optional_of(arena_, v) : v;
   }
 
+  // Whether its value is a variable's, or of one of several variables, as it was given.
+  static bool is_of_variable(const Node& n) {
+    if (n.kind != NodeKind::Attribute) return false;
+    if (n.base == Base::Conditional) return is_of_variable(*n.args[1]) && is_of_variable(*n.args[2]);
+    return n.base == Base::Variable;
+  }
   static std::string native_type_name(const Val& v) {
     if (Rep::is_data(v) && Rep::decl(v) == nullptr)
       return v.kind() == Kind::Map ? "map[string]interface {}" : "[]interface {}";
