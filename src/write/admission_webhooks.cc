@@ -53,6 +53,17 @@ struct Outcome {
   std::string reason;            // ... with a reason in the webhook's words.
 };
 
+// A webhook has no more time than is left of its request's ?timeout=, in seconds, rounded up.
+std::chrono::seconds time_for(const call::Call& call, const webhook::Hook& hook) {
+  const Result<int64_t> asked = parse_go_duration(call.query.get("timeout"));
+  if (!asked || *asked <= 0) return hook.timeout;
+  constexpr int64_t kSecond = 1'000'000'000;
+  const UnixTime now = call.clock.now(), begun = call.view.now;
+  const int64_t spent = std::max<int64_t>(0, (now.seconds - begun.seconds) * kSecond + now.nanos - begun.nanos);
+  const int64_t left = std::max<int64_t>(1, *asked - spent);
+  return std::min(hook.timeout, std::chrono::seconds((left - 1) / kSecond + 1));
+}
+
 Task<Outcome> ask(call::Call& call, webhook::Caller& caller, const webhook::Hook& hook, const AdmissionRequest& request,
                   const Versioned& versioned, bool mutating) {
   Outcome outcome;
@@ -83,7 +94,7 @@ Task<Outcome> ask(call::Call& call, webhook::Caller& caller, const webhook::Hook
                                       .dry_run = request.dry_run};
   Result<std::string> body =
       co_await caller.post(call.request.loop(), hook.client, webhook::admission_review(question, hook.review_version),
-                           hook.timeout, kUserAgent, call.outgoing());
+                           time_for(call, hook), kUserAgent, call.outgoing());
   if (!body && call.outgoing()->cancelled()) {
     // Nobody waits any more, and what no webhook has judged is not written, whatever its failurePolicy is.
     outcome.refusal = Error{Reason::Timeout, "Timeout: request did not complete within requested timeout"};

@@ -52,6 +52,18 @@ class Story:
         self.server.request("DELETE", CONFIGMAPS)
 
 
+def a_webhook_has_no_more_time_than_its_request(s):
+    s.hooks.on("/m", answer)
+    s.hooks.on("/v", answer)
+    s.configure("Mutating", "hurried", s.hook("m.example.com", "/m", timeoutSeconds=30))
+    s.configure("Validating", "hurried", s.hook("v.example.com", "/v", timeoutSeconds=30))
+    # Seconds, rounded up; a slow machine has spent some of them before.
+    for asked, least, most in (("", 30, 30), ("?timeout=59s", 29, 30), ("?timeout=19500ms", 10, 20), ("?timeout=0s", 30, 30)):
+        s.server.json("POST", CONFIGMAPS + asked, configmap("t" + str(len(asked))), want=201)
+        paths = [seen["path"].split("?timeout=") for seen in s.hooks.take()]
+        check([path for path, _ in paths] == ["/m", "/v"] and all(least <= int(told.rstrip("s")) <= most for _, told in paths), f"{asked or 'no timeout'} leaves {most} seconds", paths)
+
+
 def the_review_is_kubernetes_own(s):
     s.hooks.on("/v", answer)
     s.configure("Validating", "reviews", s.hook("v.example.com", "//./v/", s.rule("configmaps", operations=["*"])))  # envtest writes two slashes.
@@ -383,7 +395,7 @@ def main():
         hooks = HookServer(folder)
         story = Story(server, hooks)
         only = sys.argv[2:]
-        for told in (the_review_is_kubernetes_own, refusals, failures_of_calls, mutations, reinvocation, match_conditions, reinvocation_across_policies, who_is_asked, by_service, old_reviews,
+        for told in (a_webhook_has_no_more_time_than_its_request, the_review_is_kubernetes_own, refusals, failures_of_calls, mutations, reinvocation, match_conditions, reinvocation_across_policies, who_is_asked, by_service, old_reviews,
                      custom_resources):
             if only and told.__name__ not in only:
                 continue
