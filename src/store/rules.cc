@@ -28,8 +28,12 @@ std::optional<StoreError> check_transaction(const Transaction& transaction, cons
     bytes += operation.key.size() + (operation.value ? operation.value->size() : 0);
   }
   if (bytes > limits.max_transaction_bytes) {
-    return StoreError{ErrorKind::TooLarge, transaction.front().key + ": a transaction of " + std::to_string(bytes) +
-                                               " bytes, the limit is " + std::to_string(limits.max_transaction_bytes)};
+    // In the words that users find when they search: those of etcd, and of its client, which refuses more than this.
+    constexpr uint64_t kMostSent = 2 << 20;
+    if (bytes <= kMostSent) return StoreError{ErrorKind::TooLarge, "etcdserver: request is too large"};
+    return StoreError{ErrorKind::TooLarge,
+                      "rpc error: code = ResourceExhausted desc = trying to send message larger than max (" +
+                          std::to_string(bytes) + " vs. " + std::to_string(kMostSent) + ")"};
   }
   if (transaction.size() > 1) {
     std::vector<std::string_view> keys;

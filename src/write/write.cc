@@ -413,9 +413,8 @@ kinds::Context context_of(call::Call& call) {
 }
 
 Error write_error(call::Call& call, const store::StoreError& error) {
-  if (error.kind == store::ErrorKind::TooLarge) {
-    return Error{Reason::RequestEntityTooLarge, "Request entity too large: " + error.message};
-  }
+  // 500, as kube-apiserver passes on what etcd says.
+  if (error.kind == store::ErrorKind::TooLarge) return Error{Reason::Unknown, error.message};
   Error shown = store::to_api_error(error);
   if (shown.reason == Reason::ServerTimeout && !shown.details) {
     shown.details = ErrorDetails{std::string(to_string(call.info.verb)),

@@ -298,6 +298,18 @@ def claims_and_devices(server):
     check("spec.devices[0].bindingConditions: Invalid value: null: bindingConditions are required to use bindingFailureConditions" in piece, "devices of a slice", piece)
 
 
+def objects_that_are_too_large(server):
+    """Larger than etcd takes, larger than its client sends, larger than a body may be; managedFields are given up first."""
+    named = lambda size: {"metadata": {"name": "large"}, "data": {"a": "x" * size}}
+    for size, code, message in ((1_100_000, 422, "Too long: may not be more than 1048576 bytes"), (3 << 20, 413, "Request entity too large: limit is 3145728")):
+        answer = server.json("POST", MAPS, named(size), want=code)["message"]
+        check(message in answer, message, answer)
+    job = lambda size: {"metadata": {"name": "large", "finalizers": ["example.com/" + "f" * 40 + str(n) for n in range(size // 60)]}}
+    for size, message in ((1_700_000, "etcdserver: request is too large"), (2_300_000, "rpc error: code = ResourceExhausted desc = trying to send message larger than max (")):
+        answer = server.json("POST", MAPS, job(size), want=500)
+        check(answer["message"].startswith(message) and "reason" not in answer, message, answer["message"][:300])
+
+
 def websocket(server, path, **headers):
     """The answer to a handshake, and the connection."""
     connection = server.tls.wrap_socket(socket.create_connection(server.host.rsplit(":", 1)), server_hostname="127.0.0.1")
@@ -377,5 +389,5 @@ if __name__ == "__main__":
                            an_address_has_an_object_while_a_service_holds_it, deleting_a_job_warns_about_its_pods,
                            rows_get_their_answers, pages_have_their_types, flow_schemas_are_printed_in_their_order, bytes_are_bytes_in_cbor, a_head_has_no_subresource,
                            a_bookmark_of_a_daemon_set_has_its_annotation, a_custom_kind_is_published_as_its_schema_reads, claims_and_devices,
-                           watches_over_websockets, a_restart_repairs_roles])
+                           objects_that_are_too_large, watches_over_websockets, a_restart_repairs_roles])
     finish()
