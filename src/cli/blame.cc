@@ -398,6 +398,7 @@ struct BlameFlags {
   ConnectionFlags connection;
   ManifestFlags manifests;
   std::vector<std::string> arguments;
+  std::vector<std::string> crds;
   std::string owner, since, output, selector;
   bool all_namespaces = false;
 };
@@ -405,20 +406,33 @@ struct BlameFlags {
 // How custom resources merge, as their definitions say.
 class CustomTypes {
  public:
-  // Where there is no definition, or none that we may read, nothing is learnt.
+  void learn(const Value& definition) {
+    const std::string group(definition.text_at("spec", "group")), kind(definition.text_at("spec", "names", "kind"));
+    for (const Value& version : definition.items_at("spec", "versions")) {
+      const Value* written = version.get("schema", "openAPIV3Schema");
+      if (written == nullptr) continue;
+      Known known{schema::Schema::build(*written, false), std::make_unique<ownership::MergeTypes>(), nullptr};
+      known.type = &known.types->of(known.schema->root());
+      known_.insert_or_assign({group + "/" + std::string(version.text_at("name")), kind}, std::move(known));
+    }
+  }
+
+  // From the server. Where there is no definition, or none that we may read, nothing is learnt.
   void learn(const Session& session, const client::Resource& resource) {
-    if (types::find_kind(resource.group, resource.version, resource.kind) != nullptr) return;
+    if (knows(resource.api_version(), resource.kind)) return;
     const client::Resource definitions = client::builtin("apiextensions.k8s.io/v1", "CustomResourceDefinition");
     Result<client::Object> definition =
         session.client.api(definitions).get(resource.plural + "." + resource.group).wait();
-    if (!definition) return;
-    for (const Value& version : definition->root().items_at("spec", "versions")) {
-      const Value* written = version.get("schema", "openAPIV3Schema");
-      if (written == nullptr || version.text_at("name") != resource.version) continue;
-      Known known{schema::Schema::build(*written, false), std::make_unique<ownership::MergeTypes>(), nullptr};
-      known.type = &known.types->of(known.schema->root());
-      known_.insert_or_assign({resource.api_version(), resource.kind}, std::move(known));
-    }
+    if (definition) learn(definition->root());
+  }
+
+  // Whether there is nothing to learn about a kind: it is built in, or was learnt.
+  bool knows(std::string_view api_version, std::string_view kind) const {
+    if (known_.contains({std::string(api_version), std::string(kind)})) return true;
+    const size_t slash = api_version.find('/');
+    const bool core = slash == std::string_view::npos;
+    const std::string_view group = core ? std::string_view() : api_version.substr(0, slash);
+    return types::find_kind(group, core ? api_version : api_version.substr(slash + 1), kind) != nullptr;
   }
 
   const ownership::MergeType* of(const Value& object) const {
@@ -462,6 +476,33 @@ int print_blame(const std::vector<client::Object>& objects, const CustomTypes& t
   return 0;
 }
 
+// Definitions are where --crds says, beside the objects, or on a server. An object can be shown without its definition,
+// so a server that is slow, or not there, is not waited for.
+Result<Unit> learn_types(const std::vector<Manifest>& manifests, const BlameFlags& flags, CustomTypes& types) {
+  if (!flags.crds.empty()) {
+    Result<std::vector<Manifest>> definitions =
+        read_manifests({.files = flags.crds, .kustomization = {}, .recursive = true});
+    if (!definitions) return definitions.take_error();
+    for (const Manifest& one : *definitions) types.learn(one.object.root());
+  }
+  for (const Manifest& one : manifests) {
+    if (one.kind() == "CustomResourceDefinition") types.learn(one.object.root());
+  }
+  const auto unknown = [&](const Manifest& one) { return !types.knows(one.api_version(), one.kind()); };
+  if (std::none_of(manifests.begin(), manifests.end(), unknown)) return Unit{};
+  ConnectionFlags connection = flags.connection;
+  if (connection.request_timeout == "0") connection.request_timeout = "2s";
+  Result<Session> session = open_session(connection);
+  if (!session) return Unit{};
+  for (const Manifest& one : manifests) {
+    if (!unknown(one)) continue;
+    Result<client::Api<>> api = api_of(*session, one);
+    if (api) types.learn(*session, api->resource());
+    if (!api && api.error().code == 0 && api.error().reason == Reason::ServiceUnavailable) break;
+  }
+  return Unit{};
+}
+
 int blame(const BlameFlags& flags) {
   std::vector<client::Object> objects;
   CustomTypes types;
@@ -469,6 +510,9 @@ int blame(const BlameFlags& flags) {
     if (!flags.arguments.empty()) return fail("give either files (-f) or KIND NAME");
     Result<std::vector<Manifest>> manifests = read_manifests(flags.manifests);
     if (!manifests) return fail(manifests.error().message.c_str());
+    if (Result<Unit> learnt = learn_types(*manifests, flags, types); !learnt) {
+      return fail(("--crds: " + learnt.error().message).c_str());
+    }
     for (Manifest& manifest : *manifests) objects.push_back(std::move(manifest.object));
     return print_blame(objects, types, flags);
   }
@@ -497,6 +541,12 @@ Command add_blame(CLI::App& app) {
   CLI::App* c = app.add_subcommand("blame", "Show who owns each field of an object.");
   c->add_option("KIND NAME", flags->arguments, "Objects: KIND NAME..., KIND/NAME..., or KIND for all of a kind");
   add_manifest_flags(*c, flags->manifests, "with objects and their managedFields instead of a server's");
+  c->add_option("--crds", flags->crds,
+                "With -f: file or folder of CustomResourceDefinitions that tell how lists of custom resources merge; "
+                "default: those among the manifests, then the server's; may be repeated")
+      ->take_all()
+      ->expected(1)
+      ->allow_extra_args(false);
   c->add_option("--owner", flags->owner, "Show only fields that this manager owns");
   c->add_option("--since", flags->since, "Show only fields written since then: a duration (90m, 3d) or a time");
   c->add_option("-l,--selector", flags->selector, "Label selector for objects of a kind");

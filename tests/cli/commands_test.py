@@ -447,6 +447,14 @@ def hard_shapes(shell):
     shown = shell.out("blame", "widget", "w")
     check(re.search(r"^  - both +# alice \(Apply, \S+\), bob \(Apply, \S+\)$", shown, re.M) and re.search(r"phase: Ready +# keeper \(Apply, status, ", shown),
           f"as YAML: {shown}")
+    # From a file, the definition is the server's, given, or beside the object; without one, lists are what owners say of them.
+    saved, definition = shell.file("w.yaml", shell.out("get", "widget", "w", "-o", "yaml", "--show-managed-fields")), shell.file("shapes-crds/w.yaml", json.dumps(WIDGETS))
+    lonely = Shell(shell.folder / "none", shell.folder)
+    check(shell.out("blame", "-f", saved) == shown, "a file, with the server's definition")
+    check(lonely.out("blame", "-f", saved, "--crds", str(shell.folder / "shapes-crds")) == shown, "with a definition from --crds")
+    check(lonely.out("blame", "-f", saved, "-f", definition).startswith(shown), "with a definition beside it")
+    status, out, err = lonely.run("blame", "-f", saved)
+    check(status == 0 and re.search(r"phase: Ready +# keeper \(Apply, status, ", out), f"without a definition: {err}")
 
     entries = lambda: {(e["manager"], e["operation"], e.get("subresource", "")): e["fieldsV1"] for e in json.loads(
         shell.out("get", "widget", "w", "-o", "json", "--show-managed-fields"))["metadata"]["managedFields"]}
