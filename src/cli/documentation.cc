@@ -32,40 +32,109 @@ _holdfast() {
 compdef _holdfast holdfast
 )";
 constexpr const char* kFish = R"(# holdfast completion for fish: holdfast completion fish | source
-complete -c holdfast -f -a '(holdfast __complete (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)'
+function __holdfast
+    holdfast __complete (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null
+end
+complete -c holdfast -f -a '(__holdfast)'
+complete -c holdfast -n 'not count (__holdfast) >/dev/null' -F
 )";
 
-// Kinds, then names of a kind, as the server has them.
-void complete_objects(const std::vector<std::string>& given, std::vector<std::string>& found) {
-  Result<Session> session = open_session({}, ManagedFields::Dropped);
-  if (!session) return;
-  if (given.empty()) {
+// What a word completes to: objects of the server that the flags before it name.
+class Completion {
+ public:
+  explicit Completion(ConnectionFlags connection) : connection_(std::move(connection)) {}
+
+  std::vector<std::string> kinds() const {
+    std::vector<std::string> found;
+    Result<Session> session = open();
+    if (!session) return found;
     Result<std::vector<client::ServedResource>> served = session->client.served().wait();
-    if (!served) return;
+    if (!served) return found;
     for (const client::ServedResource& one : *served) {
       found.push_back(one.resource.plural);
       found.insert(found.end(), one.short_names.begin(), one.short_names.end());
     }
-    return;
+    return found;
   }
-  Result<client::Resource> resource = session->client.find(given[0]).wait();
-  if (!resource) return;
-  Result<client::Object> page =
-      session->client.api(*resource, space_for(*session, *resource)).list({.limit = 500}).wait();
-  if (!page) return;
-  for (const Value& item : page->root().items_at("items")) found.emplace_back(item.text_at("metadata", "name"));
+
+  std::vector<std::string> names(const std::string& kind) const {
+    std::vector<std::string> found;
+    Result<Session> session = open();
+    if (!session) return found;
+    Result<client::Resource> resource = session->client.find(kind).wait();
+    if (!resource) return found;
+    Result<client::Object> page =
+        session->client.api(*resource, space_for(*session, *resource)).list({.limit = 500}).wait();
+    if (!page) return found;
+    for (const Value& item : page->root().items_at("items")) found.emplace_back(item.text_at("metadata", "name"));
+    return found;
+  }
+
+ private:
+  Result<Session> open() const {
+    ConnectionFlags connection = connection_;
+    connection.request_timeout = "2s";  // Somebody is waiting at a prompt.
+    return open_session(connection, ManagedFields::Dropped);
+  }
+
+  ConnectionFlags connection_;
+};
+
+void put_before_each(const std::string& prefix, std::vector<std::string>& words) {
+  for (std::string& word : words) word.insert(0, prefix);
+}
+
+// Kinds, then names of a kind; also a,b and KIND/NAME.
+std::vector<std::string> complete_objects(const Completion& completion, const std::vector<std::string>& given,
+                                          const std::string& partial) {
+  if (!given.empty() && given[0].find('/') == std::string::npos) return completion.names(given[0]);
+  if (const size_t slash = partial.find('/'); slash != std::string::npos) {
+    std::vector<std::string> names = completion.names(partial.substr(0, slash));
+    put_before_each(partial.substr(0, slash + 1), names);
+    return names;
+  }
+  std::vector<std::string> kinds = completion.kinds();
+  if (const size_t comma = partial.rfind(','); comma != std::string::npos) {
+    put_before_each(partial.substr(0, comma + 1), kinds);
+  }
+  return kinds;
+}
+
+std::vector<std::string> complete_value(const Completion& completion, const std::string& flag) {
+  if (flag == "-n" || flag == "--namespace") return completion.names("namespaces");
+  if (flag == "-o" || flag == "--output") {
+    return {"wide", "yaml", "json", "name", "jsonpath=", "custom-columns="};
+  }
+  return {};
 }
 
 int complete(CLI::App& app, const std::vector<std::string>& words) {
   CLI::App* command = &app;
+  const CLI::App* const any = app.get_subcommand("get");
+  ConnectionFlags connection;
+  CLI::App known;  // Knows the flags for the connection, wherever they stand.
+  add_connection_flags(known, connection);
   std::vector<std::string> given;  // Arguments before the word that is being typed.
   const std::string partial = words.empty() ? "" : words.back();
+  std::string waiting;  // The flag whose value is being typed.
   for (size_t i = 0; i + 1 < words.size(); ++i) {
     const std::string& word = words[i];
     if (word.starts_with('-')) {
-      // The value of a flag is no argument.
-      const CLI::Option* option = command->get_option_no_throw(word);
-      if (option != nullptr && option->get_items_expected_min() > 0) ++i;
+      const size_t name_end = word.starts_with("--") ? std::min(word.find('='), word.size()) : 2;
+      const CLI::Option* option = (command == &app ? any : command)->get_option_no_throw(word.substr(0, name_end));
+      const bool has_value = option != nullptr && option->get_items_expected_min() > 0;
+      const bool attached = name_end < word.size();
+      if (has_value && !attached && i + 2 == words.size()) waiting = word;
+      if (option != nullptr && option->get_group() == kConnectionGroup && waiting.empty()) {
+        std::vector<std::string> one{word};
+        if (has_value && !attached) one.insert(one.begin(), words[i + 1]);  // CLI11 takes them in reverse order.
+        try {
+          known.parse(one);
+        } catch (const CLI::Error&) {
+          // Not yet a value that can be used.
+        }
+      }
+      if (has_value && !attached) ++i;
       continue;
     }
     const std::vector<CLI::App*> below = command->get_subcommands([&](CLI::App* one) { return one->check_name(word); });
@@ -75,8 +144,11 @@ int complete(CLI::App& app, const std::vector<std::string>& words) {
       given.push_back(word);
     }
   }
+  const Completion completion(connection);
   std::vector<std::string> found;
-  if (partial.starts_with('-')) {
+  if (!waiting.empty()) {
+    found = complete_value(completion, waiting);
+  } else if (partial.starts_with('-')) {
     for (const CLI::Option* option : command->get_options()) {
       for (const std::string& name : option->get_lnames()) found.push_back("--" + name);
     }
@@ -85,7 +157,10 @@ int complete(CLI::App& app, const std::vector<std::string>& words) {
       found.push_back(below->get_name());
     }
   } else if (command->get_option_no_throw("KIND NAME") != nullptr) {
-    complete_objects(given, found);
+    found = complete_objects(completion, given, partial);
+  } else if (given.empty() && (command->get_option_no_throw("KIND") != nullptr ||
+                               command->get_option_no_throw("KIND.FIELD") != nullptr)) {
+    found = completion.kinds();
   }
   std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());

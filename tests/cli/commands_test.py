@@ -10,6 +10,7 @@ import pathlib
 import pty
 import re
 import select
+import shutil
 import signal
 import struct
 import subprocess
@@ -543,8 +544,19 @@ def lifecycle(shell):
     words = lambda *given: shell.out("__complete", *given).split()
     check(words("ap") == ["api-resources", "apply", "applygen"] and "deployments" in words("get", "dep") and words("get", "deploy", "w") == ["web"] and "web" in words("get", "-n", "default", "deploy", "")
           and words("apply", "--force-f") == ["--force-fields"], "completion of commands, flags, kinds and names")
-    for name in ("bash", "zsh", "fish"):
+    check("extension-apiserver-authentication" in words("get", "-n", "kube-system", "cm", "ext") and "extension-apiserver-authentication" in words("-n=kube-system", "get", "cm", "ext")
+          and "cm/from-a" in words("delete", "cm/from") and "pods,deployments" in words("get", "pods,dep") and words("get", "-n", "kube-s") == ["kube-system"]
+          and words("-n", "kube-s") == ["kube-system"] and words("get", "pods", "-o", "y") == ["yaml"] and words("explain", "deployments") == ["deployments"]
+          and words("apply", "-f", "") == [] and words("top", "o") == ["ownership"], "in the namespace that is given; of several kinds; of the values of flags")
+    as_shells = {"zsh": 'compdef() { :; }; compadd() { shift; print -- $*; }; source <(holdfast completion zsh); words=(holdfast get deploy w) CURRENT=4; _holdfast',
+                 "fish": 'holdfast completion fish | source; complete -C "holdfast get deploy w"'}
+    for name, script in as_shells.items():
         check("holdfast __complete" in shell.out("completion", name), f"completion for {name}")
+        if shutil.which(name) is None:
+            print(f"skipped completion in {name}: it is not installed")
+            continue
+        done = subprocess.run([name, "-c", script], capture_output=True, text=True, env=dict(shell.environment, PATH=f"{pathlib.Path(HOLDFAST).resolve().parent}:{os.environ['PATH']}"))
+        check(done.stdout == "web\n", f"as {name} calls it: {done.stdout} {done.stderr}")
     done = subprocess.run(["bash", "-c", 'source <("$0" completion bash); COMP_WORDS=(holdfast get deploy w) COMP_CWORD=3; PATH=$(dirname $0):$PATH; _holdfast; echo $COMPREPLY', HOLDFAST],
                           capture_output=True, text=True, env=shell.environment)
     check(done.stdout == "web\n" or pathlib.Path(HOLDFAST).name != "holdfast", f"as bash calls it: {done.stdout} {done.stderr}")
