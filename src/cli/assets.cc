@@ -1,3 +1,4 @@
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -7,6 +8,7 @@
 
 #include "base/strings.h"
 #include "cli/commands.h"
+#include "server/server.h"
 
 namespace holdfast::cli {
 namespace {
@@ -25,6 +27,15 @@ fs::path on_path(std::string_view name) {
     }
   }
   return {};
+}
+
+// Where fabric8's kube-api-test looks for the same programs: k8s/VERSION-OS-ARCHITECTURE, with Go's names of those.
+fs::path kube_api_test_folder() {
+  utsname host{};
+  uname(&host);
+  const std::string_view machine = host.machine;
+  const std::string version(server::kubernetes_version().substr(1));  // Without the v.
+  return fs::path("k8s") / (version + "-linux-" + (machine == "aarch64" ? "arm64" : "amd64"));
 }
 
 Result<Unit> put(const fs::path& target, const fs::path& at, AssetFiles files) {
@@ -58,6 +69,13 @@ Result<Unit> make_assets(const std::string& folder, AssetFiles files) {
     Result<Unit> made = put(library, fs::path(folder) / kEtcdLibrary, files);
     if (!made) return made;
   }
+  if (files == AssetFiles::Links) {
+    const fs::path versioned = fs::path(folder) / kube_api_test_folder();
+    fs::create_directories(versioned.parent_path(), failed);
+    if (failed) return internal_error(versioned.parent_path().string() + ": " + failed.message());
+    Result<Unit> made = put("..", versioned, files);
+    if (!made) return made;
+  }
   // Frameworks ask it whether the server is ready; without one, this program takes the same flags.
   const fs::path kubectl = on_path("kubectl");
   return put(kubectl.empty() ? self : kubectl, fs::path(folder) / "kubectl", files);
@@ -66,19 +84,23 @@ Result<Unit> make_assets(const std::string& folder, AssetFiles files) {
 Command add_envtest_assets(CLI::App& app) {
   auto folder = std::make_shared<std::string>();
   CLI::App* c = app.add_subcommand(
-      "envtest-assets", "Create a directory for KUBEBUILDER_ASSETS, so that any envtest suite runs on Holdfast.");
+      "envtest-assets",
+      "Create a directory for KUBEBUILDER_ASSETS, so that any envtest or kube-api-test suite runs on Holdfast.");
   c->add_option("DIR", *folder, "Directory to create; kube-apiserver and etcd in it are links to this program")
       ->required();
   auto copies = std::make_shared<bool>(false);
   c->add_flag("--copy", *copies, "Write regular files instead of links, for tools that skip links (setup-envtest)");
   c->footer(
-      "\nLike the real one, this kube-apiserver runs no controllers; a suite enables them with\n"
+      "\nPrints the variables to set: eval \"$(holdfast envtest-assets DIR)\"\n\n"
+      "Like the real one, this kube-apiserver runs no controllers; a suite enables them with\n"
       "  testEnv.ControlPlane.GetAPIServer().Configure().Append(\"controllers\", \"*\")");
   return [folder, copies] {
     Result<Unit> made = make_assets(*folder, *copies ? AssetFiles::Copies : AssetFiles::Links);
     if (!made) return fail(made.error().message.c_str());
     std::error_code ignored;
-    printf("export KUBEBUILDER_ASSETS=%s\n", fs::absolute(*folder, ignored).c_str());
+    const std::string path = fs::absolute(*folder, ignored);
+    printf("export KUBEBUILDER_ASSETS=%s\n", path.c_str());
+    if (!*copies) printf("export KUBE_API_TEST_DIR=%s\n", path.c_str());
     return 0;
   };
 }

@@ -71,6 +71,7 @@ sigset_t handled_signals() {
   setenv("KUBECONFIG", (folder + "/kubeconfig").c_str(), 1);
   setenv("USE_EXISTING_CLUSTER", "true", 1);
   setenv("KUBEBUILDER_ASSETS", (folder + "/assets").c_str(), 1);
+  setenv("KUBE_API_TEST_DIR", (folder + "/assets").c_str(), 1);
   std::vector<char*> arguments;
   for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
@@ -253,11 +254,11 @@ Command add_with(CLI::App& app) {
   c->add_option("COMMAND", flags->command, "Command and its arguments")->required();
   c->prefix_command(false);
   c->footer(
-      "\nThe command finds the server through KUBECONFIG. USE_EXISTING_CLUSTER=true and KUBEBUILDER_ASSETS are set "
-      "for\n"
-      "suites that use envtest. Signals are passed on to the command, and its exit status is returned: 128 and the\n"
+      "\nThe command finds the server through KUBECONFIG. USE_EXISTING_CLUSTER=true, KUBEBUILDER_ASSETS and\n"
+      "KUBE_API_TEST_DIR are set for suites that use envtest or kube-api-test. Signals are passed on to the command, "
+      "and its exit status is returned: 128 and the\n"
       "signal's number if one ended it, 125 if the server failed, 126 and 127 if the command cannot be run. When the\n"
-      "command has ended, processes that it left behind are ended, and the server and its folder are gone.\n\n"
+      "command has ended, processes that it left behind are killed, and the server and its folder are removed.\n\n"
       "Examples:\n"
       "  holdfast with -- kubectl get namespaces\n"
       "  holdfast with --crds config/crd -- go test ./...\n"

@@ -70,7 +70,9 @@ def run_page(name):
         bin = pathlib.Path(folder) / "bin"
         bin.mkdir()
         (bin / "holdfast").symlink_to(HOLDFAST)
-        environment = dict(os.environ, PATH=f"{bin}:{os.environ['PATH']}", KUBECACHEDIR=f"{folder}/cache")
+        # Rust's packages are compiled once per build tree, not once per run.
+        environment = dict(os.environ, PATH=f"{bin}:{os.environ['PATH']}", KUBECACHEDIR=f"{folder}/cache",
+                           CARGO_TARGET_DIR=str(HOLDFAST.parent.parent / "docs_test_cargo"))
         server = subprocess.Popen([HOLDFAST, "with", "--", "sh", "-c", 'echo "$KUBECONFIG"; cat'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         environment["KUBECONFIG"] = server.stdout.readline().strip()
         print("---", name)

@@ -101,7 +101,11 @@ class AssetsTest(unittest.TestCase):
 
     def test_making_them_again_changes_nothing(self):
         done = subprocess.run([BINARY, "envtest-assets", self.assets], text=True, capture_output=True, check=True)
-        self.assertEqual(done.stdout, f"export KUBEBUILDER_ASSETS={self.assets}\n")
+        self.assertEqual(done.stdout, f"export KUBEBUILDER_ASSETS={self.assets}\nexport KUBE_API_TEST_DIR={self.assets}\n")
+        versions = list((pathlib.Path(self.assets) / "k8s").iterdir())
+        self.assertRegex(versions[0].name, r"^1\.\d+\.\d+-linux-(amd64|arm64)$")
+        for name in ("kube-apiserver", "etcd", "kubectl"):
+            self.assertTrue((versions[0] / name).exists(), f"kube-api-test finds {name}")
 
     def test_copies_are_regular_files(self):
         folder = pathlib.Path(self.folder.name) / "copies"
