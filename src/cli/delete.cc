@@ -43,8 +43,8 @@ class Deleter {
   int run() {
     Result<Unit> done = flags_.manifests.given() ? delete_of_files() : delete_named();
     if (!done) status_ = fail_with(session_, done.error());
-    if (flags_.wait && !options_.dry_run) wait_for_the_end();
-    if (deleted_.empty() && status_ == 0 && !flags_.manifests.given() && !flags_.ignore_not_found)
+    if (flags_.wait && flags_.dry_run == "none") wait_for_the_end();
+    if (shown_ == 0 && status_ == 0 && !flags_.manifests.given() && !flags_.ignore_not_found)
       printf("No resources found\n");
     return status_;
   }
@@ -87,13 +87,21 @@ class Deleter {
   }
 
   void remove(const client::Api<>& api, const std::string& name, const std::string& space) {
+    if (flags_.dry_run == "client") return show(api.resource(), name, space);
     Result<client::Object> answer = api.remove(name, options_).wait();
     if (!answer) {
       if (answer.error().reason == Reason::NotFound && flags_.ignore_not_found) return;
       status_ = fail_with(session_, answer.error());
       return;
     }
-    const client::Resource& resource = api.resource();
+    show(api.resource(), name, space);
+    // The answer is the object while it goes on to exist, else a Status that names what is gone.
+    const std::string_view uid = answer->root().text_at("details", "uid");
+    deleted_.push_back({api, name, space, std::string(uid.empty() ? answer->uid() : uid)});
+  }
+
+  void show(const client::Resource& resource, const std::string& name, const std::string& space) {
+    ++shown_;
     if (flags_.output == "name") {
       printf("%s\n", display_name(resource, name).c_str());
     } else {
@@ -101,12 +109,11 @@ class Deleter {
       if (!resource.group.empty()) kind += "." + resource.group;
       printf("%s \"%s\" %sdeleted%s%s\n", kind.c_str(), name.c_str(), flags_.force ? "force " : "",
              resource.namespaced ? (" from " + space + " namespace").c_str() : "",
-             options_.dry_run ? " (server dry run)" : "");
+             flags_.dry_run == "server"   ? " (server dry run)"
+             : flags_.dry_run == "client" ? " (dry run)"
+                                          : "");
     }
     fflush(stdout);
-    // The answer is the object while it goes on to exist, else a Status that names what is gone.
-    const std::string_view uid = answer->root().text_at("details", "uid");
-    deleted_.push_back({api, name, space, std::string(uid.empty() ? answer->uid() : uid)});
   }
 
   void wait_for_the_end() {
@@ -138,6 +145,7 @@ class Deleter {
   client::DeleteOptions options_;
   std::vector<Deleted> deleted_;
   int status_ = 0;
+  size_t shown_ = 0;
 };
 
 }  // namespace
@@ -150,20 +158,21 @@ Command add_delete(CLI::App& app) {
   c->add_option("-l,--selector", flags->selector, "Label selector for objects of a kind");
   c->add_flag("--all", flags->all, "All objects of the kind in the namespace");
   c->add_flag("-A,--all-namespaces", flags->all_namespaces, "Objects of all namespaces");
-  c->add_option("--cascade", flags->cascade, "What happens to dependents: background, foreground or orphan")
+  c->add_option("--cascade", flags->cascade, "How to delete dependents: background, foreground or orphan")
       ->capture_default_str()
       ->check(CLI::IsMember({"background", "foreground", "orphan"}));
-  c->add_option("--grace-period", flags->grace_period, "Seconds to terminate; negative means the object's own")
+  c->add_option("--grace-period", flags->grace_period,
+                "Grace period in seconds; a negative value means the object's own")
       ->capture_default_str();
   c->add_flag("--now", flags->now, "Same as --grace-period=1");
-  c->add_flag("--force", flags->force, "Delete at once, without waiting for a graceful end");
-  c->add_flag("--ignore-not-found", flags->ignore_not_found, "An object that does not exist is not an error");
+  c->add_flag("--force", flags->force, "Delete immediately, without graceful termination");
+  c->add_flag("--ignore-not-found", flags->ignore_not_found, "Treat objects that do not exist as success");
   c->add_flag("--wait,!--no-wait", flags->wait, "Wait until the objects are gone (default)");
-  c->add_option("--timeout", flags->timeout, "How long to wait; 0s means without end")->capture_default_str();
+  c->add_option("--timeout", flags->timeout, "How long to wait; 0s means no limit")->capture_default_str();
   c->add_option("-o,--output", flags->output, "Output format: name")->check(CLI::IsMember({"", "name"}));
-  c->add_option("--dry-run", flags->dry_run, "server: submit without deleting")
+  c->add_option("--dry-run", flags->dry_run, "server: submit without deleting; client: only show what would be deleted")
       ->capture_default_str()
-      ->check(CLI::IsMember({"none", "server"}));
+      ->check(CLI::IsMember({"none", "server", "client"}));
   add_connection_flags(*c, flags->connection);
   c->footer(
       "\nExamples:\n  holdfast delete pod web\n  holdfast delete -f manifests/\n  holdfast delete pods -l app=web");

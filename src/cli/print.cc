@@ -298,6 +298,7 @@ std::optional<Value> SortOrder::key_of(const Value& object) const {
 
 Result<std::vector<Value>> SortOrder::sorted(std::span<const Value> items,
                                              const std::function<std::optional<Value>(const Value&)>& key) const {
+  if (items.size() < 2) return std::vector<Value>(items.begin(), items.end());  // As kubectl: one needs no key.
   struct Keyed {
     Value item;
     std::optional<Value> key;
@@ -320,7 +321,7 @@ Result<std::vector<Value>> SortOrder::sorted(std::span<const Value> items,
       return bad_request("--sort-by: what is at " + path_ + " is neither a text nor a number");
     }
   }
-  if (!items.empty() && texts + numbers == 0) {
+  if (texts + numbers == 0) {
     return bad_request("couldn't find any field with path \"{" + path_ + "}\" in the list of objects");
   }
   if (texts > 0 && numbers > 0)

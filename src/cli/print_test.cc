@@ -96,6 +96,9 @@ TEST(SortOrder, PutsWhatHasNoKeyFirstAndComparesByWhatKeysAre) {
   EXPECT_EQ(names(".size"), "dcba");
   EXPECT_EQ(names("text"), "dcba");
   EXPECT_EQ(names(".nothing"), "couldn't find any field with path \"{.nothing}\" in the list of objects");
+  const Value one[1];
+  const auto no_key = [](const Value&) { return std::optional<Value>(); };
+  EXPECT_TRUE(SortOrder::parse(".nothing")->sorted(one, no_key)) << "one object needs no order";
 }
 
 TEST(Output, KnowsItsForms) {

@@ -137,7 +137,7 @@ def beside_kubectl(shell):
     for arguments in (("get", "all"), ("get", "ns", "-L", "kubernetes.io/metadata.name", "--show-labels"), ("get", "ns", "--no-headers"),
                       ("get", "deployment.apps/thing", "ns/default"), ("get", "pods"), ("get", "pods", "-A"), ("get", "pods", "nope"),
                       ("get", "ns", "--sort-by=.metadata.name"), ("get", "deployments", "--sort-by", "{.spec.replicas}"),
-                      ("get", "pv", "--sort-by=.spec.capacity.storage"),
+                      ("get", "pv", "--sort-by=.spec.capacity.storage"), ("get", "pv", "--sort-by=.spec.nope"),
                       ("get", "deployment", "thing", "nope"), ("get", "nokind"), ("get", "-f", many), ("get", "pods", "nope", "--ignore-not-found")):
         aged(*arguments)
     for arguments in (("get", "deployment", "thing", "-o", "yaml", "--show-managed-fields"), ("get", "ns", "default", "-o", "jsonpath={.metadata.name}"),
@@ -171,6 +171,7 @@ def beside_kubectl(shell):
         check(ours[0] == theirs[0] and lines(ours[1]) == lines(theirs[1]), f"diff -f {pathlib.Path(file).name}: {ours[0]} {theirs[0]}")
     same("apply", "-f", labelled, "--server-side", "--field-manager=holdfast")
     same("delete", "-f", many, "--dry-run=server")
+    same("delete", "-f", many, "--dry-run=client")
 
 
 def compare(shell, arguments, normal):
