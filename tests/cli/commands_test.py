@@ -545,7 +545,8 @@ def lifecycle(shell):
     words = lambda *given: shell.out("__complete", *given).split()
     check(words("ap") == ["api-resources", "apply", "applygen"] and "deployments" in words("get", "dep") and words("get", "deploy", "w") == ["web"] and "web" in words("get", "-n", "default", "deploy", "")
           and words("apply", "--force-f") == ["--force-fields"], "completion of commands, flags, kinds and names")
-    check("extension-apiserver-authentication" in words("get", "-n", "kube-system", "cm", "ext") and "extension-apiserver-authentication" in words("-n=kube-system", "get", "cm", "ext")
+    shell.out("apply", "-n", "kube-public", "-f", "-", stdin=configmap("elsewhere", {"a": "b"}))
+    check(words("get", "-n", "kube-public", "cm", "else") == ["elsewhere"] and words("-n=kube-public", "get", "cm", "else") == ["elsewhere"] and words("get", "cm", "else") == []
           and "cm/from-a" in words("delete", "cm/from") and "pods,deployments" in words("get", "pods,dep") and words("get", "-n", "kube-s") == ["kube-system"]
           and words("-n", "kube-s") == ["kube-system"] and words("get", "pods", "-o", "y") == ["yaml"] and words("explain", "deployments") == ["deployments"]
           and words("apply", "-f", "") == [] and words("top", "o") == ["ownership"], "in the namespace that is given; of several kinds; of the values of flags")
