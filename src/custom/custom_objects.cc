@@ -402,10 +402,13 @@ struct MetadataTyper {
     MapBuilder map(arena);
     bool changed = false;
     for (const Member& member : value.members()) {
-      const std::string key(member.key);
-      const std::string here = path.empty()                      ? key
-                               : type.shape == types::Shape::Map ? path + "[" + key + "]"
-                                                                 : path + "." + key;
+      std::string here = path;
+      if (path.empty())
+        here = member.key;
+      else if (type.shape == types::Shape::Map)
+        here.append("[").append(member.key).append("]");
+      else
+        here.append(".").append(member.key);
       const Value& given = member.key == "metadata" && member.value.is_null() ? Value::empty_map() : member.value;
       Result<Value> next = member.value;
       if (root && member.key == "metadata") {
