@@ -17,10 +17,8 @@
 namespace holdfast::api {
 namespace {
 
-using std::chrono_literals::operator""ms;
-
 // How often caches look at the clock: bookmarks are a matter of seconds, waiting for revisions of tenths.
-constexpr auto kTickInterval = 100ms;
+constexpr std::chrono::milliseconds kTickInterval{100};
 
 constexpr std::string_view kWebhookGroup = "admissionregistration.k8s.io";
 

@@ -187,7 +187,7 @@ Result<UserRef> Authenticator::by_request_header(const net::Request& request) co
       const std::string_view raw = header.name.substr(prefix.size());
       std::string key = net::percent_decode(raw).value_or(std::string(raw));
       auto known = std::find_if(user.extra.begin(), user.extra.end(), [&](const auto& e) { return e.first == key; });
-      if (known == user.extra.end()) known = user.extra.insert(known, {std::move(key), {}});
+      if (known == user.extra.end()) known = user.extra.emplace(known, std::move(key), std::vector<std::string>{});
       known->second.emplace_back(header.value);
     }
   }

@@ -407,6 +407,7 @@ Val from_native(Arena& arena, const Val& v) {
     case Kind::List: {
       if (Rep::is_data(v)) return v;
       std::vector<Val> items;
+      items.reserve(list_size(v));
       for (uint64_t i = 0; i < list_size(v); ++i) items.push_back(from_native(arena, list_at(arena, v, i)));
       return list_of(arena, items);
     }

@@ -21,7 +21,6 @@ namespace holdfast::cli {
 namespace {
 
 using ownership::ManagerEntry;
-using ownership::PathElement;
 
 struct Line {
   std::string text;
@@ -459,7 +458,6 @@ int print_blame(const std::vector<client::Object>& objects, const CustomTypes& t
     options.since = *since;
   }
   const Terminal terminal = Terminal::of_output();
-  std::string json;
   for (size_t i = 0; i < objects.size(); ++i) {
     const Value& object = objects[i].root();
     options.custom_type = types.of(object);

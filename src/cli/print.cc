@@ -333,6 +333,7 @@ Result<std::vector<Value>> SortOrder::sorted(std::span<const Value> items,
     return a.key->as_string() < b.key->as_string();
   });
   std::vector<Value> ordered;
+  ordered.reserve(all.size());
   for (const Keyed& one : all) ordered.push_back(one.item);
   return ordered;
 }

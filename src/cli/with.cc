@@ -73,6 +73,7 @@ sigset_t handled_signals() {
   setenv("KUBEBUILDER_ASSETS", (folder + "/assets").c_str(), 1);
   setenv("KUBE_API_TEST_DIR", (folder + "/assets").c_str(), 1);
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   execvp(arguments[0], arguments.data());

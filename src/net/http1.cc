@@ -328,12 +328,16 @@ void Http1Session::parse_body() {
       case BodyDecoder::Step::Payload:
         if (wanted) {
           stream_.receive(payload);
-        } else if ((swallowed_ += payload.size()) > kSwallowBytes) {
+          break;
+        }
+        swallowed_ += payload.size();
+        if (swallowed_ > kSwallowBytes) {
           // Nobody wants it, and keeping the connection is no longer cheap.
           closing_ = true;
           connection_.flush_soon();
           return;
         }
+        break;
     }
   }
 }
