@@ -32,6 +32,7 @@
 #include <thread>
 
 #include "base/strings.h"
+#include "base/url.h"
 #include "client/client.h"
 #include "client/core.h"
 #include "codec/codec.h"
@@ -211,7 +212,7 @@ class Target {
     Result<client::Config> config = client::Config::load({.path = kubeconfig, .context = {}});
     if (!config) fail(config.error().message);
     config_ = std::move(*config);
-    Result<client::ServerUrl> url = client::parse_url(config_.server);
+    Result<HttpUrl> url = parse_http_url(config_.server);
     if (!url) fail(url.error().message);
     transport_.host = url->host;
     transport_.port = url->port;

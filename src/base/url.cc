@@ -1,6 +1,7 @@
 #include "base/url.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/text.h"
 
@@ -18,6 +19,43 @@ std::vector<UrlProblem> unparsable(std::string_view url, std::string_view why) {
 }
 
 }  // namespace
+
+Result<HttpUrl> parse_http_url(std::string_view url) {
+  HttpUrl parsed;
+  if (std::any_of(url.begin(), url.end(), is_control)) return bad_request("invalid control character in URL");
+  if (url.starts_with("http://")) {
+    parsed.tls = false;
+    parsed.port = 80;
+  } else if (!url.starts_with("https://")) {
+    return bad_request("the URL's scheme is neither http nor https");
+  }
+  url.remove_prefix(url.find("//") + 2);
+  url = url.substr(0, url.find('#'));
+  const size_t question = std::min(url.find('?'), url.size());
+  parsed.query = url.substr(question);
+  url = url.substr(0, question);
+  const size_t slash = std::min(url.find('/'), url.size());
+  parsed.path = url.substr(slash);
+  std::string_view host = url.substr(0, slash);
+  if (const size_t at = host.rfind('@'); at != std::string_view::npos) {
+    parsed.user = host.substr(0, at);
+    host.remove_prefix(at + 1);
+  }
+  parsed.authority = host;
+  const size_t colon = host.rfind(':');
+  if (colon != std::string_view::npos && host.find(']', colon) == std::string_view::npos) {
+    const std::string_view digits = host.substr(colon + 1);
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), parsed.port);
+    if (error != std::errc() || end != digits.data() + digits.size()) {
+      return bad_request("invalid port " + go_quote(host.substr(colon)) + " after host");
+    }
+    host = host.substr(0, colon);
+  }
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  if (host.empty()) return bad_request("the URL names no host");
+  parsed.host = host;
+  return parsed;
+}
 
 std::vector<UrlProblem> webhook_url_problems(std::string_view url) {
   if (std::any_of(url.begin(), url.end(), is_control)) {

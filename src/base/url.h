@@ -1,11 +1,31 @@
-// URLs of webhooks: what Kubernetes takes, and why it refuses the others.
+// URLs of HTTP servers: their parts, the proxy in front of them, and which ones Kubernetes takes for webhooks.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
+
 namespace holdfast {
+
+struct HttpUrl {
+  bool tls = true;
+  std::string user;       // "user:password" as written; empty if the URL has none.
+  std::string authority;  // "host:port" as written, without the user.
+  std::string host;       // Without the brackets of an IPv6 address.
+  uint16_t port = 443;    // 443 or 80 if the URL names none.
+  std::string path;       // As written: empty, or begins with a slash.
+  std::string query;      // Empty, or begins with a question mark. A fragment is left out.
+};
+// Takes http:// and https:// URLs. The BadRequest does not repeat the URL, which may contain a password.
+Result<HttpUrl> parse_http_url(std::string_view url);
+
+// The proxy that the environment names for a server, as Go's programs read it; empty: none. Never for this machine
+// itself, and not for what NO_PROXY lists: names (with all below them), addresses, networks, each with or without a
+// port, or "*".
+std::string environment_proxy(const HttpUrl& server);
 
 struct UrlProblem {
   bool unparsable = false;  // Nothing else can be said of it: Kubernetes calls it a required value then.

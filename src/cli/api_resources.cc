@@ -76,7 +76,7 @@ int api_resources(const ApiResourcesFlags& flags) {
 
 Command add_api_resources(CLI::App& app) {
   auto flags = std::make_shared<ApiResourcesFlags>();
-  CLI::App* c = app.add_subcommand("api-resources", "List the kinds of objects that the server has.");
+  CLI::App* c = app.add_subcommand("api-resources", "List the resources that the server serves.");
   c->add_option("-o,--output", flags->output, "Output format: wide or name")
       ->check(CLI::IsMember({"", "wide", "name"}));
   c->add_option("--api-group", flags->api_group, "Limit to resources in this API group; empty is the core group");
@@ -87,7 +87,7 @@ Command add_api_resources(CLI::App& app) {
       ->allow_extra_args(false);
   c->add_option("--sort-by", flags->sort_by, "name or kind; default: group, then name")
       ->check(CLI::IsMember({"", "name", "kind"}));
-  c->add_flag("--no-headers", flags->no_headers, "Leave out the headers of columns");
+  c->add_flag("--no-headers", flags->no_headers, "Leave out column headers");
   add_connection_flags(*c, flags->connection);
   c->footer(
       "\nExamples:\n  holdfast api-resources\n  holdfast api-resources --api-group=apps -o wide\n"

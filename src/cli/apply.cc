@@ -338,7 +338,7 @@ Command add_apply(CLI::App& app) {
   c->add_option(
       "--field-manager", flags->field_manager,
       "Owner of the fields; default: what the manifest declares (metadata.options.fieldManager), else holdfast");
-  c->add_flag("--force-conflicts", flags->force_conflicts, "Take fields that others own; reports each of them");
+  c->add_flag("--force-conflicts", flags->force_conflicts, "Take fields that others own, and report each of them");
   c->add_option("--force-fields", flags->force_fields,
                 "Take only these fields and what is below them, comma separated, such as .spec.replicas")
       ->allow_extra_args(false);
@@ -349,22 +349,21 @@ Command add_apply(CLI::App& app) {
   c->add_flag("--adopt", flags->adopt,
               "Add objects that already exist to the set, and take over a set managed by another tool");
   c->add_flag("-y,--yes", flags->yes, "Prune without asking for confirmation (scripts are never asked)");
-  c->add_flag("--server-side", flags->server_side, "Accepted for kubectl's sake: applies are always server-side");
+  c->add_flag("--server-side", flags->server_side,
+              "Accepted for compatibility with kubectl; every apply is server-side");
   c->add_option("--subresource", flags->subresource, "Subresource to apply to, such as status or scale");
   add_write_flags(*c, flags->dry_run, flags->validate);
   c->add_option("-o,--output", flags->output, "Output format: name, yaml or json")
       ->check(CLI::IsMember({"", "name", "yaml", "json"}));
   add_connection_flags(*c, flags->connection);
   c->footer(
-      "\nA conflict is a field that you apply with another value than its owner. On a terminal each can be resolved: "
-      "take\n"
-      "it, share it by applying the live value, or yield by leaving it out. In scripts use --force-conflicts or\n"
-      "--force-fields. A manifest that declares its own manager is applied as that manager.\n\n"
+      "\nA conflict is a field that you apply with another value than its owner. On a terminal each can be resolved:\n"
+      "take it, share it by applying the live value, or yield it by leaving it out. In scripts use --force-conflicts\n"
+      "or --force-fields. A manifest that declares its own manager is applied as that manager.\n\n"
       "With --prune, everything that is applied becomes a member of an apply set, marked as kubectl's --applyset does, "
       "and\n"
-      "members that are no longer applied are deleted. --dry-run=server shows which; on a terminal they are shown and "
-      "asked\n"
-      "about before anything is applied.\n\n"
+      "members that are no longer applied are deleted. --dry-run=server lists them; on a terminal they are listed and\n"
+      "have to be confirmed before anything is applied.\n\n"
       "Examples:\n"
       "  holdfast apply -f web.yaml\n"
       "  holdfast apply -R -f manifests/ --dry-run=server\n"

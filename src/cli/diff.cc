@@ -126,7 +126,8 @@ Command add_diff(CLI::App& app) {
                 "Owner of the fields; default: what the manifest declares, else holdfast");
   c->add_flag("--force-conflicts,!--no-force-conflicts", flags->force_conflicts,
               "Compare with the result of a forced apply (default); without it, a conflict is an error");
-  c->add_flag("--server-side", flags->server_side, "Accepted for kubectl's sake: the server computes the result");
+  c->add_flag("--server-side", flags->server_side,
+              "Accepted for compatibility with kubectl; the server always computes the result");
   add_connection_flags(*c, flags->connection);
   c->footer(
       "\nChanged lines name their owners: of the live object before, of the result after the apply.\n"

@@ -58,8 +58,12 @@ class Getter {
       return 1;
     }
     if (!flags_.watch_only) {
-      for (const Target& target : *targets) {
-        if (output_.is_table() ? !show_table(target) : !show_objects(target)) break;
+      if (order_ && !output_.is_table()) {
+        show_sorted_objects(*targets);
+      } else {
+        for (const Target& target : *targets) {
+          if (output_.is_table() ? !show_table(target) : !show_objects(target)) break;
+        }
       }
       if (Result<Unit> finished = finish(); !finished) return fail_with(session_, finished.error());
     }
@@ -180,7 +184,7 @@ class Getter {
 
   bool show_sorted_table(const Target& target) {
     std::vector<client::Object> answers;
-    if (!each_answer(target, client::Shape::Table, [&](const client::Object& answer) {
+    if (!each_answer(target, client::Shape::TableOfObjects, [&](const client::Object& answer) {
           answers.push_back(answer);
           return true;
         })) {
@@ -190,36 +194,24 @@ class Getter {
     Arena arena;
     MapBuilder table(arena);
     std::vector<Value> rows;
+    std::vector<std::optional<Value>> keys;
     for (const client::Object& answer : answers) {
       const Value part = as_table(arena, answer.root());
       if (&answer == &answers[0]) table.add("columnDefinitions", Value::list(part.items_at("columnDefinitions")));
-      const std::span<const Value> more = part.items_at("rows");
-      rows.insert(rows.end(), more.begin(), more.end());
+      for (const Value& row : part.items_at("rows")) {
+        rows.push_back(row);
+        const Value* object = row.find("object");
+        keys.push_back(object == nullptr ? std::nullopt : order_->key_of(*object));
+      }
     }
-    // Rows have the metadata of their objects. What else to sort by is read from the objects themselves.
-    std::map<std::string, Value, std::less<>> keys;
-    if (!order_->only_metadata() && !each_answer(target, client::Shape::Object, [&](const client::Object& answer) {
-          for_each_item(answer.root(), [&](const Value& item) {
-            if (const std::optional<Value> key = order_->key_of(item)) {
-              keys.emplace(item.text_at("metadata", "uid"), deep_copy(arena, *key));
-            }
-          });
-          return true;
-        })) {
-      return false;
-    }
-    Result<std::vector<Value>> sorted = order_->sorted(rows, [&](const Value& row) -> std::optional<Value> {
-      const Value* object = row.find("object");
-      if (object == nullptr) return std::nullopt;
-      if (order_->only_metadata()) return order_->key_of(*object);
-      const auto key = keys.find(object->text_at("metadata", "uid"));
-      return key == keys.end() ? std::nullopt : std::optional<Value>(key->second);
-    });
+    Result<std::vector<size_t>> sorted = order_->sorted(keys);
     if (!sorted) {
       status_ = fail_with(session_, sorted.error());
       return false;
     }
-    table.add("rows", Value::list(*sorted));
+    ListBuilder ordered(arena);
+    for (const size_t position : *sorted) ordered.add(rows[position]);
+    table.add("rows", ordered.build());
     return show_rows(target, table.build(), "ADDED");
   }
 
@@ -341,7 +333,6 @@ class Getter {
   // --- Objects
 
   bool show_objects(const Target& target) {
-    if (order_ && target.name.empty()) return show_sorted_objects(target);
     return each_answer(target, client::Shape::Object, [&](const client::Object& answer) {
       const Value& root = answer.root();
       if (!target.name.empty() || !root.has("items")) return show_object(target, root, "");
@@ -352,23 +343,31 @@ class Getter {
     });
   }
 
-  bool show_sorted_objects(const Target& target) {
-    std::vector<client::Object> answers;
-    std::vector<Value> items;
-    if (!each_answer(target, client::Shape::Object, [&](const client::Object& answer) {
-          answers.push_back(answer);
-          for_each_item(answer.root(), [&](const Value& item) { items.push_back(item); });
-          return true;
-        })) {
-      return false;
+  // Objects of all kinds in one order: what is printed is one list.
+  void show_sorted_objects(const std::vector<Target>& targets) {
+    std::vector<client::Object> answers;  // What `items` points into.
+    std::vector<std::pair<const Target*, Value>> items;
+    std::vector<std::optional<Value>> keys;
+    for (const Target& target : targets) {
+      if (!each_answer(target, client::Shape::Object, [&](const client::Object& answer) {
+            answers.push_back(answer);
+            for_each_item(answer.root(), [&](const Value& item) {
+              items.emplace_back(&target, item);
+              keys.push_back(order_->key_of(item));
+            });
+            return true;
+          })) {
+        return;
+      }
     }
-    Result<std::vector<Value>> sorted = order_->sorted(items, [&](const Value& item) { return order_->key_of(item); });
+    Result<std::vector<size_t>> sorted = order_->sorted(keys);
     if (!sorted) {
       status_ = fail_with(session_, sorted.error());
-      return false;
+      return;
     }
-    return std::all_of(sorted->begin(), sorted->end(),
-                       [&](const Value& item) { return show_object(target, item, ""); });
+    for (const size_t position : *sorted) {
+      if (!show_object(*items[position].first, items[position].second, "")) return;
+    }
   }
 
   // With what its list leaves out, and managedFields as asked for.
@@ -581,12 +580,12 @@ void add_get_flags(CLI::App* c, GetFlags& flags) {
                 "Path of the field to sort by, such as .metadata.creationTimestamp; all objects are read first");
   c->add_flag("--show-labels", flags.show_labels, "Show all labels as the last column");
   c->add_flag("--show-kind", flags.show_kind, "Show the kind before each name");
-  c->add_flag("--no-headers", flags.no_headers, "Leave out the headers of columns");
-  c->add_flag("--ignore-not-found", flags.ignore_not_found, "An object that does not exist is not an error");
-  c->add_option("--chunk-size", flags.chunk_size, "Objects to ask for at a time; 0 asks for all at once")
-      ->capture_default_str();
+  c->add_flag("--no-headers", flags.no_headers, "Leave out column headers");
+  c->add_flag("--ignore-not-found", flags.ignore_not_found, "Treat objects that do not exist as success");
+  c->add_option("--chunk-size", flags.chunk_size, "Objects per request; 0 requests all at once")->capture_default_str();
   c->add_option("--subresource", flags.subresource, "Subresource to read, such as status or scale");
-  c->add_flag("--output-watch-events", flags.output_watch_events, "Show what happened as the first column of a watch");
+  c->add_flag("--output-watch-events", flags.output_watch_events,
+              "Show the type of each watch event as the first column");
   c->add_flag("--show-managed-fields", flags.show_managed_fields,
               "Show managedFields: as they are, or all of them in the form v1 or v2")
       ->type_name("[=none|v1|v2]");
@@ -617,7 +616,7 @@ Command add_get(CLI::App& app) {
 
 Command add_watch(CLI::App& app) {
   auto flags = std::make_shared<GetFlags>();
-  CLI::App* c = app.add_subcommand("watch", "Follow changes of objects.");
+  CLI::App* c = app.add_subcommand("watch", "Watch objects for changes.");
   add_get_flags(c, *flags);
   c->footer("\nExamples:\n  holdfast watch pods\n  holdfast watch deployments -A --output-watch-events");
   return [flags] {

@@ -6,13 +6,13 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <optional>
 #include <string_view>
 #include <vector>
 
 #include "base/task_group.h"
+#include "client/client.h"
 #include "net/net.h"
 
 namespace holdfast::cli {
@@ -22,36 +22,6 @@ namespace {
 constexpr int kMaxRedirects = 10;               // As Go's client, and with it kubectl.
 constexpr size_t kMaxBytes = size_t{64} << 20;  // No manifest is that large: it is something else.
 constexpr net::Millis kFetchTimeout{60'000};
-
-struct Place {
-  bool tls = true;
-  std::string host;  // Without the brackets of an IPv6 address.
-  uint16_t port = 443;
-  std::string target;  // "/path?query"
-};
-
-std::optional<Place> parse_place(std::string_view url) {
-  Place place;
-  place.tls = url.starts_with("https://");
-  place.port = place.tls ? 443 : 80;
-  url.remove_prefix(url.find("//") + 2);
-  url = url.substr(0, url.find('#'));
-  const size_t end = std::min(url.find_first_of("/?"), url.size());
-  std::string_view authority = url.substr(0, end);
-  place.target = (url.substr(end).starts_with('/') ? "" : "/") + std::string(url.substr(end));
-  if (authority.find('@') != std::string_view::npos) return std::nullopt;  // Passwords do not belong in URLs.
-  const size_t colon = authority.rfind(':');
-  if (colon != std::string_view::npos && authority.find(']', colon) == std::string_view::npos) {
-    const std::string_view digits = authority.substr(colon + 1);
-    const auto [at, error] = std::from_chars(digits.data(), digits.data() + digits.size(), place.port);
-    if (error != std::errc() || at != digits.data() + digits.size()) return std::nullopt;
-    authority = authority.substr(0, colon);
-  }
-  if (authority.starts_with('[') && authority.ends_with(']')) authority = authority.substr(1, authority.size() - 2);
-  if (authority.empty()) return std::nullopt;
-  place.host = authority;
-  return place;
-}
 
 // Where a Location header leads from a URL.
 std::string redirected(const std::string& url, std::string_view location) {
@@ -104,15 +74,16 @@ Result<std::string> fetch_text(const std::string& url) {
   net::Loops loops(1);
   std::string now = url;
   for (int i = 0; i <= kMaxRedirects; ++i) {
-    const std::optional<Place> place = parse_place(now);
-    if (!place) return bad_request(now + ": not a URL that manifests can be read from");
+    const Result<HttpUrl> place = parse_http_url(now);
+    if (!place) return bad_request(now + ": " + place.error().message);
+    if (!place->user.empty()) return bad_request("-f: URLs with a user are not supported");
     net::ClientOptions options;
-    options.host = place->host;
-    options.port = place->port;
-    options.tls = place->tls;
+    Result<Unit> routed = client::route_to(*place, "", options);
+    if (!routed) return bad_request(now + ": " + routed.error().message);
     net::Client client(loops.at(0), options);
-    net::ClientRequest request{
-        .target = place->target, .headers = {{"user-agent", "holdfast"}}, .timeout = kFetchTimeout};
+    net::ClientRequest request{.target = (place->path.empty() ? "/" : place->path) + place->query,
+                               .headers = {{"user-agent", "holdfast"}},
+                               .timeout = kFetchTimeout};
     Result<net::ClientResponse> answer = block_on(loops.at(0), client.fetch(std::move(request), kMaxBytes));
     if (!answer) return bad_request(now + ": " + answer.error().message);
     if (answer->status == 200) return std::move(answer->body);

@@ -329,10 +329,11 @@ Command add_migrate(CLI::App& app) {
   c->add_option("-l,--selector", flags->selector, "Label selector");
   c->add_flag("--all", flags->all, "Everything in the namespace");
   c->add_flag("-A,--all-namespaces", flags->all_namespaces, "Objects of all namespaces");
-  c->add_flag("--dry-run", flags->dry_run, "Show what would happen: the server does everything but store it");
-  c->add_option("--undo-file", flags->undo_file, "Where to write how to take it back")
+  c->add_flag("--dry-run", flags->dry_run,
+              "Show what would happen; the server checks the changes but does not store them");
+  c->add_option("--undo-file", flags->undo_file, "File to write for --undo")
       ->default_str("holdfast-migrate-undo.jsonl");
-  c->add_option("--undo", flags->undo, "Take back what such a file says");
+  c->add_option("--undo", flags->undo, "Undo the migration that wrote this file");
   c->add_flag("--force", flags->force, "With --undo: also objects that were written since");
   add_connection_flags(*c, flags->connection);
   c->footer(

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <numeric>
 #include <sstream>
 
 #include "base/strings.h"
@@ -296,26 +297,21 @@ std::optional<Value> SortOrder::key_of(const Value& object) const {
   return found[0];
 }
 
-Result<std::vector<Value>> SortOrder::sorted(std::span<const Value> items,
-                                             const std::function<std::optional<Value>(const Value&)>& key) const {
-  if (items.size() < 2) return std::vector<Value>(items.begin(), items.end());  // As kubectl: one needs no key.
-  struct Keyed {
-    Value item;
-    std::optional<Value> key;
-    std::optional<codec::Quantity> quantity;  // Of a text that is one.
-  };
-  std::vector<Keyed> all;
+Result<std::vector<size_t>> SortOrder::sorted(std::span<const std::optional<Value>> keys) const {
+  std::vector<size_t> positions(keys.size());
+  std::iota(positions.begin(), positions.end(), size_t{0});
+  if (keys.size() < 2) return positions;
+  std::vector<std::optional<codec::Quantity>> amounts(keys.size());  // Of texts that are quantities.
   size_t texts = 0, numbers = 0, quantities = 0;
-  for (const Value& item : items) {
-    Keyed& one = all.emplace_back(Keyed{item, key(item), std::nullopt});
-    if (!one.key) continue;
-    if (one.key->is_string()) {
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (!keys[i]) continue;
+    if (keys[i]->is_string()) {
       ++texts;
-      if (Result<codec::Quantity> quantity = codec::Quantity::parse(one.key->as_string())) {
-        one.quantity = std::move(*quantity);
+      if (Result<codec::Quantity> quantity = codec::Quantity::parse(keys[i]->as_string())) {
+        amounts[i] = std::move(*quantity);
         ++quantities;
       }
-    } else if (one.key->is_number()) {
+    } else if (keys[i]->is_number()) {
       ++numbers;
     } else {
       return bad_request("--sort-by: what is at " + path_ + " is neither a text nor a number");
@@ -326,16 +322,13 @@ Result<std::vector<Value>> SortOrder::sorted(std::span<const Value> items,
   }
   if (texts > 0 && numbers > 0)
     return bad_request("--sort-by: some objects have a text at " + path_ + ", others a number");
-  std::stable_sort(all.begin(), all.end(), [&](const Keyed& a, const Keyed& b) {
-    if (!a.key || !b.key) return !a.key && b.key;
-    if (numbers > 0) return a.key->number_value() < b.key->number_value();
-    if (quantities == texts) return *a.quantity < *b.quantity;
-    return a.key->as_string() < b.key->as_string();
+  std::stable_sort(positions.begin(), positions.end(), [&](size_t a, size_t b) {
+    if (!keys[a] || !keys[b]) return !keys[a] && keys[b];
+    if (numbers > 0) return keys[a]->number_value() < keys[b]->number_value();
+    if (quantities == texts) return *amounts[a] < *amounts[b];
+    return keys[a]->as_string() < keys[b]->as_string();
   });
-  std::vector<Value> ordered;
-  ordered.reserve(all.size());
-  for (const Keyed& one : all) ordered.push_back(one.item);
-  return ordered;
+  return positions;
 }
 
 Result<Output> Output::parse(const std::string& text) {

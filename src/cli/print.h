@@ -67,14 +67,12 @@ class SortOrder {
  public:
   // {.metadata.name}, .metadata.name or metadata.name
   static Result<SortOrder> parse(std::string_view text);
-  // Whether an object's metadata is all that is looked at.
-  bool only_metadata() const { return path_.starts_with(".metadata."); }
   // What the object is sorted by; nothing where it has no such field.
   std::optional<Value> key_of(const Value& object) const;
-  // In ascending order: numbers by value, texts by amount if all are quantities, else byte by byte; those without a key
-  // first, equal ones as they were. BadRequest: none of them has a key, or the keys cannot be compared.
-  Result<std::vector<Value>> sorted(std::span<const Value> items,
-                                    const std::function<std::optional<Value>(const Value&)>& key) const;
+  // Positions in ascending order: numbers by value, texts by amount if all are quantities, else byte by byte; those
+  // without a key first, equal ones as they were. A single one needs no key. BadRequest: none has a key, or keys that
+  // cannot be compared.
+  Result<std::vector<size_t>> sorted(std::span<const std::optional<Value>> keys) const;
 
  private:
   std::string path_;

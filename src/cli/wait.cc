@@ -184,12 +184,12 @@ int wait(const WaitFlags& flags) {
 
 Command add_wait(CLI::App& app) {
   auto flags = std::make_shared<WaitFlags>();
-  CLI::App* c = app.add_subcommand("wait", "Wait for a condition of one or many objects.");
+  CLI::App* c = app.add_subcommand("wait", "Wait for a condition on one or more objects.");
   c->add_option("KIND NAME", flags->arguments, "Objects: KIND NAME... or KIND/NAME...");
   c->add_option("--for", flags->condition,
                 "What to wait for: delete, create, condition=NAME[=VALUE] or jsonpath='{PATH}'[=VALUE]")
       ->required();
-  c->add_option("--timeout", flags->timeout, "How long to wait in all; 0 checks once, negative means a week")
+  c->add_option("--timeout", flags->timeout, "Total time to wait; 0 checks once, a negative value means a week")
       ->capture_default_str();
   add_manifest_flags(*c, flags->manifests, "that name the objects");
   c->add_option("-l,--selector", flags->selector, "Label selector for objects of a kind");

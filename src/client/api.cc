@@ -46,6 +46,11 @@ void add_write_options(std::string& target, const Options& client, std::string_v
   add_query(target, "fieldValidation", field_validation);
 }
 
+// What the rows of a table contain is not in the Accept header.
+void add_shape(std::string& target, Shape shape) {
+  if (shape == Shape::TableOfObjects) add_query(target, "includeObject", "Object");
+}
+
 void add_list_options(std::string& target, const ListOptions& options) {
   add_query(target, "labelSelector", options.label_selector);
   add_query(target, "fieldSelector", options.field_selector);
@@ -53,6 +58,7 @@ void add_list_options(std::string& target, const ListOptions& options) {
   add_query(target, "continue", options.continue_token);
   add_query(target, "resourceVersion", options.resource_version);
   add_query(target, "resourceVersionMatch", options.resource_version_match);
+  add_shape(target, options.shape);
 }
 
 std::string delete_body(const DeleteOptions& options) {
@@ -128,6 +134,7 @@ Call<Result<Object>> ApiBase::get(std::string name, GetOptions options) const {
   sent.target = core_->path(resource_, space_, name, options.subresource);
   sent.accept = core_->accept(resource_, options.shape);
   add_query(sent.target, "resourceVersion", options.resource_version);
+  add_shape(sent.target, options.shape);
   if (name.empty()) return {core_->loop, refuse(bad_request("resource name may not be empty"))};
   return {core_->loop, Core::send_for_object(core_, std::move(sent), false)};
 }

@@ -100,8 +100,9 @@ inline constexpr std::string_view kManagedFields = "metadata.managedFields";
 // `kind`.
 enum class Shape : uint8_t {
   Object,
-  Table,     // What kubectl prints: columnDefinitions and rows, each with its object's metadata.
-  Metadata,  // PartialObjectMetadata: names, labels, owners and the like, and nothing of the kind's own.
+  Table,           // What kubectl prints: columnDefinitions and rows, each with its object's metadata.
+  TableOfObjects,  // The same, each row with the whole object.
+  Metadata,        // PartialObjectMetadata: names, labels, owners and the like, and nothing of the kind's own.
 };
 
 struct GetOptions {

@@ -56,7 +56,7 @@ Result<Client> Client::connect(const Config& config, Options options) {
 }
 
 Result<Client> Client::connect(net::EventLoop& loop, const Config& config, Options options) {
-  Result<ServerUrl> url = parse_url(config.server);
+  Result<ServerUrl> url = parse_server(config.server);
   if (!url) return url.take_error();
   auto core = std::make_shared<Core>(loop, config, std::move(options));
   core->url = std::move(*url);
@@ -114,7 +114,7 @@ void read_groups(const Value& root, Core::Discovered& into) {
 // A file a server: what it serves, as it said it.
 std::string cache_path(const Core& core) {
   if (core.options.cache_folder.empty()) return {};
-  std::string name = core.url.host + "_" + std::to_string(core.url.port);
+  std::string name = core.url.at.host + "_" + std::to_string(core.url.at.port);
   for (char& c : name) c = c == '/' || c == ':' ? '_' : c;
   return core.options.cache_folder + "/" + name + ".json";
 }

@@ -126,34 +126,27 @@ TEST(Kubeconfig, APodFindsItsOwnAccount) {
   EXPECT_FALSE(Config::in_cluster());
 }
 
-struct UrlCase {
-  const char* name;
-  const char* url;
-  const char* host;
-  uint16_t port;
-  bool tls;
-  const char* prefix;
-};
+TEST(Url, OfAServerMayBeAHostAlone) {
+  const Result<ServerUrl> bare = parse_server("a:8080/x/");
+  ASSERT_TRUE(bare) << bare.error().message;
+  EXPECT_EQ(bare->at.host, "a");
+  EXPECT_EQ(bare->at.port, 8080);
+  EXPECT_FALSE(bare->at.tls) << "as client-go takes it";
+  EXPECT_EQ(bare->prefix, "/x");
+  EXPECT_EQ(parse_server("https://a//")->prefix, "");
+  EXPECT_FALSE(parse_server("ftp://a"));
+}
 
-TEST(Url, HasHostPortAndPrefix) {
-  const UrlCase cases[] = {
-      {"a port is given", "https://a:6443", "a", 6443, true, ""},
-      {"443 is implied", "https://a/", "a", 443, true, ""},
-      {"a path is a prefix", "https://a/x/y/", "a", 443, true, "/x/y"},
-      {"an address in brackets", "https://[::1]:1", "::1", 1, true, ""},
-      {"cleartext", "http://a", "a", 80, false, ""},
-  };
-  for (const UrlCase& c : cases) {
-    const Result<ServerUrl> url = parse_url(c.url);
-    ASSERT_TRUE(url) << c.name;
-    EXPECT_EQ(url->host, c.host) << c.name;
-    EXPECT_EQ(url->port, c.port) << c.name;
-    EXPECT_EQ(url->tls, c.tls) << c.name;
-    EXPECT_EQ(url->prefix, c.prefix) << c.name;
-  }
-  EXPECT_FALSE(parse_url("ftp://a"));
-  EXPECT_FALSE(parse_url("https://a:port"));
-  EXPECT_EQ(parse_url("http://u%40x:p@proxy:3128")->authorization, "Basic dUB4OnA=");
+TEST(Url, LeadsThroughTheProxyThatIsNamed) {
+  net::ClientOptions options;
+  ASSERT_TRUE(route_to(*parse_http_url("https://a:6443"), "http://u%40x:p@proxy:3128", options));
+  EXPECT_EQ(options.host, "a");
+  EXPECT_EQ(options.port, 6443);
+  EXPECT_EQ(options.proxy_host, "proxy");
+  EXPECT_EQ(options.proxy_port, 3128);
+  EXPECT_EQ(options.proxy_authorization, "Basic dUB4OnA=");
+  EXPECT_FALSE(route_to(*parse_http_url("https://a"), "https://proxy", options))
+      << "only http:// proxies are supported";
 }
 
 ExecPlugin plugin(const Folder& folder, std::string_view script) {
@@ -352,37 +345,6 @@ TEST(WorkQueue, KeysComeInOrderAndLaterOnesLater) {
   EXPECT_EQ(on(loops, take_and_finish(queue, 1)), (std::vector<std::string>{"failed"}));
   queue.close();
   EXPECT_TRUE(on(loops, take_and_finish(queue, 1)).empty());
-}
-
-TEST(Proxy, IsWhatTheEnvironmentNames) {
-  struct Case {
-    std::string_view server, exceptions, proxy;
-  };
-  setenv("HTTPS_PROXY", "proxy.example.com:3128", 1);
-  setenv("HTTP_PROXY", "http://plain.example.com", 1);
-  for (const Case& c : {
-           Case{"https://api.example.com", "", "http://proxy.example.com:3128"},
-           Case{"http://api.example.com", "", "http://plain.example.com"},
-           Case{"https://localhost:6443", "", ""},
-           Case{"https://127.0.0.1:6443", "", ""},
-           Case{"https://api.example.com", "*", ""},
-           Case{"https://api.example.com", "other.org, example.com", ""},
-           Case{"https://example.com", "example.com", ""},
-           Case{"https://example.com", ".example.com", "http://proxy.example.com:3128"},
-           Case{"https://notexample.com", "example.com", "http://proxy.example.com:3128"},
-           Case{"https://API.example.com", "api.EXAMPLE.com", ""},
-           Case{"https://api.example.com:6443", "api.example.com:443", "http://proxy.example.com:3128"},
-           Case{"https://api.example.com:6443", "api.example.com:6443", ""},
-           Case{"https://10.1.2.3:6443", "10.0.0.0/8", ""},
-           Case{"https://10.1.2.3:6443", "10.1.2.3", ""},
-           Case{"https://11.1.2.3:6443", "10.0.0.0/8,10.1.2.3", "http://proxy.example.com:3128"},
-           Case{"https://[fd00::1]:6443", "fd00::/8", ""},
-           Case{"https://[fe00::1]:6443", "fd00::/8", "http://proxy.example.com:3128"},
-       }) {
-    setenv("NO_PROXY", std::string(c.exceptions).c_str(), 1);
-    EXPECT_EQ(environment_proxy(*parse_url(c.server)), c.proxy) << c.server << " " << c.exceptions;
-  }
-  for (const char* name : {"HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"}) unsetenv(name);
 }
 
 TEST(Dropping, LeavesEverythingElse) {

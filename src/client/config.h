@@ -9,6 +9,11 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/url.h"
+
+namespace holdfast::net {
+struct ClientOptions;
+}
 
 namespace holdfast::client {
 
@@ -63,5 +68,9 @@ struct Config {
   // One kubeconfig as text; relative paths in it start from `folder`.
   static Result<Config> parse(std::string_view yaml, std::string_view context = {}, std::string_view folder = {});
 };
+
+// Directs a connection to a server, through `proxy_url` or, if that is empty, through the proxy that the environment
+// names.
+Result<Unit> route_to(const HttpUrl& url, const std::string& proxy_url, net::ClientOptions& options);
 
 }  // namespace holdfast::client

@@ -67,42 +67,32 @@ Drops::Drops(std::vector<std::string> names) : fields(std::move(names)) {
   }
 }
 
-Result<ServerUrl> parse_url(std::string_view url) {
-  ServerUrl parsed;
-  if (url.starts_with("https://")) {
-    url.remove_prefix(8);
-  } else if (url.starts_with("http://")) {
-    url.remove_prefix(7);
-    parsed.tls = false;
-    parsed.port = 80;
-  } else if (url.find("://") != std::string_view::npos) {
-    return bad_request("unsupported scheme in \"" + std::string(url) + "\"");
-  } else {
-    parsed.tls = false;  // As client-go takes a host without a scheme.
-    parsed.port = 80;
+Result<ServerUrl> parse_server(std::string_view url) {
+  // As client-go takes a host without a scheme.
+  const std::string full = (url.find("://") == std::string_view::npos ? "http://" : "") + std::string(url);
+  Result<HttpUrl> parsed = parse_http_url(full);
+  if (!parsed) return bad_request("server: " + parsed.error().message);
+  ServerUrl server{std::move(*parsed), {}};
+  server.prefix = server.at.path;
+  while (server.prefix.ends_with('/')) server.prefix.pop_back();
+  return server;
+}
+
+Result<Unit> route_to(const HttpUrl& url, const std::string& proxy_url, net::ClientOptions& options) {
+  options.host = url.host;
+  options.port = url.port;
+  options.tls = url.tls;
+  const std::string named = proxy_url.empty() ? environment_proxy(url) : proxy_url;
+  if (named.empty()) return Unit{};
+  const Result<HttpUrl> proxy = parse_http_url(named);
+  if (!proxy) return bad_request("proxy: " + proxy.error().message);
+  if (proxy->tls) return bad_request("proxy " + proxy->authority + ": only http:// proxies are supported");
+  options.proxy_host = proxy->host;
+  options.proxy_port = proxy->port;
+  if (const std::optional<std::string> login = net::percent_decode(proxy->user); login && !login->empty()) {
+    options.proxy_authorization = "Basic " + base64_encode(*login);
   }
-  const size_t slash = std::min(url.find('/'), url.size());
-  parsed.prefix = url.substr(slash);
-  while (parsed.prefix.ends_with('/')) parsed.prefix.pop_back();
-  std::string_view authority = url.substr(0, slash);
-  if (const size_t at = authority.rfind('@'); at != std::string_view::npos) {
-    const std::optional<std::string> login = net::percent_decode(authority.substr(0, at));
-    if (login) parsed.authorization = "Basic " + base64_encode(*login);
-    authority.remove_prefix(at + 1);
-  }
-  const size_t colon = authority.rfind(':');
-  if (colon != std::string_view::npos && authority.find(']', colon) == std::string_view::npos) {
-    const std::string_view port = authority.substr(colon + 1);
-    const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), parsed.port);
-    if (error != std::errc() || end != port.data() + port.size()) {
-      return bad_request("invalid port \"" + std::string(port) + "\"");
-    }
-    authority = authority.substr(0, colon);
-  }
-  if (authority.starts_with('[') && authority.ends_with(']')) authority = authority.substr(1, authority.size() - 2);
-  if (authority.empty()) return bad_request("the server's URL names no host");
-  parsed.host = authority;
-  return parsed;
+  return Unit{};
 }
 
 Core::Core(net::EventLoop& event_loop, Config the_config, Options the_options)
@@ -163,22 +153,13 @@ double Core::jitter(double around) { return around * std::uniform_real_distribut
 
 Result<Unit> Core::make_transport() {
   net::ClientOptions to;
-  to.host = url.host;
-  to.port = url.port;
-  to.tls = url.tls;
+  Result<Unit> routed = route_to(url.at, config.proxy_url, to);
+  if (!routed) return routed;
   to.http2 = true;
   to.server_name = config.tls_server_name;
   to.ca_pem = config.ca_pem;
   to.insecure = config.insecure;
   to.identity = credentials_->identity;
-  if (const std::string named = config.proxy_url.empty() ? environment_proxy(url) : config.proxy_url; !named.empty()) {
-    Result<ServerUrl> proxy = parse_url(named);
-    if (!proxy) return proxy.take_error();
-    if (proxy->tls) return bad_request("proxy " + named + ": only http:// proxies are supported");
-    to.proxy_host = proxy->host;
-    to.proxy_port = proxy->port;
-    to.proxy_authorization = proxy->authorization;
-  }
   transport_ = std::make_shared<net::Client>(loop, std::move(to));
   return Unit{};
 }
@@ -369,7 +350,7 @@ std::string Core::accept(const Resource& resource, const Drops& without, Encodin
     text += type;
     text += without.parameter;
   };
-  if (shape == Shape::Table) {
+  if (shape == Shape::Table || shape == Shape::TableOfObjects) {
     // Its cells are texts: JSON is as good as anything.
     add("application/json;as=Table;v=v1;g=meta.k8s.io");
     add("application/json");

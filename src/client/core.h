@@ -40,20 +40,12 @@ struct Credentials {
 // What an exec plugin said. Blocks; not on the loop.
 Result<Credentials> run_exec_plugin(const ExecPlugin& plugin, const Config& config);
 
-// A place in the server's URLs.
+// Where the server is.
 struct ServerUrl {
-  std::string host;
-  uint16_t port = 443;
-  bool tls = true;
-  std::string prefix;         // Without a slash at the end.
-  std::string authorization;  // Of user and password in it.
+  HttpUrl at;
+  std::string prefix;  // Of all paths; without a slash at the end.
 };
-Result<ServerUrl> parse_url(std::string_view url);
-
-// The proxy that the environment names for a server, as Go's programs read it; empty: none. Never for this machine
-// itself, and not for what NO_PROXY lists: names (with all below them), addresses, networks, each with or without a
-// port, or "*".
-std::string environment_proxy(const ServerUrl& server);
+Result<ServerUrl> parse_server(std::string_view url);
 
 // Which fields are left out of an answer, by what it is.
 struct Drops {

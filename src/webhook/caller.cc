@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <charconv>
 #include <list>
 #include <vector>
 
@@ -15,12 +14,6 @@ namespace {
 
 // Servers whose connections one loop keeps.
 constexpr size_t kKeptClients = 64;
-
-struct Target {
-  std::string scheme, host, path;  // host without brackets.
-  uint16_t port = 443;
-  std::string authority;  // As it is in the URL.
-};
 
 // As Kubernetes' own client joins a path: one slash between names, none at the end, dots resolved. envtest writes two.
 std::string clean_path(std::string_view path) {
@@ -38,32 +31,6 @@ std::string clean_path(std::string_view path) {
   std::string clean;
   for (const std::string_view name : names) clean += "/" + std::string(name);
   return clean.empty() ? "/" : clean;
-}
-
-Result<Target> parse_url(std::string_view url) {
-  Target target;
-  const size_t scheme_end = url.find("://");
-  if (scheme_end == std::string_view::npos) return bad_request("Unparsable URL: " + std::string(url));
-  target.scheme = url.substr(0, scheme_end);
-  std::string_view rest = url.substr(scheme_end + 3);
-  const size_t slash = std::min(rest.find('/'), rest.size());
-  target.authority = rest.substr(0, slash);
-  target.path = rest.substr(slash);
-  std::string_view host = target.authority;
-  target.port = target.scheme == "http" ? 80 : 443;
-  const size_t bracket = host.rfind(']');
-  const size_t colon = host.rfind(':');
-  if (colon != std::string_view::npos && (bracket == std::string_view::npos || colon > bracket)) {
-    const std::string_view digits = host.substr(colon + 1);
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), target.port);
-    if (error != std::errc() || end != digits.data() + digits.size()) {
-      return bad_request("Unparsable URL: invalid port " + go_quote(host.substr(colon)) + " after host");
-    }
-    host = host.substr(0, colon);
-  }
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  target.host = host;
-  return target;
 }
 
 std::string_view known_message(int code) {
@@ -194,12 +161,12 @@ Task<Result<std::string>> Caller::post(net::EventLoop& loop, ClientConfig config
     if (const std::vector<UrlProblem> problems = webhook_url_problems(config.url); !problems.empty()) {
       co_return bad_request("Unparsable URL: " + problems.front().why);
     }
-    Result<Target> target = parse_url(config.url);
-    if (!target) co_return target.take_error();
+    const Result<HttpUrl> target = parse_http_url(config.url);
+    if (!target) co_return bad_request("Unparsable URL: " + target.error().message);
     server_name = target->host;
     request.target = clean_path(target->path) + query;
     request.headers.emplace_back("Host", target->authority);
-    shown = target->scheme + "://" + target->authority + request.target;
+    shown = "https://" + target->authority + request.target;
     address = Address{target->host, target->port};
   }
   const std::string prefix = "Post " + go_quote(shown) + ": ";

@@ -142,7 +142,9 @@ def beside_kubectl(shell):
         aged(*arguments)
     for arguments in (("get", "deployment", "thing", "-o", "yaml", "--show-managed-fields"), ("get", "ns", "default", "-o", "jsonpath={.metadata.name}"),
                       ("get", "ns", "-o=name"), ("get", "--raw", "/version"), ("get", "cm", "-o", "yaml", "--sort-by=.metadata.uid"),
-                      ("get", "cm", "-A", "-o", "name", "--sort-by=metadata.resourceVersion"), ("get", "ns", "-o", "nonsense"),
+                      ("get", "cm", "-A", "-o", "name", "--sort-by=metadata.resourceVersion"),
+                      ("get", "cm,ns", "-o", "name", "--sort-by=.metadata.uid"), ("get", "pv,pvc", "-o", "yaml", "--sort-by=.metadata.uid"), ("get", "cm,ns", "-o", "yaml", "--sort-by=.nope"),
+                      ("get", "cm/thing", "ns/thing", "-o", "name", "--sort-by=.metadata.uid"), ("get", "ns", "-o", "nonsense"),
                       ("api-resources",), ("api-resources", "-o", "wide"), ("api-resources", "--namespaced=false", "-o", "name"),
                       ("api-resources", "--api-group=apps", "--no-headers"), ("api-resources", "--verbs=list,get", "--sort-by=kind"),
                       ("wait", "--for=jsonpath={.status.phase}=Active", "ns/thing"), ("wait", "--for=condition=Available", "deployment/thing", "--timeout=0s"),
@@ -299,6 +301,16 @@ class Files(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
+    def do_CONNECT(self):
+        """As a proxy: whatever is asked for is here. The tunnel ends with the first answer."""
+        self.proxied.append((self.path, self.headers.get("Proxy-Authorization")))
+        self.send_response(200)
+        self.end_headers()
+        self.handle_one_request()
+        self.close_connection = True
+
+    proxied = []
+
     def log_message(self, *_):
         pass
 
@@ -311,6 +323,13 @@ def sources(shell):
     for path, end in (("/a/b.yaml", "/a/b.yaml"), ("/moved", "/a/b.yaml?x=1"), ("/a/relative", "/a/b.yaml")):
         out = shell.out("apply", "-f", url + path)
         check(out == "configmap/from-url serverside-applied\n" and json.loads(shell.out("get", "-f", url + path, "-o", "json"))["data"] == {"path": end}, f"-f {path}")
+    proxied = Shell(shell.environment["KUBECONFIG"], shell.folder)
+    proxied.environment["HTTP_PROXY"] = f"http://me:secret@127.0.0.1:{files.server_port}"
+    Files.proxied.clear()
+    status, out, err = proxied.run("apply", "-f", "http://manifests.example.com/a/b.yaml")
+    check(status == 0 and Files.proxied == [("manifests.example.com:80", "Basic bWU6c2VjcmV0")], f"through a proxy: {err} {Files.proxied}")
+    status, out, err = proxied.run("apply", "-f", url + "/a/b.yaml")
+    check(status == 0 and len(Files.proxied) == 1, "but not to this machine")
     for path, why in (("/nothing", "404"), ("/loop", "redirects")):
         status, out, err = shell.run("apply", "-f", url + path)
         check(status == 1 and path in err and why in err, f"a URL that fails: {err}")

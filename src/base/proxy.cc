@@ -4,11 +4,12 @@
 #include <array>
 #include <charconv>
 #include <cstdlib>
+#include <optional>
 
 #include "base/strings.h"
-#include "client/core.h"
+#include "base/url.h"
 
-namespace holdfast::client {
+namespace holdfast {
 
 namespace {
 
@@ -55,7 +56,7 @@ bool network_has(std::string_view network, const Address& address) {
 }
 
 // One entry of NO_PROXY.
-bool excepts(std::string_view entry, const ServerUrl& server) {
+bool excepts(std::string_view entry, const HttpUrl& server) {
   entry = trim(entry);
   if (entry == "*") return true;
   if (const size_t colon = entry.rfind(':'); colon != std::string_view::npos && entry.find(':') == colon) {
@@ -72,7 +73,7 @@ bool excepts(std::string_view entry, const ServerUrl& server) {
 
 }  // namespace
 
-std::string environment_proxy(const ServerUrl& server) {
+std::string environment_proxy(const HttpUrl& server) {
   if (server.host == "localhost" || server.host == "::1" || server.host.starts_with("127.")) return {};
   const std::string named =
       server.tls ? environment("HTTPS_PROXY", "https_proxy") : environment("HTTP_PROXY", "http_proxy");
@@ -84,4 +85,4 @@ std::string environment_proxy(const ServerUrl& server) {
   return named.find("://") == std::string::npos ? "http://" + named : named;
 }
 
-}  // namespace holdfast::client
+}  // namespace holdfast
