@@ -502,12 +502,19 @@ class RocksStore final : public Store {
     return WriteResult(Committed{std::exchange(group.next, {group.next.value + 1})});
   }
 
+  // Whether a result is only true if the group that gave it is on disk: what it wrote, and conflicts with that.
+  static bool depends_on_group(const WriteResult& result, Revision before) {
+    const Conflict* conflict = std::get_if<Conflict>(&result);
+    return conflict == nullptr || conflict->revision > before;
+  }
+
   void commit(std::vector<Submission>& submissions, bool compact_by_age) {
     if (!database_.db) try_reopen();
     std::optional<StoreError> refused;
     if (!database_.db) refused = not_open();
+    const Revision before = feed_->current();
     Group group;
-    group.next = {feed_->current().value + 1};
+    group.next = {before.value + 1};
     group.now_ms = to_ms(clock_.now());
     std::vector<std::vector<StoreResult<WriteResult>>> results(submissions.size());
     for (size_t s = 0; s < submissions.size(); ++s) {
@@ -549,7 +556,7 @@ class RocksStore final : public Store {
         if (!known || database_.current < last) {
           for (auto& answers : results) {
             for (auto& result : answers) {
-              if (result && std::holds_alternative<Committed>(*result)) result = *failed;
+              if (result && depends_on_group(*result, before)) result = *failed;
             }
           }
         }

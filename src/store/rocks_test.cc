@@ -506,6 +506,29 @@ TEST(RocksFailures, a_full_disk_is_told_and_writing_goes_on_when_there_is_room_a
   EXPECT_EQ(events.at(0)->key, "/after") << "watchers go on as if nothing had been";
 }
 
+TEST(RocksFailures, nobody_is_told_of_a_conflict_with_what_was_never_written) {
+  TemporaryFolder folder;
+  auto faults = std::make_shared<FaultFileSystem>(5);
+  std::unique_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(faults);
+  StoreResult<std::unique_ptr<Store>> opened = rocks::open_rocks_on(options_in(folder.path()), env.get());
+  ASSERT_TRUE(opened) << opened.error().message;
+  Store& store = **opened;
+  Waiting(store).create("/there", "1");
+  faults->fill_up_after(1000);
+  // Together in one group: the first finds what was there before, the last what the second is about to write.
+  std::vector<Transaction> group;
+  for (const char* key : {"/there", "/large", "/large"}) {
+    group.push_back({create(key, make_blob(std::string(50000, 'x')))});
+  }
+  std::promise<std::vector<StoreResult<WriteResult>>> promise;
+  store.write_all(std::move(group), [&](auto results) { promise.set_value(std::move(results)); });
+  const std::vector<StoreResult<WriteResult>> results = promise.get_future().get();
+  ASSERT_TRUE(results.at(0));
+  EXPECT_TRUE(std::holds_alternative<Conflict>(*results[0])) << "what is there is no secret";
+  EXPECT_FALSE(results.at(1));
+  EXPECT_FALSE(results.at(2)) << "a conflict with something that is not there";
+}
+
 TEST(RocksFailures, a_failed_sync_is_not_an_acknowledgement) {
   TemporaryFolder folder;
   auto faults = std::make_shared<FaultFileSystem>(4);
