@@ -40,8 +40,8 @@ Command add_complete(CLI::App& app);
 Command add_man(CLI::App& app);
 Command add_with(CLI::App& app);
 
-// Makes the folder for KUBEBUILDER_ASSETS and, if of links, KUBE_API_TEST_DIR: this program under the names of others, and
-// a kubectl from the PATH. Errors name the path.
+// Makes the folder for KUBEBUILDER_ASSETS and, if of links, KUBE_API_TEST_DIR: this program under the names of others,
+// and a kubectl from the PATH. Errors name the path.
 enum class AssetFiles : uint8_t { Links, Copies };
 Result<Unit> make_assets(const std::string& folder, AssetFiles files = AssetFiles::Links);
 
