@@ -1303,7 +1303,7 @@ class DamagedTest(Closed):
         for name in ("turned", "number", "odd"):
             self.assertEqual(get(f"{attacks.THINGS}/{name}").code, 500, name)
         # Wrong members of metadata are left out, as in Kubernetes.
-        self.assertEqual(set(get(f"{attacks.THINGS}/members").json["metadata"]), {"name", "resourceVersion"})
+        self.assertEqual(set(get(f"{attacks.THINGS}/members").json["metadata"]), {"name", "resourceVersion", "generation"})
         change = users.admin("PATCH", attacks.THINGS + "/finalizers", {"metadata": {"labels": {"a": "b"}}}, headers={"Content-Type": "application/merge-patch+json"})
         self.assertEqual(change.code, 200, change.text)
         self.assertNotIn("finalizers", change.json["metadata"])
