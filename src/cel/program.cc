@@ -153,7 +153,8 @@ class Planner {
       Node* n = make(NodeKind::Attribute);
       n->base = Base::Variable;
       n->slot = static_cast<uint32_t>(variable);
-      n->name = environment_.options.variables[n->slot].name;
+      n->name =
+          program_.arena.copy(environment_.options.variables[n->slot].name);  // A program outlives its environment.
       program_.used.insert(n->name);
       return n;
     }
