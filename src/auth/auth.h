@@ -81,6 +81,10 @@ struct AuthenticatorOptions {
   std::vector<std::string> extra_header_prefixes = {"X-Remote-Extra-"};
 };
 
+// A browser cannot set Authorization for a WebSocket: a subprotocol that begins like this is a bearer token, in
+// base64url.
+inline constexpr std::string_view kWebSocketToken = "base64url.bearer.authorization.k8s.io.";
+
 class Authenticator {
  public:
   explicit Authenticator(AuthenticatorOptions options);

@@ -13,12 +13,6 @@ namespace {
 
 constexpr std::string_view kCredentialId = "authentication.kubernetes.io/credential-id";
 
-bool equals_ignoring_case(std::string_view a, std::string_view b) {
-  auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; };
-  return a.size() == b.size() &&
-         std::equal(a.begin(), a.end(), b.begin(), [&](char x, char y) { return lower(x) == lower(y); });
-}
-
 Error unauthorized(std::string why) { return {Reason::Unauthorized, std::move(why)}; }
 
 // Fields of a CSV line as Go's encoding/csv reads them: quoted ones may hold commas and doubled quotes.
@@ -226,25 +220,18 @@ std::string_view header_token(const net::Request& request) {
 // A browser cannot set Authorization for a WebSocket: the token is one of the subprotocols that it offers, in base64
 // (ProtocolAuthenticator of authentication/request/websocket). Empty: none.
 Result<std::string> websocket_token(const net::Request& request) {
-  constexpr std::string_view kPrefix = "base64url.bearer.authorization.k8s.io.";
-  if (!equals_ignoring_case(request.headers.get("upgrade"), "websocket") ||
-      to_lower(request.headers.get("connection")).find("upgrade") == std::string::npos)
-    return std::string();
+  if (!net::asks_for_websocket(request)) return std::string();
   std::optional<std::string> token;
   bool others = false;
   for (const std::string_view header : request.headers.all("sec-websocket-protocol")) {
     for (const std::string_view part : split(header, ',')) {
       const std::string_view protocol = trim(part);
-      if (!protocol.starts_with(kPrefix)) {
+      if (!protocol.starts_with(kWebSocketToken)) {
         others = true;
         continue;
       }
       if (token) return unauthorized("multiple base64.bearer.authorization tokens specified");
-      std::string text(protocol.substr(kPrefix.size()));
-      std::replace(text.begin(), text.end(), '-', '+');
-      std::replace(text.begin(), text.end(), '_', '/');
-      text.append((4 - text.size() % 4) % 4, '=');
-      token = base64_decode(text);
+      token = base64url_decode(protocol.substr(kWebSocketToken.size()));
       if (!token) return unauthorized("invalid base64.bearer.authorization token encoding");
     }
   }

@@ -1,5 +1,6 @@
 #include "base/base64.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -112,6 +113,29 @@ std::optional<std::string> base64_decode(std::string_view text, size_t* error_at
   const std::optional<char*> end = base64_decode(text, bytes.data(), error_at);
   if (!end) return std::nullopt;
   bytes.resize(static_cast<size_t>(*end - bytes.data()));
+  return bytes;
+}
+
+std::string base64url_encode(std::string_view bytes) {
+  std::string text = base64_encode(bytes);
+  text.erase(text.find_last_not_of('=') + 1);
+  std::replace(text.begin(), text.end(), '+', '-');
+  std::replace(text.begin(), text.end(), '/', '_');
+  return text;
+}
+
+std::optional<std::string> base64url_decode(std::string_view text, size_t* error_at) {
+  // The other alphabet's own characters and padding are errors where they stand.
+  if (const size_t wrong = text.find_first_of("+/="); wrong != std::string_view::npos) {
+    if (error_at != nullptr) *error_at = wrong;
+    return std::nullopt;
+  }
+  std::string padded(text);
+  std::replace(padded.begin(), padded.end(), '-', '+');
+  std::replace(padded.begin(), padded.end(), '_', '/');
+  padded.append((4 - padded.size() % 4) % 4, '=');
+  std::optional<std::string> bytes = base64_decode(padded, error_at);
+  if (!bytes && error_at != nullptr && *error_at >= text.size()) *error_at = text.size() - 1;  // One letter too many.
   return bytes;
 }
 

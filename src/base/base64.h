@@ -1,4 +1,4 @@
-// Standard base64 with padding, accepted and rejected as by Go's encoding/base64.
+// Base64, accepted and rejected as by Go's encoding/base64.
 #pragma once
 
 #include <cstddef>
@@ -19,5 +19,9 @@ constexpr size_t base64_decoded_size(size_t characters) { return characters / 4 
 // given, is the position that Go reports ("illegal base64 data at input byte N").
 std::optional<char*> base64_decode(std::string_view text, char* to, size_t* error_at = nullptr);
 std::optional<std::string> base64_decode(std::string_view text, size_t* error_at = nullptr);
+
+// With the alphabet of URLs and without padding (Go's RawURLEncoding).
+std::string base64url_encode(std::string_view bytes);
+std::optional<std::string> base64url_decode(std::string_view text, size_t* error_at = nullptr);
 
 }  // namespace holdfast

@@ -12,6 +12,12 @@ TEST(Base64, RoundTripsEveryLength) {
     bytes.push_back(static_cast<char>(i * 37));
   }
   EXPECT_EQ(base64_encode("hello"), "aGVsbG8=");
+  EXPECT_EQ(base64url_encode("\xfb\xff~"), "-_9-");
+  EXPECT_EQ(base64url_encode("hello"), "aGVsbG8");
+  EXPECT_EQ(base64url_decode("-_9-"), "\xfb\xff~");
+  EXPECT_EQ(base64url_decode("aGVsbG8"), "hello");
+  EXPECT_EQ(base64url_decode("aGVsbG8="), std::nullopt);
+  EXPECT_EQ(base64url_decode(base64url_encode("")), "");
   EXPECT_EQ(base64_decode("aGVs\nbG8=\r\n"), "hello");
 }
 

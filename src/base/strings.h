@@ -10,6 +10,8 @@ namespace holdfast {
 
 // ASCII letters in lower case; every other byte as it is.
 std::string to_lower(std::string_view text);
+// Whether two texts are equal but for the case of ASCII letters.
+bool equals_ignoring_case(std::string_view a, std::string_view b);
 
 // The parts between separators, as Go splits: "" has one, "a,,b" has three.
 std::vector<std::string_view> split(std::string_view text, char separator);

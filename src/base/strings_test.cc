@@ -8,6 +8,11 @@ namespace holdfast {
 namespace {
 
 TEST(StringsTest, LowerCaseChangesAsciiLettersAlone) { EXPECT_EQ(to_lower("aBZ[\xc3\x84"), "abz[\xc3\x84"); }
+TEST(StringsTest, IgnoresTheCaseOfAsciiLettersAlone) {
+  EXPECT_TRUE(equals_ignoring_case("WebSocket", "websocket"));
+  EXPECT_FALSE(equals_ignoring_case("websocket", "websockets"));
+  EXPECT_FALSE(equals_ignoring_case("[", "{"));
+}
 
 TEST(StringsTest, SplitAndJoinAreInverse) {
   for (const std::string_view text : {"", "a", "a,b", ",", "a,,b,"}) EXPECT_EQ(join(split(text, ','), ","), text);

@@ -59,11 +59,7 @@ std::string apply_set_id(std::string_view name, std::string_view space, std::str
   const std::string text = join(parts, ".");
   std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
   SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
-  std::string encoded = base64_encode({reinterpret_cast<const char*>(digest.data()), digest.size()});
-  encoded.erase(encoded.find_last_not_of('=') + 1);
-  std::replace(encoded.begin(), encoded.end(), '+', '-');
-  std::replace(encoded.begin(), encoded.end(), '/', '_');
-  return "applyset-" + encoded + "-v1";
+  return "applyset-" + base64url_encode({reinterpret_cast<const char*>(digest.data()), digest.size()}) + "-v1";
 }
 
 ApplySet::ApplySet(const Session& session, client::Resource resource, std::string name, Adoption adoption)

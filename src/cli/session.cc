@@ -47,8 +47,7 @@ namespace {
 
 constexpr std::string_view kNoServer =
     "no server to talk to: set KUBECONFIG or use --kubeconfig FILE. To start a server: holdfast serve --data-dir DIR; "
-    "to "
-    "run one command with a server of its own: holdfast with -- COMMAND";
+    "to run one command with a server of its own: holdfast with -- COMMAND";
 
 std::string cache_folder() {
   if (const char* folder = getenv("KUBECACHEDIR"); folder != nullptr && *folder != 0) {

@@ -340,12 +340,7 @@ class Reader {
 std::string_view Reader::encoded(std::string_view bytes, uint64_t encoding) {
   if (encoding == kBase64) return arena_.copy(base64_encode(bytes));
   if (encoding == kBase16) return arena_.copy(base16(bytes));
-  if (encoding != kBase64Url) return bytes;
-  std::string text = base64_encode(bytes);
-  text.erase(std::min(text.find('='), text.size()));
-  std::replace(text.begin(), text.end(), '+', '-');
-  std::replace(text.begin(), text.end(), '/', '_');
-  return arena_.copy(text);
+  return encoding == kBase64Url ? arena_.copy(base64url_encode(bytes)) : bytes;
 }
 
 Value Reader::integer(const Head& h, size_t offset, std::string_view go_type) {

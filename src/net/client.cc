@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/strings.h"
 #include "base/thread_pool.h"
 #include "net/http1_body.h"
 #include "net/http2_calls.h"
@@ -61,7 +62,7 @@ bool start_body(BodyDecoder& decoder, const std::string& method, const ClientRes
     decoder.start(BodyDecoder::Framing::Length, 0);
     return true;
   }
-  if (detail::equals_ignoring_case(response.header("transfer-encoding"), "chunked")) {
+  if (equals_ignoring_case(response.header("transfer-encoding"), "chunked")) {
     decoder.start(BodyDecoder::Framing::Chunked);
     return true;
   }
@@ -91,7 +92,7 @@ std::string request_text(const ClientOptions& options, const ClientRequest& requ
   std::string text = request.method + " " + request.target + " HTTP/1.1\r\n";
   auto given = [&](std::string_view name) {
     return std::any_of(request.headers.begin(), request.headers.end(),
-                       [&](const auto& header) { return detail::equals_ignoring_case(header.first, name); });
+                       [&](const auto& header) { return equals_ignoring_case(header.first, name); });
   };
   if (!given("host")) text += "Host: " + detail::authority_of(options) + "\r\n";
   for (const auto& [name, value] : request.headers) text += name + ": " + value + "\r\n";
@@ -130,7 +131,7 @@ class CancellationScope {
 
 std::string_view ClientResponse::header(std::string_view name) const {
   for (const auto& [key, value] : headers) {
-    if (detail::equals_ignoring_case(key, name)) return value;
+    if (equals_ignoring_case(key, name)) return value;
   }
   return {};
 }
@@ -207,7 +208,7 @@ struct ClientStream::State {
   void finish() {
     over = true;
     const bool keep = decoder.framing() != BodyDecoder::Framing::UntilClose &&
-                      !detail::equals_ignoring_case(head.header("connection"), "close");
+                      !equals_ignoring_case(head.header("connection"), "close");
     if (keep) client->give_back(std::move(wire));
     wire.reset();
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/strings.h"
 #include "net/connection.h"
 #include "net/http1_body.h"
 #include "net/websocket.h"

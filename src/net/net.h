@@ -271,7 +271,7 @@ class Response {
   // The whole response. Never waits: the bytes are buffered until the peer has received them.
   Result<Unit> send(int status, Body body = {});
 
-  // A streamed response: start, write..., end. The head is sent at once. 101 begins a WebSocket (net/websocket.h).
+  // A streamed response: start, write..., end. The head is sent at once. 101 begins a WebSocket.
   Result<Unit> start(int status);
   // co_await response.write(chunk) -> Result<Unit>: takes the chunk, waits while too much is queued for this peer.
   auto write(Bytes chunk);
@@ -493,6 +493,11 @@ class Client {
 Task<Result<ClientResponse>> call_handler(EventLoop& loop, Handler handler, ClientRequest request);
 
 // ---------------------------------------------------------------------------------------------------- Helpers
+
+// Whether a request asks to go on as a WebSocket, which only HTTP/1.1 can. A handler that agrees starts its response
+// with 101 and writes one websocket_message() at a time.
+bool asks_for_websocket(const Request& request);
+std::string websocket_message(std::string_view payload, bool text);
 
 // Decodes %XX; nothing if a % is not followed by two hex digits. `plus_is_space` for queries.
 std::optional<std::string> percent_decode(std::string_view text, bool plus_is_space = false);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/strings.h"
+
 namespace holdfast::net {
 
 namespace detail {
@@ -15,12 +17,6 @@ constexpr size_t kArenaBytes = 2048;
 Error gone() { return {Reason::ServiceUnavailable, "the client is gone"}; }
 
 }  // namespace
-
-bool equals_ignoring_case(std::string_view a, std::string_view b) {
-  auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; };
-  return a.size() == b.size() &&
-         std::equal(a.begin(), a.end(), b.begin(), [&](char x, char y) { return lower(x) == lower(y); });
-}
 
 bool is_token(std::string_view text) {
   constexpr std::string_view kOther = "!#$%&'*+-.^_`|~";
@@ -425,20 +421,20 @@ Bytes::Bytes(std::string text) {
 
 std::string_view Headers::get(std::string_view name) const {
   for (const Header& header : items_) {
-    if (detail::equals_ignoring_case(header.name, name)) return header.value;
+    if (equals_ignoring_case(header.name, name)) return header.value;
   }
   return {};
 }
 
 bool Headers::has(std::string_view name) const {
   return std::any_of(items_.begin(), items_.end(),
-                     [&](const Header& header) { return detail::equals_ignoring_case(header.name, name); });
+                     [&](const Header& header) { return equals_ignoring_case(header.name, name); });
 }
 
 std::vector<std::string_view> Headers::all(std::string_view name) const {
   std::vector<std::string_view> values;
   for (const Header& header : items_) {
-    if (detail::equals_ignoring_case(header.name, name)) values.push_back(header.value);
+    if (equals_ignoring_case(header.name, name)) values.push_back(header.value);
   }
   return values;
 }

@@ -189,6 +189,5 @@ bool is_clean_target(std::string_view target);
 bool is_header_value(std::string_view text);
 // A token of RFC 9110, as header names and methods are.
 bool is_token(std::string_view text);
-bool equals_ignoring_case(std::string_view a, std::string_view b);
 
 }  // namespace holdfast::net::detail

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "base/base64.h"
+#include "base/strings.h"
+#include "net/net.h"
 
 namespace holdfast::net::detail {
 namespace {
@@ -83,3 +85,32 @@ bool WebSocketInput::receive(std::string_view bytes, std::string& answers) {
 }
 
 }  // namespace holdfast::net::detail
+
+namespace holdfast::net {
+
+bool asks_for_websocket(const Request& request) {
+  return request.protocol == Protocol::Http11 && equals_ignoring_case(request.headers.get("upgrade"), "websocket") &&
+         to_lower(request.headers.get("connection")).find("upgrade") != std::string::npos;
+}
+
+std::string websocket_message(std::string_view payload, bool text) {
+  std::string frame(1, static_cast<char>(0x80 | (text ? 1 : 2)));
+  const auto add = [&frame](uint64_t number, int width) {
+    for (int shift = (width - 1) * 8; shift >= 0; shift -= 8) frame += static_cast<char>(number >> shift & 0xff);
+  };
+  const size_t bytes = payload.size();
+  frame.reserve(bytes + 10);
+  if (bytes < 126) {
+    add(bytes, 1);
+  } else if (bytes < 65536) {
+    add(126, 1);
+    add(bytes, 2);
+  } else {
+    add(127, 1);
+    add(bytes, 8);
+  }
+  frame += payload;
+  return frame;
+}
+
+}  // namespace holdfast::net

@@ -32,24 +32,13 @@ bool is_clean(std::string_view path) {
 }  // namespace
 
 std::string encode_continue(const ContinueToken& token) {
-  std::string text = base64_encode("{\"v\":\"meta.k8s.io/v1\",\"rv\":" + std::to_string(token.revision) +
-                                   ",\"start\":" + json_quote(token.start) + "}");
-  while (text.back() == '=') text.pop_back();
-  for (char& c : text) c = c == '+' ? '-' : c == '/' ? '_' : c;
-  return text;
+  return base64url_encode("{\"v\":\"meta.k8s.io/v1\",\"rv\":" + std::to_string(token.revision) +
+                          ",\"start\":" + json_quote(token.start) + "}");
 }
 
 Result<ContinueToken> decode_continue(std::string_view text) {
-  // Unpadded base64url: the other alphabet's own characters and padding are errors where they stand.
-  size_t wrong = text.find_first_of("+/=");
-  std::optional<std::string> json;
-  if (wrong == std::string_view::npos) {
-    std::string padded(text);
-    for (char& c : padded) c = c == '-' ? '+' : c == '_' ? '/' : c;
-    padded.append((4 - padded.size() % 4) % 4, '=');
-    json = base64_decode(padded, &wrong);
-    if (!json && wrong >= text.size()) wrong = text.size() - 1;  // A last letter that stands alone.
-  }
+  size_t wrong = 0;
+  const std::optional<std::string> json = base64url_decode(text, &wrong);
   if (!json) return invalid_token(": illegal base64 data at input byte " + std::to_string(wrong));
   Arena arena;
   Result<Value> value = codec::decode_json(arena, *json);

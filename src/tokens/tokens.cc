@@ -28,21 +28,10 @@ struct FreeBio {
   void operator()(BIO* bio) const { BIO_free(bio); }
 };
 
-std::string url_encode(std::string_view bytes) {
-  std::string text = base64_encode(bytes);
-  while (!text.empty() && text.back() == '=') text.pop_back();
-  std::replace(text.begin(), text.end(), '+', '-');
-  std::replace(text.begin(), text.end(), '/', '_');
-  return text;
-}
-
-std::optional<std::string> url_decode(std::string_view text) {
-  if (text.find_first_of("+/=\r\n") != std::string_view::npos) return {};
-  std::string standard(text);
-  std::replace(standard.begin(), standard.end(), '-', '+');
-  std::replace(standard.begin(), standard.end(), '_', '/');
-  while (standard.size() % 4 != 0) standard += '=';
-  return base64_decode(standard);
+// Strict: what signs a token has no line breaks in it.
+std::optional<std::string> decode_part(std::string_view text) {
+  if (text.find_first_of("\r\n") != std::string_view::npos) return {};
+  return base64url_decode(text);
 }
 
 struct Algorithm {
@@ -75,7 +64,7 @@ std::string key_id(EVP_PKEY* key) {
   unsigned char digest[SHA256_DIGEST_LENGTH];
   SHA256(der, static_cast<size_t>(length), digest);
   OPENSSL_free(der);
-  return url_encode({reinterpret_cast<const char*>(digest), sizeof digest});
+  return base64url_encode({reinterpret_cast<const char*>(digest), sizeof digest});
 }
 
 // JOSE writes an EC signature as r and s side by side, OpenSSL as DER.
@@ -269,8 +258,8 @@ Result<Signer> Signer::from_pem(std::string_view private_key_pem) {
 
 std::string Signer::sign(const Claims& claims) const {
   const std::string header = "{\"alg\":\"" + std::string(key_->algorithm.name) + "\",\"kid\":\"" + key_->id + "\"}";
-  const std::string text = url_encode(header) + "." + url_encode(payload(claims));
-  return text + "." + url_encode(sign_bytes(key_->key.get(), key_->algorithm, text));
+  const std::string text = base64url_encode(header) + "." + base64url_encode(payload(claims));
+  return text + "." + base64url_encode(sign_bytes(key_->key.get(), key_->algorithm, text));
 }
 
 Verifier::Verifier(std::vector<std::string> issuers, std::unique_ptr<const Keys> keys)
@@ -335,7 +324,7 @@ static Result<Claims> secret_claims(const Value& token) {
 
 bool Verifier::recognizes(std::string_view token) const {
   const auto parts = split(token);
-  const auto json = parts ? url_decode(parts->header) : std::nullopt;
+  const auto json = parts ? decode_part(parts->header) : std::nullopt;
   if (!json) return false;
   Arena arena;
   const auto header = codec::decode_json(arena, *json);
@@ -349,7 +338,7 @@ Result<Claims> Verifier::verify(std::string_view token, const std::vector<std::s
   }
   const auto parts = split(token);
   if (!parts) return refused("the token has not three parts");
-  const auto header_json = url_decode(parts->header), signature = url_decode(parts->signature);
+  const auto header_json = decode_part(parts->header), signature = decode_part(parts->signature);
   if (!header_json || !signature) return refused("the token is not base64url");
   Arena arena;
   const auto header = codec::decode_json(arena, *header_json);
@@ -363,7 +352,7 @@ Result<Claims> Verifier::verify(std::string_view token, const std::vector<std::s
   });
   if (!good) return refused("go-jose/go-jose: error in cryptographic primitive");
 
-  const auto payload_json = url_decode(parts->payload);
+  const auto payload_json = decode_part(parts->payload);
   if (!payload_json) return refused("the token is not base64url");
   const auto token_claims = codec::decode_json(arena, *payload_json);
   if (!token_claims || !token_claims->is_map()) return refused("the token holds no JSON objects");
@@ -430,14 +419,14 @@ std::string Verifier::key_set_json() const {
       const size_t bytes = entry.algorithm.coordinate_bytes;
       key.add("crv", Value::string(bytes == 32 ? "P-256" : bytes == 48 ? "P-384" : "P-521"));
       key.add("alg", Value::string(entry.algorithm.name));
-      key.add("x",
-              Value::string(arena, url_encode(number_parameter(entry.key.get(), OSSL_PKEY_PARAM_EC_PUB_X, bytes))));
-      key.add("y",
-              Value::string(arena, url_encode(number_parameter(entry.key.get(), OSSL_PKEY_PARAM_EC_PUB_Y, bytes))));
+      key.add("x", Value::string(arena,
+                                 base64url_encode(number_parameter(entry.key.get(), OSSL_PKEY_PARAM_EC_PUB_X, bytes))));
+      key.add("y", Value::string(arena,
+                                 base64url_encode(number_parameter(entry.key.get(), OSSL_PKEY_PARAM_EC_PUB_Y, bytes))));
     } else {
       key.add("alg", Value::string(entry.algorithm.name));
-      key.add("n", Value::string(arena, url_encode(number_parameter(entry.key.get(), OSSL_PKEY_PARAM_RSA_N))));
-      key.add("e", Value::string(arena, url_encode(number_parameter(entry.key.get(), OSSL_PKEY_PARAM_RSA_E))));
+      key.add("n", Value::string(arena, base64url_encode(number_parameter(entry.key.get(), OSSL_PKEY_PARAM_RSA_N))));
+      key.add("e", Value::string(arena, base64url_encode(number_parameter(entry.key.get(), OSSL_PKEY_PARAM_RSA_E))));
     }
     list.add(key.build());
   }

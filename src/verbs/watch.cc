@@ -103,19 +103,13 @@ Task<Result<cache::WatchRequest>> watch_request(call::Call& call, const request:
 
 // --- Over a WebSocket, as browsers watch -----------------------------------------------------------------------------
 
-bool asks_for_websocket(const call::Call& call) {
-  const net::Headers& headers = call.request.headers;
-  return call.request.protocol == net::Protocol::Http11 && to_lower(headers.get("upgrade")) == "websocket" &&
-         to_lower(headers.get("connection")).find("upgrade") != std::string::npos;
-}
-
 // The subprotocols that a client offers besides its token, which authentication has read.
 std::vector<std::string_view> subprotocols(const call::Call& call) {
   std::vector<std::string_view> all;
   for (const std::string_view header : call.request.headers.all("sec-websocket-protocol")) {
     for (const std::string_view one : split(header, ',')) {
       const std::string_view protocol = trim(one);
-      if (!protocol.empty() && !protocol.starts_with("base64url.bearer.authorization.k8s.io.")) all.push_back(protocol);
+      if (!protocol.empty() && !protocol.starts_with(auth::kWebSocketToken)) all.push_back(protocol);
     }
   }
   return all;
@@ -138,29 +132,13 @@ bool refuses_websocket(call::Call& call) {
 }
 
 // One message. Events of Protobuf have their length in front elsewhere; here the frame says it.
-std::string websocket_frame(std::string_view event, request::Format format) {
-  const bool text = format == request::Format::Json;
+std::string websocket_message(std::string_view event, request::Format format) {
   if (format == request::Format::Protobuf) event.remove_prefix(4);
-  std::string frame(1, static_cast<char>(0x80 | (text ? 1 : 2)));
-  const size_t bytes = event.size();
-  const auto add = [&frame](uint64_t number, int width) {
-    for (int shift = (width - 1) * 8; shift >= 0; shift -= 8) frame += static_cast<char>(number >> shift & 0xff);
-  };
-  if (bytes < 126) {
-    add(bytes, 1);
-  } else if (bytes < 65536) {
-    add(126, 1);
-    add(bytes, 2);
-  } else {
-    add(127, 1);
-    add(bytes, 8);
-  }
-  frame += event;
-  return frame;
+  return net::websocket_message(event, format == request::Format::Json);
 }
 
 void start_stream(call::Call& call) {
-  if (asks_for_websocket(call)) {
+  if (net::asks_for_websocket(call.request)) {
     for (const std::string_view protocol : subprotocols(call)) {
       call.response.set_header("sec-websocket-protocol", protocol);
     }
@@ -189,7 +167,7 @@ struct Sender {
         view(call.view),
         form(call.view.form_key(false)),
         columns_due(call.view.accepted.form == request::Form::Table),
-        over_websocket(asks_for_websocket(call)) {}
+        over_websocket(net::asks_for_websocket(call.request)) {}
 
   // co_await sender.send(delivery): takes it, waits while too much is queued for this peer.
   Sent send(const cache::Delivery& delivery) {
@@ -201,7 +179,7 @@ struct Sender {
       return {response.write({}), response};
     }
     const std::string_view text = **bytes;
-    if (over_websocket) return {response.write(net::Bytes(websocket_frame(text, view.accepted.format))), response};
+    if (over_websocket) return {response.write(net::Bytes(websocket_message(text, view.accepted.format))), response};
     return {response.write(net::Bytes(text, std::move(*bytes))), response};
   }
 
@@ -289,15 +267,15 @@ Task<void> serve_watch(call::Call& call) {
     const Error& error = watcher.error();
     if (error.reason != Reason::Expired && error.reason != Reason::Timeout) co_return respond_error(call, error);
     // The stream has begun as far as the client can tell: it learns about these as an event.
-    if (asks_for_websocket(call) && refuses_websocket(call)) co_return;
+    if (net::asks_for_websocket(call.request) && refuses_websocket(call)) co_return;
     start_stream(call);
     std::string event = render_error_event(call.view, error);
-    if (asks_for_websocket(call)) event = websocket_frame(event, call.view.accepted.format);
+    if (net::asks_for_websocket(call.request)) event = websocket_message(event, call.view.accepted.format);
     Result<Unit> written = co_await call.response.write(net::Bytes(std::move(event)));
     if (written) call.response.end();
     co_return;
   }
-  if (asks_for_websocket(call) && refuses_websocket(call)) co_return;
+  if (net::asks_for_websocket(call.request) && refuses_websocket(call)) co_return;
   start_stream(call);
   cache::Watcher following = std::move(*watcher);
   if (call.served->object_rules->asks_to_convert()) {

@@ -153,13 +153,7 @@ HOOK int open(const char* path, int flags, ...) {
   va_end(rest);
   return file;
 }
-HOOK int open64(const char* path, int flags, ...) {
-  va_list rest;
-  va_start(rest, flags);
-  const int file = open_file(AT_FDCWD, path, flags, rest);
-  va_end(rest);
-  return file;
-}
+HOOK int open64(const char* path, int flags, ...) __attribute__((alias("open")));
 HOOK int openat(int folder, const char* path, int flags, ...) {
   va_list rest;
   va_start(rest, flags);
