@@ -137,11 +137,14 @@ bool accept_parameters(const AcceptClause& clause, const Offer& offer, Accepted&
   return false;
 }
 
+bool matches(const AcceptClause& clause, std::string_view type, std::string_view subtype) {
+  if (clause.type == type && (clause.subtype == subtype || clause.subtype == "*")) return true;
+  return clause.type == "*" && clause.subtype == "*";
+}
+
 bool matches(const AcceptClause& clause, Format format) {
   const std::string_view type = media_type(format);
-  const std::string_view subtype = type.substr(type.find('/') + 1);
-  if (clause.type == "application" && (clause.subtype == subtype || clause.subtype == "*")) return true;
-  return clause.type == "*" && clause.subtype == "*";
+  return matches(clause, "application", type.substr(type.find('/') + 1));
 }
 
 // drop=, mf= and ?showManagedFields: any of them that says so omits.
@@ -196,6 +199,11 @@ std::string_view media_type(Format format) {
       break;
   }
   return "application/cbor";
+}
+
+bool AcceptClause::has(std::string_view name) const {
+  return std::any_of(parameters.begin(), parameters.end(),
+                     [&](const auto& parameter) { return parameter.first == name; });
 }
 
 std::string_view AcceptClause::parameter(std::string_view name) const {
@@ -314,11 +322,28 @@ Result<Unit> check_accept_route(std::string_view accept, bool list_route) {
   return check_accept_route(accept, std::span(kProduced).first(list_route ? 7 : 4));
 }
 
-Result<Unit> check_accepts_text(std::string_view accept) {
-  if (accept.empty()) return Unit{};
-  for (const AcceptClause& clause : parse_accept(accept)) {
-    if (clause.type == "*" && clause.subtype == "*") return Unit{};
-    if (clause.type == "text" && (clause.subtype == "plain" || clause.subtype == "*")) return Unit{};
+Result<PageForm> negotiate_page(const NegotiationInput& input, std::string_view kind) {
+  if (trim_spaces(input.accept).empty()) return PageForm{};
+  // In the order in which Kubernetes tries them; nothing: text.
+  constexpr std::optional<Format> kOffered[] = {Format::Json, Format::Yaml, std::nullopt, Format::Cbor};
+  constexpr std::string_view kVersions[] = {"v1alpha1", "v1beta1"};
+  for (const AcceptClause& clause : parse_accept(input.accept)) {
+    // Neither streams nor versions of the server's group can be asked for.
+    if (!clause.parameter("stream").empty() || !clause.parameter("sv").empty()) continue;
+    const bool transforms = clause.has("as") || clause.has("g") || clause.has("v");
+    const auto* version = std::find(std::begin(kVersions), std::end(kVersions), clause.parameter("v"));
+    const bool known =
+        clause.parameter("as") == kind && clause.parameter("g") == "config.k8s.io" && version != std::end(kVersions);
+    for (const std::optional<Format>& format : kOffered) {
+      if (format) {
+        if (!known || !matches(clause, *format)) continue;
+        return PageForm{.text = false,
+                        .format = *format,
+                        .pretty = clause.parameter("pretty") == "1" || wants_pretty(input),
+                        .version = *version};
+      }
+      if (!transforms && matches(clause, "text", "plain")) return PageForm{};
+    }
   }
   return not_acceptable("application/json, application/yaml, text/plain, application/cbor");
 }

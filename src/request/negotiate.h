@@ -55,7 +55,8 @@ struct AcceptClause {
   std::vector<std::pair<std::string_view, std::string_view>> parameters;
   double q = 1.0;
   std::vector<std::unique_ptr<const std::string>> unescaped;  // Values that had a backslash in their quotes.
-  std::string_view parameter(std::string_view name) const;
+  bool has(std::string_view name) const;
+  std::string_view parameter(std::string_view name) const;  // Empty when there is none.
 };
 // Sorted as Kubernetes tries them. Kubernetes itself compares names by case, and knows neither quotes nor tabs.
 std::vector<AcceptClause> parse_accept(std::string_view header);
@@ -80,8 +81,16 @@ Result<Unit> check_accept_route(std::string_view accept, bool list_route);
 
 // The same for a route that produces only these types. 406 in the router's words.
 Result<Unit> check_accept_route(std::string_view accept, std::span<const std::string_view> produced);
-// Whether a page of plain text is acceptable. 406, naming the types that Kubernetes' debugging pages have.
-Result<Unit> check_accepts_text(std::string_view accept);
+
+// How a debugging page is shown: as text, or as the object `kind` of config.k8s.io in one of its versions.
+struct PageForm {
+  bool text = true;
+  Format format = Format::Json;  // Of the object, as what follows.
+  bool pretty = false;
+  std::string_view version;  // v1alpha1 or v1beta1.
+};
+// 406 naming the types that such pages have.
+Result<PageForm> negotiate_page(const NegotiationInput& input, std::string_view kind);
 
 // Encoding of a request body. 415.
 Result<Format> body_format(std::string_view content_type);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
+#include <map>
 #include <vector>
 
 #include "server/version.h"
@@ -16,9 +17,28 @@ std::string heading(const char* page) {
          "and is for debugging purposes only.\n";
 }
 
+constexpr std::string_view kPaths[] = {"/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version"};
+constexpr std::string_view kGoVersion = "none";
+
+std::string binary_version() { return std::string(kubernetes_version().substr(1)); }
+std::string emulation_version() {
+  const std::string version = binary_version();
+  return version.substr(0, version.rfind('.'));
+}
+
+// An object's type and name; what the page says follows.
+MapBuilder page_object(Arena& arena, std::string_view kind, std::string_view version) {
+  MapBuilder metadata(arena), object(arena);
+  object.add("kind", Value::string(kind));
+  object.add("apiVersion", Value::string(arena, "config.k8s.io/" + std::string(version)));
+  metadata.add("name", Value::string("apiserver"));
+  object.add("metadata", metadata.build());
+  return object;
+}
+
 }  // namespace
 
-std::string statusz_page(UnixTime started, UnixTime now) {
+std::string Statusz::text() const {
   const std::time_t start = started.seconds;
   std::tm parts{};
   gmtime_r(&start, &parts);
@@ -26,18 +46,40 @@ std::string statusz_page(UnixTime started, UnixTime now) {
   std::strftime(since, sizeof since, "%a %b %e %H:%M:%S UTC %Y", &parts);
   const long long seconds = now.seconds - started.seconds;
   std::snprintf(up, sizeof up, "%lld hr %02lld min %02lld sec", seconds / 3600, seconds / 60 % 60, seconds % 60);
-  const std::string version(kubernetes_version().substr(1));
-  return heading("statusz") + "\nStarted: " + since + "\nUp: " + up + "\nGo version: none" +
-         "\nBinary version: " + version + "\nEmulation version: " + version.substr(0, version.rfind('.')) +
-         "\nPaths: /flagz /healthz /livez /metrics /readyz /statusz /version\n";
+  std::string page = heading("statusz") + "\nStarted: " + since + "\nUp: " + up +
+                     "\nGo version: " + std::string(kGoVersion) + "\nBinary version: " + binary_version() +
+                     "\nEmulation version: " + emulation_version() + "\nPaths:";
+  for (const std::string_view path : kPaths) page.append(" ").append(path);
+  return page + "\n";
 }
 
-std::string flagz_page(std::span<const std::pair<std::string, std::string>> flags) {
+Value Statusz::object(Arena& arena, std::string_view version) const {
+  MapBuilder object = page_object(arena, "Statusz", version);
+  object.add("startTime", Value::string(arena, format_rfc3339(started)));
+  object.add("uptimeSeconds", Value::integer(std::max<int64_t>(0, now.seconds - started.seconds)));
+  object.add("goVersion", Value::string(kGoVersion));
+  object.add("binaryVersion", Value::string(arena, binary_version()));
+  object.add("emulationVersion", Value::string(arena, emulation_version()));
+  ListBuilder paths(arena);
+  for (const std::string_view path : kPaths) paths.add(Value::string(path));
+  object.add("paths", paths.build());
+  return object.build();
+}
+
+std::string Flagz::text() const {
   std::vector<std::pair<std::string, std::string>> sorted(flags.begin(), flags.end());
   std::sort(sorted.begin(), sorted.end());
   std::string page = heading("flagz");
   for (const auto& [name, value] : sorted) page += name + "=" + value + "\n";
   return page;
+}
+
+Value Flagz::object(Arena& arena, std::string_view version) const {
+  MapBuilder object = page_object(arena, "Flagz", version), values(arena);
+  const std::map<std::string_view, std::string_view> sorted(flags.begin(), flags.end());
+  for (const auto& [name, value] : sorted) values.add(name, Value::string(value));
+  object.add("flags", values.build());
+  return object.build();
 }
 
 }  // namespace holdfast::server

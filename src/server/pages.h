@@ -5,12 +5,27 @@
 #include <string>
 #include <utility>
 
+#include "base/arena.h"
 #include "base/clock.h"
+#include "value/value.h"
 
 namespace holdfast::server {
 
-std::string statusz_page(UnixTime started, UnixTime now);
-// A flag and its value in each line.
-std::string flagz_page(std::span<const std::pair<std::string, std::string>> flags);
+// What /statusz says, in both of its forms.
+struct Statusz {
+  UnixTime started, now;
+
+  std::string text() const;
+  // The object of config.k8s.io in this version.
+  Value object(Arena& arena, std::string_view version) const;
+};
+
+// What /flagz says: flags and their values.
+struct Flagz {
+  std::span<const std::pair<std::string, std::string>> flags;
+
+  std::string text() const;
+  Value object(Arena& arena, std::string_view version) const;
+};
 
 }  // namespace holdfast::server

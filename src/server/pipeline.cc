@@ -282,11 +282,7 @@ Task<void> Pipeline::route(net::Request& request, net::Response& response, Accou
     response.add_header("content-type", "text/plain; version=0.0.4; charset=utf-8");
     (void)response.send(200, net::Body(parts_.health->metrics()));
   } else if (path == "/statusz" || path == "/flagz") {
-    if (Result<Unit> ok = request::check_accepts_text(request.headers.get("accept")); !ok) {
-      co_return call::send_error(account.info, request, response, ok.error());
-    }
-    send_text(response, 200,
-              path == "/flagz" ? flagz_page(parts_.flags) : statusz_page(parts_.started, system_clock().now()));
+    send_page(account.info, request, response);
   } else if (path == "/debug/ownership" && parts_.ownership_page) {
     Result<std::string> page = parts_.ownership_page(account.info.query());
     if (page) {
@@ -301,6 +297,27 @@ Task<void> Pipeline::route(net::Request& request, net::Response& response, Accou
   } else {
     send_text(response, 404, "404 page not found\n");
   }
+}
+
+void Pipeline::send_page(const request::RequestInfo& info, const net::Request& request, net::Response& response) const {
+  const bool flags = request.path == "/flagz";
+  const std::string_view kind = flags ? "Flagz" : "Statusz";
+  const Flagz flagz{parts_.flags};
+  const Statusz statusz{parts_.started, system_clock().now()};
+  Result<request::PageForm> form = request::negotiate_page(call::negotiation_input(request, info.query()), kind);
+  if (!form) return call::send_error(info, request, response, form.error());
+  if (form->text) return send_text(response, 200, flags ? flagz.text() : statusz.text());
+  if (form->version == "v1alpha1") {
+    response.add_header("warning", "299 - \"This version of the " + std::string(request.path.substr(1)) +
+                                       " endpoint is deprecated. Please use a newer version.\"");
+  }
+  Arena arena;
+  const Value object = flags ? flagz.object(arena, form->version) : statusz.object(arena, form->version);
+  Result<std::string> body = render::encode_answer(object, nullptr, form->format, form->pretty);
+  if (!body) return call::send_error(info, request, response, body.error());
+  response.add_header("content-type", std::string(request::media_type(form->format)) + ";g=config.k8s.io;v=" +
+                                          std::string(form->version) + ";as=" + std::string(kind));
+  (void)response.send(200, net::Body(std::move(*body)));
 }
 
 void Pipeline::send_index(net::Response& response) const {

@@ -72,6 +72,8 @@ class Pipeline {
                        Account& account);
   Task<void> route(net::Request& request, net::Response& response, Account& account);
   void send_index(net::Response& response) const;
+  // /statusz and /flagz.
+  void send_page(const request::RequestInfo& info, const net::Request& request, net::Response& response) const;
   void send_openid(const request::RequestInfo& info, const net::Request& request, net::Response& response) const;
   // The response for a request that needed too much memory.
   static void answer_exhausted(const request::RequestInfo& info, const net::Request& request, net::Response& response,

@@ -196,6 +196,28 @@ def pages_have_their_types(server):
             check((b"Available representations: application/json" if path == "/version" else b"only the following media types are accepted") in data, f"{path}: {data}")
 
 
+def debugging_pages_are_objects_on_request(server):
+    for path, kind in (("/statusz", "Statusz"), ("/flagz", "Flagz")):
+        for version in ("v1beta1", "v1alpha1"):
+            code, headers, data = server.request("GET", path, accept=f"application/json;v={version};g=config.k8s.io;as={kind}")
+            check(code == 200, f"{path}: {code} {data[:200]}")
+            page = json.loads(data)
+            check((page["kind"], page["apiVersion"], page["metadata"]) == (kind, f"config.k8s.io/{version}", {"name": "apiserver"}), f"{page}")
+            check(headers["Content-Type"] == f"application/json;g=config.k8s.io;v={version};as={kind}", f"{headers}")
+            check(("deprecated" in (headers.get("Warning") or "")) == (version == "v1alpha1"), f"{path} {version}: {headers}")
+        for accept, want in ((f"application/json;g=config.k8s.io;as={kind}", 406), (f"text/plain;v=v1beta1;g=config.k8s.io;as={kind}", 406),
+                             (f"application/json;v=v1beta1;g=config.k8s.io;as={kind};stream=watch", 406),
+                             (f"application/json;v=v9;g=config.k8s.io;as={kind}, */*", "text/plain"), (" ", "text/plain"),
+                             (f"*/*;v=v1beta1;g=config.k8s.io;as={kind}", "application/json"), (f"application/yaml;v=v1beta1;g=config.k8s.io;as={kind}", "application/yaml"),
+                             (f"application/cbor;v=v1beta1;g=config.k8s.io;as={kind}", "application/cbor")):
+            code, headers, data = server.request("GET", path, accept=accept)
+            check(code == 406 if want == 406 else code == 200 and headers["Content-Type"].startswith(want), f"{path} as {accept}: {code} {headers}")
+    flags = json.loads(server.request("GET", "/flagz", accept="application/json;v=v1beta1;g=config.k8s.io;as=Flagz")[2])["flags"]
+    check("data-dir" in flags and flags == dict(sorted(flags.items())), f"{flags}")
+    status = json.loads(server.request("GET", "/statusz", accept="application/json;v=v1beta1;g=config.k8s.io;as=Statusz")[2])
+    check(status["paths"] == ["/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version"] and status["uptimeSeconds"] >= 0, f"{status}")
+
+
 def flow_schemas_are_printed_in_their_order(server):
     table = json.loads(server.request("GET", "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas", accept="application/json;as=Table;v=v1;g=meta.k8s.io")[2])
     order = [(row["cells"][2], row["cells"][0]) for row in table["rows"]]
@@ -387,7 +409,7 @@ if __name__ == "__main__":
     with Server(sys.argv[1]) as server:
         run_parts(server, [a_patch_cannot_make_an_object_another_kind, options_of_lists_are_refused_in_order,
                            an_address_has_an_object_while_a_service_holds_it, deleting_a_job_warns_about_its_pods,
-                           rows_get_their_answers, pages_have_their_types, flow_schemas_are_printed_in_their_order, bytes_are_bytes_in_cbor, a_head_has_no_subresource,
+                           rows_get_their_answers, pages_have_their_types, debugging_pages_are_objects_on_request, flow_schemas_are_printed_in_their_order, bytes_are_bytes_in_cbor, a_head_has_no_subresource,
                            a_bookmark_of_a_daemon_set_has_its_annotation, a_custom_kind_is_published_as_its_schema_reads, claims_and_devices,
                            objects_that_are_too_large, watches_over_websockets, a_restart_repairs_roles])
     finish()
