@@ -428,7 +428,8 @@ Task<void> Aggregation::read_openapi(net::EventLoop& loop, RemoteApi remote, web
   Result<net::ClientResponse> v3 = co_await ask(loop, remote, address, "/openapi/v3");
   Result<net::ClientResponse> v2 = co_await ask(loop, remote, address, "/openapi/v2", remote.v2_etag);
   std::shared_ptr<const std::string> index = remote.openapi_v3, document = remote.openapi_v2;
-  if (v3) index = v3->status == 200 ? std::make_shared<const std::string>(std::move(v3->body)) : nullptr;
+  if (v3 && v3->status == 200) index = std::make_shared<const std::string>(std::move(v3->body));
+  if (v3 && v3->status == 404) index = nullptr;  // It does not know v3; other errors pass.
   std::string etag = remote.v2_etag;
   if (v2 && v2->status != 304) {
     document = v2->status == 200 ? std::make_shared<const std::string>(std::move(v2->body)) : nullptr;
@@ -472,6 +473,7 @@ Task<bool> Aggregation::proxied(call::Call& call) {
   if (!wanted) co_return false;
   for (const RemoteApi& remote : *all) {
     if (remote.group != wanted->group || remote.version != wanted->version) continue;
+    if (remote.has_v2_alone() && call.request.path.starts_with("/openapi/")) co_return false;
     co_await proxy(call, remote);
     co_return true;
   }

@@ -39,6 +39,9 @@ struct RemoteApi {
   std::shared_ptr<const std::string> resources;               // ... else its APIResourceList.
   std::shared_ptr<const std::string> openapi_v2, openapi_v3;  // Its v2 document, and the index of its v3 ones.
   std::string v2_etag;
+
+  // Then its v3 document is made here, of the other.
+  bool has_v2_alone() const { return openapi_v3 == nullptr && openapi_v2 != nullptr; }
 };
 
 // By group priority, group, version priority.

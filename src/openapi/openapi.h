@@ -1,4 +1,4 @@
-// The OpenAPI documents: v3 (an index and a document for each group-version) and v2 (one document, JSON or Protobuf).
+// The OpenAPI documents: v3 (an index and a document for each group-version) and v2 (one document); JSON or Protobuf.
 //
 // Everything is built from the types on request; nothing is cached here. Members are in the order Kubernetes
 // prints them, maps sorted. A document of a group-version holds every schema that it refers to.
@@ -43,6 +43,10 @@ struct Source {
 std::vector<std::string> v3_paths(const Source& source);
 // The document at such a path as compact JSON; empty when there is none.
 std::string v3_document(const Source& source, std::string_view path);
+// A document of v3 as Protobuf (gnostic's openapi.v3.Document).
+std::string v3_to_protobuf(const Value& document);
+// A v2 document, as v3 says the same.
+Value v3_from_v2(Arena& arena, const Value& v2);
 // The index, given where each document is, by its path.
 std::string v3_index(const std::map<std::string, std::string>& urls);
 

@@ -118,6 +118,57 @@ TEST_F(OpenApiTest, TheProtobufFormStartsWithVersionAndInfo) {
   EXPECT_EQ(bytes.substr(0, head.size()), head);
 }
 
+// A field that is text or a message.
+std::string field(int number, std::string_view bytes) {
+  std::string out;
+  if (number >= 16) out += static_cast<char>(0x80 | (number << 3 & 0x7f) | 2);
+  out += static_cast<char>(number >= 16 ? number >> 4 : number << 3 | 2);
+  return out + static_cast<char>(bytes.size()) + std::string(bytes);
+}
+
+TEST_F(OpenApiTest, ADocumentOfV3HasAProtobufForm) {
+  const auto tree = codec::decode_json(arena, R"({"openapi":"3.0.0","info":{"title":"T","version":"1"},"paths":{},
+      "components":{"schemas":{"A":{"type":"object","properties":{"b":{"$ref":"#/B"},"c":{"default":false}}}}}})");
+  ASSERT_TRUE(tree);
+  const std::string reference = field(2, field(1, "#/B"));
+  // A default that is false is not the same as none.
+  const std::string with_default = field(1, field(33, std::string_view("\x10\x00", 2)));
+  const std::string properties =
+      field(1, field(1, "b") + field(2, reference)) + field(1, field(1, "c") + field(2, with_default));
+  const std::string schema = field(1, field(25, "object") + field(31, properties));
+  const std::string schemas = field(1, field(1, "A") + field(2, schema));
+  EXPECT_EQ(v3_to_protobuf(*tree),
+            field(1, "3.0.0") + field(2, field(1, "T") + field(6, "1")) + field(4, "") + field(5, field(1, schemas)));
+}
+
+TEST_F(OpenApiTest, ADocumentOfV2IsSaidInV3) {
+  const auto v2 = codec::decode_json(arena, R"({"swagger":"2.0","info":{"title":"T","version":"1"},"paths":{"/a":{
+      "post":{"operationId":"x","consumes":["a/b"],"produces":["c/d","e/f"],"x-own":1,
+        "parameters":[{"name":"body","in":"body","schema":{"$ref":"#/definitions/A"}},{"$ref":"#/parameters/p"}],
+        "responses":{"200":{"description":"OK","schema":{"type":"array","items":{"$ref":"#/definitions/A"}}}}},
+      "parameters":[{"name":"n","in":"path","required":true,"type":"string","uniqueItems":true}]}},
+      "parameters":{"p":{"name":"q","in":"query","type":"integer"}},
+      "definitions":{"A":{"type":"object","properties":{"b":{"description":"d","$ref":"#/definitions/B"}},
+        "additionalProperties":{"$ref":"#/definitions/B"}},"B":{"additionalProperties":true}},
+      "securityDefinitions":{"s":{"type":"apiKey","name":"h","in":"header"}}})");
+  ASSERT_TRUE(v2);
+  const auto want = codec::decode_json(arena, R"({"openapi":"3.0.0","info":{"title":"T","version":"1"},"paths":{"/a":{
+      "post":{"operationId":"x","requestBody":{"content":{"a/b":{"schema":{"$ref":"#/components/schemas/A"}}}},
+        "parameters":[{"$ref":"#/components/parameters/p"}],
+        "responses":{"200":{"description":"OK","content":{
+          "c/d":{"schema":{"type":"array","items":{"$ref":"#/components/schemas/A"}}},
+          "e/f":{"schema":{"type":"array","items":{"$ref":"#/components/schemas/A"}}}}}},"x-own":1},
+      "parameters":[{"name":"n","in":"path","required":true,"schema":{"type":"string","uniqueItems":true}}]}},
+      "components":{
+        "schemas":{"A":{"type":"object","properties":{
+            "b":{"description":"d","allOf":[{"$ref":"#/components/schemas/B"}]}},
+          "additionalProperties":{"$ref":"#/components/schemas/B"}},"B":{"additionalProperties":true}},
+        "parameters":{"p":{"name":"q","in":"query","schema":{"type":"integer"}}},
+        "securitySchemes":{"s":{"type":"apiKey","name":"h","in":"header"}}}})");
+  ASSERT_TRUE(want);
+  EXPECT_EQ(codec::encode_json(v3_from_v2(arena, *v2)), codec::encode_json(*want));
+}
+
 TEST(CustomSchemaNameTest, ReversesTheGroup) {
   EXPECT_EQ(custom_schema_name("stable.example.com", "v1", "Bolt"), "com.example.stable.v1.Bolt");
 }

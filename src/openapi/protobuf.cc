@@ -1,80 +1,9 @@
-// A v2 document in gnostic's Protobuf form (package openapi.v2): proto3, so zero scalars are left out.
-#include "codec/codec.h"
+// A v2 document in gnostic's Protobuf form (package openapi.v2).
+#include "openapi/gnostic.h"
 #include "openapi/model.h"
 
 namespace holdfast::openapi {
 namespace {
-
-class Message {
- public:
-  void text(int field, std::string_view value) {
-    if (!value.empty()) bytes(field, value);
-  }
-  void bytes(int field, std::string_view value) {
-    varint(static_cast<uint64_t>(field) << 3 | 2);
-    varint(value.size());
-    out_ += value;
-  }
-  void message(int field, const Message& value) { bytes(field, value.out_); }
-  void boolean(int field, bool value) {
-    if (!value) return;
-    varint(static_cast<uint64_t>(field) << 3);
-    varint(1);
-  }
-  void integer(int field, int64_t value) {
-    if (value == 0) return;
-    varint(static_cast<uint64_t>(field) << 3);
-    varint(static_cast<uint64_t>(value));
-  }
-  void number(int field, double value) {
-    if (value == 0) return;
-    varint(static_cast<uint64_t>(field) << 3 | 1);
-    out_.append(reinterpret_cast<const char*>(&value), sizeof value);
-  }
-  std::string take() { return std::move(out_); }
-
- private:
-  void varint(uint64_t value) {
-    for (; value >= 0x80; value >>= 7) out_ += static_cast<char>(value | 0x80);
-    out_ += static_cast<char>(value);
-  }
-  std::string out_;
-};
-
-bool flag(const Value& map, std::string_view key) {
-  const Value* value = map.find(key);
-  return value != nullptr && value->is_bool() && value->as_bool();
-}
-
-double number_at(const Value& map, std::string_view key) {
-  const Value* value = map.find(key);
-  return value != nullptr && value->is_number() ? value->number_value() : 0;
-}
-
-// Any{yaml}: the value as YAML text.
-Message any(const Value& value) {
-  Message message;
-  std::string yaml;
-  // Only texts with control characters have no YAML form; such an extension is left empty.
-  if (codec::encode_yaml(value, yaml)) message.text(2, yaml);
-  return message;
-}
-
-void vendor_extensions(Message& message, int field, const Value& map) {
-  for (const Member& member : map.members()) {
-    if (!member.key.starts_with("x-")) continue;
-    Message named;
-    named.text(1, member.key);
-    named.message(2, any(member.value));
-    message.message(field, named);
-  }
-}
-
-void texts(Message& message, int field, std::span<const Value> values) {
-  for (const Value& value : values) {
-    if (value.is_string()) message.bytes(field, value.as_string());
-  }
-}
 
 Message schema_message(const Value& schema);
 

@@ -10,7 +10,8 @@
 namespace holdfast::verbs {
 namespace {
 
-constexpr std::string_view kV2Protobuf = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+constexpr std::string_view kV2Protobuf = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
+                           kV3Protobuf = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";
 
 std::vector<openapi::Served> served_of(const resource::Registry::Snapshot& registry) {
   std::vector<openapi::Served> all;
@@ -86,17 +87,17 @@ bool accepts(const call::Call& call, std::initializer_list<std::string_view> typ
   return false;
 }
 
-bool prefers_v2_protobuf(const call::Call& call) {
-  const std::string_view accept = call.request.headers.get("accept");
-  for (const request::AcceptClause& clause : request::parse_accept(accept)) {
-    const std::string_view subtype = clause.subtype;
-    if (subtype == "com.github.proto-openapi.spec.v2@v1.0+protobuf" ||
-        subtype == "com.github.proto-openapi.spec.v2.v1.0+protobuf")
-      return true;
-    if (subtype == "json" || subtype == "*") return false;
+// Whether Accept names the Protobuf form of v2 or v3 before JSON.
+bool prefers_protobuf(const call::Call& call, std::string_view version) {
+  const std::string known = "com.github.proto-openapi.spec." + std::string(version);
+  for (const request::AcceptClause& clause : request::parse_accept(call.request.headers.get("accept"))) {
+    if (clause.subtype == known + ".v1.0+protobuf" || clause.subtype == known + "@v1.0+protobuf") return true;
+    if (clause.subtype == "json" || clause.subtype == "*") return false;
   }
   return false;
 }
+
+std::string v3_path_of(const aggregate::RemoteApi& remote) { return "apis/" + remote.group + "/" + remote.version; }
 
 std::string http_date(int64_t seconds) {
   const std::time_t time = static_cast<std::time_t>(seconds);
@@ -111,14 +112,15 @@ void send_empty(call::Call& call, int code) { (void)call.response.send(code, net
 
 void serve_v3(call::Call& call, const Parts& parts, std::string_view path) {
   OpenApiDocuments& documents = parts.openapi;
+  const aggregate::RemoteApisRef remotes = parts.aggregation.remotes();
   if (path.empty()) {
-    const aggregate::RemoteApisRef remotes = parts.aggregation.remotes();
     return respond(call, 200, net::Body(documents.v3_index(*call.registry, call.settings.gates, remotes.get())),
                    "text/plain; charset=utf-8");
   }
-  if (!accepts(call, {"application/json"})) return send_empty(call, 406);
-  const OpenApiDocuments::DocumentRef document = documents.v3(*call.registry, call.settings.gates, path);
+  const OpenApiDocuments::DocumentRef document = documents.v3(*call.registry, call.settings.gates, path, remotes.get());
   if (document == nullptr) return send_empty(call, 404);
+  const bool protobuf = prefers_protobuf(call, "v3");
+  if (!protobuf && !accepts(call, {"application/json"})) return send_empty(call, 406);
   const std::string etag = "\"" + document->hash + "\"";
   if (const std::string* asked = call.query.find("hash"); asked != nullptr) {
     if (*asked != document->hash) {
@@ -132,6 +134,12 @@ void serve_v3(call::Call& call, const Parts& parts, std::string_view path) {
   call.response.set_header("etag", etag);
   call.response.set_header("vary", "Accept");
   if (call.request.headers.get("if-none-match") == etag) return send_empty(call, 304);
+  if (protobuf) {
+    Arena arena;
+    Result<Value> tree = codec::decode_json(arena, document->json);
+    if (!tree) return respond_error(call, tree.error());
+    return respond(call, 200, net::Body(openapi::v3_to_protobuf(*tree)), kV3Protobuf);
+  }
   respond(call, 200, net::Body(document->json), "application/json");
 }
 
@@ -141,7 +149,7 @@ void serve_v2(call::Call& call, const Parts& parts) {
   const OpenApiDocuments::DocumentRef document =
       documents.v2(*call.registry, hash_combine(parts.registry.version(), parts.aggregation.openapi_version()),
                    call.settings.gates, remotes.get());
-  const bool protobuf = prefers_v2_protobuf(call);
+  const bool protobuf = prefers_protobuf(call, "v2");
   if (!protobuf && !accepts(call, {"application/json"})) return send_empty(call, 406);
   const std::string etag = "\"" + document->hash + "\"";
   call.response.set_header("etag", etag);
@@ -183,8 +191,28 @@ OpenApiDocuments::DocumentRef OpenApiDocuments::make_v3(std::span<const openapi:
   return document;
 }
 
+OpenApiDocuments::DocumentRef OpenApiDocuments::converted(const aggregate::RemoteApi& remote) {
+  const std::string path = v3_path_of(remote);
+  const uint64_t version = hash_bytes(*remote.openapi_v2) | 1;
+  if (DocumentRef known = find(path, version)) return known;
+  Arena arena;
+  Result<Value> v2 = codec::decode_json(arena, *remote.openapi_v2);
+  if (!v2 || !v2->is_map()) return nullptr;
+  auto document = std::make_shared<Document>();
+  document->json = codec::encode_json(openapi::v3_from_v2(arena, *v2));
+  document->hash = openapi::document_hash(document->json);
+  hashes_[path] = {version, document->hash};
+  keep(path, document, version);
+  return document;
+}
+
 OpenApiDocuments::DocumentRef OpenApiDocuments::v3(const resource::Registry::Snapshot& registry, const Gates& gates,
-                                                   std::string_view path) {
+                                                   std::string_view path, const aggregate::RemoteApis* remotes) {
+  for (const aggregate::RemoteApi& remote : remotes == nullptr ? aggregate::RemoteApis{} : *remotes) {
+    if (!remote.has_v2_alone() || path != v3_path_of(remote)) continue;
+    const std::lock_guard lock(mutex_);
+    return converted(remote);
+  }
   std::vector<openapi::Served> served = served_of(registry);
   uint64_t version = 0;
   if (const std::string_view group = custom_group(path); !group.empty()) {
@@ -220,8 +248,15 @@ std::string OpenApiDocuments::v3_index(const resource::Registry::Snapshot& regis
   }
   Arena arena;
   for (const aggregate::RemoteApi& remote : remotes == nullptr ? aggregate::RemoteApis{} : *remotes) {
+    const std::string path = v3_path_of(remote);
+    if (remote.has_v2_alone()) {
+      const std::lock_guard lock(mutex_);
+      if (const DocumentRef document = converted(remote)) {
+        urls.insert_or_assign(path, "/openapi/v3/" + path + "?hash=" + document->hash);
+      }
+      continue;
+    }
     if (remote.openapi_v3 == nullptr) continue;
-    const std::string path = "apis/" + remote.group + "/" + remote.version;
     Result<Value> index = codec::decode_json(arena, arena.copy(*remote.openapi_v3));
     if (!index) continue;
     const std::string_view url = index->text_at("paths", path, "serverRelativeURL");

@@ -24,7 +24,8 @@ class OpenApiDocuments {
   using DocumentRef = std::shared_ptr<const Document>;
 
   // Null when there is no such path ("apis/apps/v1").
-  DocumentRef v3(const resource::Registry::Snapshot& registry, const Gates& gates, std::string_view path);
+  DocumentRef v3(const resource::Registry::Snapshot& registry, const Gates& gates, std::string_view path,
+                 const aggregate::RemoteApis* remotes);
   // `remotes` (null: there are none) with their group versions.
   std::string v3_index(const resource::Registry::Snapshot& registry, const Gates& gates,
                        const aggregate::RemoteApis* remotes);
@@ -45,6 +46,8 @@ class OpenApiDocuments {
   DocumentRef find(std::string_view path, uint64_t version);  // Null: not kept.
   DocumentRef make_v3(std::span<const openapi::Served> served, const Gates& gates, std::string_view path,
                       uint64_t version);
+  // Of a server that has v2 alone; null when that cannot be read.
+  DocumentRef converted(const aggregate::RemoteApi& remote);
   void keep(std::string path, DocumentRef document, uint64_t version);
 
   std::mutex mutex_;

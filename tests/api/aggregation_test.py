@@ -155,6 +155,32 @@ def published(server):
     check(code == 200 and b"readThing" in data, "in Protobuf, too", code)
 
 
+def converted(server, hooks):
+    """A server that has v2 alone is in v3 as well."""
+    hooks.on("*", lambda seen: (404, b"no") if seen["path"].startswith("/openapi/v3") else remote(seen))
+    service = api_service(hooks, "v1", "hook", hooks.port)
+    server.json("POST", SERVICES, service, want=201)
+    path = f"/openapi/v3/apis/{GROUP}/v1"
+    for _ in range(100):
+        found = server.json("GET", "/openapi/v3", want=200)["paths"].get(f"apis/{GROUP}/v1")
+        if found:
+            break
+        time.sleep(0.1)
+    check(found and found["serverRelativeURL"].startswith(path + "?hash="), "it is in the index", found)
+    document = server.json("GET", found["serverRelativeURL"], want=200)
+    read = document["paths"][f"/apis/{GROUP}/v1/namespaces/{{namespace}}/things"]["get"]
+    check(document["openapi"] == "3.0.0" and read["operationId"] == "readThing" and read["parameters"] == [{"$ref": "#/components/parameters/theirs"}], "its paths", read)
+    check(document["components"]["schemas"]["com.example.agg.Thing"]["properties"]["more"] == {"$ref": "#/components/schemas/com.example.agg.More"}, "its schemas")
+    code, headers, data = server.request("GET", path, accept="application/com.github.proto-openapi.spec.v3@v1.0+protobuf")
+    check(code == 200 and headers["Content-Type"] == "application/com.github.proto-openapi.spec.v3.v1.0+protobuf" and b"readThing" in data, "in Protobuf, too", (code, headers))
+    server.json("DELETE", f"{SERVICES}/v1.{GROUP}", want=200)
+    for _ in range(100):
+        if f"apis/{GROUP}/v1" not in server.json("GET", "/openapi/v3", want=200)["paths"]:
+            break
+        time.sleep(0.1)
+    check(server.request("GET", path)[0] == 404, "gone with it")
+
+
 def definition(plural, group, **versions):
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": f"{plural}.{group}"},
@@ -299,6 +325,7 @@ def main():
                 break
             time.sleep(0.1)
         check(code == 404, "gone with its APIService", code)
+        converted(server, hooks)
         aggregated_discovery(server, hooks)
         above_a_definition(server, hooks)
         hooks.stop()

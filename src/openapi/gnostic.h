@@ -1,0 +1,90 @@
+// Private to the module: what both of gnostic's Protobuf forms (packages openapi.v2 and openapi.v3) are written with.
+// proto3, so zero scalars are left out.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "codec/codec.h"
+#include "value/value.h"
+
+namespace holdfast::openapi {
+
+class Message {
+ public:
+  void text(int field, std::string_view value) {
+    if (!value.empty()) bytes(field, value);
+  }
+  void bytes(int field, std::string_view value) {
+    varint(static_cast<uint64_t>(field) << 3 | 2);
+    varint(value.size());
+    out_ += value;
+  }
+  void message(int field, const Message& value) { bytes(field, value.out_); }
+  void boolean(int field, bool value) {
+    if (value) set_boolean(field, value);
+  }
+  void integer(int field, int64_t value) {
+    if (value == 0) return;
+    varint(static_cast<uint64_t>(field) << 3);
+    varint(static_cast<uint64_t>(value));
+  }
+  void number(int field, double value) {
+    if (value != 0) set_number(field, value);
+  }
+  // Of a oneof: what is set is there, even if it is zero.
+  void set_boolean(int field, bool value) {
+    varint(static_cast<uint64_t>(field) << 3);
+    varint(value ? 1 : 0);
+  }
+  void set_number(int field, double value) {
+    varint(static_cast<uint64_t>(field) << 3 | 1);
+    out_.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
+  std::string take() { return std::move(out_); }
+
+ private:
+  void varint(uint64_t value) {
+    for (; value >= 0x80; value >>= 7) out_ += static_cast<char>(value | 0x80);
+    out_ += static_cast<char>(value);
+  }
+  std::string out_;
+};
+
+inline bool flag(const Value& map, std::string_view key) {
+  const Value* value = map.find(key);
+  return value != nullptr && value->is_bool() && value->as_bool();
+}
+
+inline double number_at(const Value& map, std::string_view key) {
+  const Value* value = map.find(key);
+  return value != nullptr && value->is_number() ? value->number_value() : 0;
+}
+
+// Any{yaml}: the value as YAML text.
+inline Message any(const Value& value) {
+  Message message;
+  std::string yaml;
+  // Only texts with control characters have no YAML form; such an extension is left empty.
+  if (codec::encode_yaml(value, yaml)) message.text(2, yaml);
+  return message;
+}
+
+inline void vendor_extensions(Message& message, int field, const Value& map) {
+  for (const Member& member : map.members()) {
+    if (!member.key.starts_with("x-")) continue;
+    Message named;
+    named.text(1, member.key);
+    named.message(2, any(member.value));
+    message.message(field, named);
+  }
+}
+
+inline void texts(Message& message, int field, std::span<const Value> values) {
+  for (const Value& value : values) {
+    if (value.is_string()) message.bytes(field, value.as_string());
+  }
+}
+
+}  // namespace holdfast::openapi
