@@ -235,7 +235,7 @@ void validate_deprecation(const Value& version, const Path& at, FieldErrors& err
 // Versions as the structs inside kube-apiserver print them. What all of them share lies elsewhere there; versions that
 // differ in their schemas are shown as they were written.
 kinds::Shown shown_versions(std::span<const Value> versions, const Value* written) {
-  if (written == nullptr) return kinds::Shown(written);
+  if (versions.empty()) return Value::null();  // Go's nil, whether absent or empty.
   constexpr std::string_view kParts[] = {"schema", "subresources", "additionalPrinterColumns", "selectableFields"};
   for (const std::string_view part : kParts) {
     const bool there = std::any_of(versions.begin(), versions.end(), [&](const Value& v) { return v.has(part); });

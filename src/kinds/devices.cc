@@ -259,7 +259,7 @@ void validate_device_request(const Value& request, const Path& at, FieldErrors& 
   const bool exactly = is_set(request, "exactly"), first = !is_empty(request, "firstAvailable");
   if (!exactly && !first) return errors.required(at, "exactly one of `exactly` or `firstAvailable` is required");
   if (exactly && first) {
-    return errors.invalid(at, Shown::nothing(),
+    return errors.invalid(at, Value::null(),
                           "exactly one of `exactly` or `firstAvailable` is required, but multiple fields are set");
   }
   if (exactly) return validate_request(sub(request, "exactly"), at.child("exactly"), errors);
@@ -524,7 +524,7 @@ void validate_only_true(const Value& holder, std::string_view key, std::vector<s
 void validate_device_place(const Value& device, bool by_device, const Path& at, FieldErrors& errors) {
   if (!by_device) {
     if (is_set(device, "nodeName") || is_set(device, "nodeSelector") || is_set(device, "allNodes")) {
-      errors.invalid(at, Shown::nothing(),
+      errors.invalid(at, Value::null(),
                      "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set to "
                      "true in the ResourceSlice spec");
     }
@@ -552,6 +552,28 @@ void validate_device_place(const Value& device, bool by_device, const Path& at, 
   if (set.size() > 1) errors.invalid(at, set_fields(set), kOne);
 }
 
+// Counters of a shared set, or what a device takes of one; `name` is the member that names the set.
+void validate_counters(const Value& set, std::string_view name, const Path& at, FieldErrors& errors) {
+  const std::string_view own = set.text_at(name);
+  if (own.empty()) {
+    errors.required(at.child(name));
+  } else {
+    errors.invalid_each(at.child(name), own, dns_label_errors(own));
+  }
+  constexpr size_t kMost = 32;
+  const Path map = at.child("counters");
+  const std::span<const Member> counters = set.members_at("counters");
+  if (counters.empty()) return errors.required(map);
+  if (counters.size() > kMost) return errors.too_many(map, static_cast<int64_t>(counters.size()), kMost);
+  for (const Member& counter : counters) errors.invalid_each(map, counter.key, dns_label_errors(counter.key));
+}
+
+void validate_counter_sets(Items sets, int64_t most, std::string_view name, const Path& list, FieldErrors& errors) {
+  validate_list(sets, most, list, errors,
+                [&](const Value& set, const Path& here) { validate_counters(set, name, here, errors); });
+  if (static_cast<int64_t>(sets.size()) <= most) refuse_duplicates(sets, name, list, errors);
+}
+
 void validate_device(const Value& device, bool by_device, const Path& at, FieldErrors& errors) {
   const std::string_view name = device.text_at("name");
   errors.invalid_each(at.child("name"), name, dns_label_errors(name));
@@ -570,6 +592,7 @@ void validate_device(const Value& device, bool by_device, const Path& at, FieldE
   }
   validate_list(device.items_at("taints"), 16, at.child("taints"), errors,
                 [&](const Value& taint, const Path& here) { validate_taint(taint, here, errors); });
+  validate_counter_sets(device.items_at("consumesCounters"), 2, "counterSet", at.child("consumesCounters"), errors);
   validate_device_place(device, by_device, at, errors);
   validate_binding_conditions(device, at, errors);
 }
@@ -640,6 +663,7 @@ void validate_slice_spec(const Value& spec, const Value* before, FieldErrors& er
   validate_list(devices, most, list, errors,
                 [&](const Value& device, const Path& here) { validate_device(device, by_device, here, errors); });
   if (static_cast<int64_t>(devices.size()) <= most) refuse_duplicates(devices, "name", list, errors);
+  validate_counter_sets(spec.items_at("sharedCounters"), 8, "name", at.child("sharedCounters"), errors);
 }
 
 void validate_slice(Context&, const Value& object, FieldErrors& errors) {

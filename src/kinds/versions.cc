@@ -363,13 +363,16 @@ Value convert(Arena& arena, const types::Resource& from, const types::Resource& 
   } else if (from.plural == "horizontalpodautoscalers" && to.plural == from.plural) {
     result = to.version == "v1" ? autoscaler_to_v1(arena, to, object) : autoscaler_to_v2(arena, to, object);
   }
-  // Kinds stored in an older version of the same shape differ in their name alone.
-  Draft draft(arena, result);
-  draft.root().set("kind", Value::string(to.kind));
-  draft.root().set("apiVersion",
-                   Value::string(arena, to.group.empty() ? std::string(to.version)
-                                                         : std::string(to.group) + "/" + std::string(to.version)));
-  return draft.value();
+  // Kinds stored in an older version of the same shape differ in their name alone. It comes first, as in every object.
+  MapBuilder named(arena);
+  named.add("kind", Value::string(to.kind));
+  named.add("apiVersion",
+            Value::string(arena, to.group.empty() ? std::string(to.version)
+                                                  : std::string(to.group) + "/" + std::string(to.version)));
+  for (const Member& member : result.members()) {
+    if (member.key != "kind" && member.key != "apiVersion") named.add(member.key, member.value);
+  }
+  return named.build();
 }
 
 }  // namespace holdfast::kinds

@@ -117,8 +117,10 @@ Task<void> serve_discovery(call::Call& call, const Parts& parts) {
   if (path.root == "apis" && !path.group.empty() && !remote_group && !call.registry->has_group(path.group)) {
     co_return respond_no_page(call, parts);
   }
-  // What groups there are is said whatever the method is, as the aggregator of Kubernetes does it.
-  const bool wrong_method = call.request.method != "GET" && !(path.root == "apis" && path.version.empty());
+  // What groups there are is said whatever the method is, as the aggregator of Kubernetes does it; its own group it
+  // serves as the other servers do theirs.
+  const bool any_method = path.root == "apis" && path.version.empty() && path.group != "apiregistration.k8s.io";
+  const bool wrong_method = call.request.method != "GET" && !any_method;
   if (wrong_method && path.version.empty()) co_return respond_error(call, render::route_method_not_allowed());
   Result<DiscoveryForm> form = discovery_form(call, is_root);
   if (!form) co_return respond_error(call, form.error());

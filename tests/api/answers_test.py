@@ -169,6 +169,24 @@ ROWS = [
     ("a status says nothing about deletion", [
         ("POST", ATTACHMENTS, {"metadata": {"name": "a"}, "spec": {"attacher": "a.example.com", "nodeName": "n", "source": {"persistentVolumeName": "v"}}}, JSON, 201, []),
         ("PATCH", f"{ATTACHMENTS}/a/status", {"metadata": {"deletionTimestamp": "2020-01-01T00:00:00Z"}}, MERGE, 200, ["!deletionTimestamp"])]),
+    ("what several devices share has names, too", [
+        ("POST", "/apis/resource.k8s.io/v1/resourceslices", {"metadata": {"name": "s"}, "spec": {
+            "driver": "d.example.com", "pool": {"name": "p", "resourceSliceCount": 1}, "allNodes": True,
+            "sharedCounters": [{"name": "A_b", "counters": {"a": {"value": "1"}}}, {"name": "b", "counters": {"A_c": {"value": "1"}}}, {}]}}, JSON, 422,
+            ['spec.sharedCounters[0].name: Invalid value: "A_b": a lowercase RFC 1123 label', 'spec.sharedCounters[1].counters: Invalid value: "A_c"',
+             "spec.sharedCounters[2].name: Required value", "spec.sharedCounters[2].counters: Required value"]),
+        ("POST", "/apis/resource.k8s.io/v1/resourceslices", {"metadata": {"name": "s"}, "spec": {
+            "driver": "d.example.com", "pool": {"name": "p", "resourceSliceCount": 1}, "allNodes": True,
+            "devices": [{"name": "d", "nodeName": "n", "consumesCounters": [{"counterSet": "A_b"}]}]}}, JSON, 422,
+            ['spec.devices[0].consumesCounters[0].counterSet: Invalid value: "A_b"', "spec.devices[0].consumesCounters[0].counters: Required value",
+             "spec.devices[0]: Invalid value: null: `nodeName`"])]),
+    ("a definition without versions has null for them", [
+        ("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {"metadata": {"name": "as.b.c"}, "spec": {
+            "group": "b.c", "scope": "Cluster", "names": {"plural": "as", "kind": "A"}}}, JSON, 422,
+            ["spec.versions: Invalid value: null: must have exactly one version marked as storage version"])]),
+    ("the aggregator's own group is asked for with GET alone", [
+        ("POST", "/apis/apiregistration.k8s.io", {}, JSON, 405, ["the server does not allow this method on the requested resource"]),
+        ("POST", "/apis/apps", {}, JSON, 200, ['"name":"apps"'])]),
 ]
 
 
@@ -184,6 +202,14 @@ def rows_get_their_answers(server):
                 where = headers.get("Warning") or "" if text.startswith("^") else said
                 text = text.removeprefix("^")
                 check((text.removeprefix("!") in where) != text.startswith("!"), f"{sentence}: {method} {path}: {text!r} in {where}")
+
+
+def objects_of_other_versions_begin_with_their_kind(server):
+    path = "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers"
+    _, _, made = server.request("POST", path, {"metadata": {"name": "first"}, "spec": {"maxReplicas": 2, "scaleTargetRef": {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}}})
+    for data in (made, server.request("GET", f"{path}/first")[2]):
+        check(list(json.loads(data))[:3] == ["kind", "apiVersion", "metadata"], f"{data[:100]}")
+    server.request("DELETE", f"{path}/first")
 
 
 def pages_have_their_types(server):
@@ -409,7 +435,7 @@ if __name__ == "__main__":
     with Server(sys.argv[1]) as server:
         run_parts(server, [a_patch_cannot_make_an_object_another_kind, options_of_lists_are_refused_in_order,
                            an_address_has_an_object_while_a_service_holds_it, deleting_a_job_warns_about_its_pods,
-                           rows_get_their_answers, pages_have_their_types, debugging_pages_are_objects_on_request, flow_schemas_are_printed_in_their_order, bytes_are_bytes_in_cbor, a_head_has_no_subresource,
+                           rows_get_their_answers, objects_of_other_versions_begin_with_their_kind, pages_have_their_types, debugging_pages_are_objects_on_request, flow_schemas_are_printed_in_their_order, bytes_are_bytes_in_cbor, a_head_has_no_subresource,
                            a_bookmark_of_a_daemon_set_has_its_annotation, a_custom_kind_is_published_as_its_schema_reads, claims_and_devices,
                            objects_that_are_too_large, watches_over_websockets, a_restart_repairs_roles])
     finish()
