@@ -4,6 +4,7 @@
 #include <set>
 
 #include "admission/plugin.h"
+#include "admission/pod_security.h"
 #include "base/api_error.h"
 #include "base/text.h"
 
@@ -116,12 +117,13 @@ Result<Unit> check_plugin_choice(const PluginChoice& choice) {
   return bad_request("[" + all + "]");
 }
 
-Chain::Chain(const PluginChoice& choice) {
+Chain::Chain(const PluginChoice& choice, MetricRegistry* metrics) {
   for (const Known& known : kKnown) {
     if (known.plugin == nullptr) continue;
     const bool on = known.default_on ? !contains(choice.disabled, known.name) : contains(choice.enabled, known.name);
     if (on) plugins_.push_back(known.plugin);
   }
+  if (metrics != nullptr && has(kPodSecurity.name)) counts_ = std::make_shared<PodSecurityCounts>(*metrics);
 }
 
 bool Chain::has(std::string_view name) const {
@@ -145,6 +147,7 @@ Result<Unit> Chain::admit(Attributes& attributes, Draft::Node object) const {
 }
 
 Result<Unit> Chain::validate(Attributes& attributes, const Value& object) const {
+  attributes.counts = counts_.get();
   for (const Plugin* plugin : plugins_) {
     if (plugin->validate == nullptr ||
         !plugin->handles(attributes.resource, attributes.subresource, attributes.operation)) {

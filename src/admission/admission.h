@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,6 +22,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/metrics.h"
 #include "types/types.h"
 #include "value/value.h"
 
@@ -42,6 +44,8 @@ class Lookup {
                           std::string_view name) const = 0;
 };
 
+class PodSecurityCounts;  // Private to the module.
+
 // One request. Views live as long as it does.
 struct Attributes {
   Operation operation = Operation::Create;
@@ -56,6 +60,7 @@ struct Attributes {
   std::vector<std::string>& warnings;  // Texts of Warning headers; added to.
   // Of the audit event; added to.
   std::vector<std::pair<std::string, std::string>> annotations = {};
+  PodSecurityCounts* counts = nullptr;  // Set by the Chain; null: nothing is counted.
 };
 
 struct Plugin;  // One plugin's functions; private to the module.
@@ -71,8 +76,9 @@ Result<Unit> check_plugin_choice(const PluginChoice& choice);
 
 class Chain {
  public:
-  // The plugins of this module that are on by default and not disabled, and those that are enabled.
-  explicit Chain(const PluginChoice& choice = {});
+  // The plugins of this module that are on by default and not disabled, and those that are enabled. `metrics` counts
+  // what PodSecurity decides; null: nothing is counted.
+  explicit Chain(const PluginChoice& choice = {}, MetricRegistry* metrics = nullptr);
 
   bool has(std::string_view name) const;
   // Whether any plugin handles such a request; if not, it need not be prepared.
@@ -84,6 +90,7 @@ class Chain {
 
  private:
   std::vector<const Plugin*> plugins_;
+  std::shared_ptr<PodSecurityCounts> counts_;  // Null: PodSecurity is off, or nothing is counted.
 };
 
 }  // namespace holdfast::admission

@@ -56,7 +56,7 @@ class Objects : public Lookup {
 
 Objects cluster() {
   Objects objects;
-  for (const char* ns : {"plain", "base", "strict", "warned", "limited"}) {
+  for (const char* ns : {"plain", "base", "strict", "old", "warned", "limited"}) {
     objects.add("", "serviceaccounts", ns, R"({"metadata":{"name":"default"},"automountServiceAccountToken":false})");
   }
   objects.add("", "serviceaccounts", "plain",
@@ -70,6 +70,9 @@ Objects cluster() {
               R"({"metadata":{"name":"base","labels":{"pod-security.kubernetes.io/enforce":"baseline"}}})");
   objects.add("", "namespaces", "",
               R"({"metadata":{"name":"strict","labels":{"pod-security.kubernetes.io/enforce":"restricted"}}})");
+  objects.add("", "namespaces", "",
+              R"({"metadata":{"name":"old","labels":{"pod-security.kubernetes.io/enforce":"baseline",)"
+              R"("pod-security.kubernetes.io/enforce-version":"v1.18"}}})");
   objects.add("", "namespaces", "",
               R"({"metadata":{"name":"warned","labels":{"pod-security.kubernetes.io/warn":"restricted",)"
               R"("pod-security.kubernetes.io/warn-version":"v1.30"}}})");
@@ -277,6 +280,15 @@ constexpr Case kCases[] = {
          R"((container "c" must set securityContext.capabilities.drop=["ALL"]), runAsNonRoot != true (pod or )"
          R"(container "c" must set securityContext.runAsNonRoot=true), seccompProfile (pod or container "c" must set )"
          R"(securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"))"},
+    {.name = "profiles were annotations in old versions",
+     .ns = "old",
+     .object =
+         R"({"metadata":{"name":"p","annotations":{"seccomp.security.alpha.kubernetes.io/pod":"unconfined",)"
+         R"("container.seccomp.security.alpha.kubernetes.io/c":"x","container.seccomp.security.alpha.kubernetes.io/d":)"
+         R"("docker/default"}},"spec":{"containers":[{"name":"c"},{"name":"d"}]}})",
+     .error = R"(pods "p" is forbidden: violates PodSecurity "baseline:v1.18": seccompProfile (forbidden annotations )"
+              R"(container.seccomp.security.alpha.kubernetes.io/c="x", )"
+              R"(seccomp.security.alpha.kubernetes.io/pod="unconfined"))"},
     {.name = "warned, not refused",
      .ns = "warned",
      .object = R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","securityContext":)"

@@ -12,9 +12,65 @@
 
 namespace holdfast::admission {
 
-std::string LevelVersion::text() const {
-  const char* name = level == Level::Privileged ? "privileged" : level == Level::Baseline ? "baseline" : "restricted";
-  return std::string(name) + ":" + (minor < 0 ? "latest" : "v1." + std::to_string(minor));
+namespace {
+
+std::string_view name_of(Level level) {
+  return level == Level::Privileged ? "privileged" : level == Level::Baseline ? "baseline" : "restricted";
+}
+
+std::string version_text(int32_t minor) { return minor < 0 ? "latest" : "v1." + std::to_string(minor); }
+
+std::string_view operation_label(const Attributes& attributes) {
+  return attributes.operation == Operation::Update ? "update" : "create";
+}
+
+std::string_view resource_label(const types::Resource& resource) {
+  if (is_core(resource, "pods")) return "pod";
+  return is_core(resource, "namespaces") ? "namespace" : "controller";
+}
+
+// The version of the standards that this server knows.
+constexpr int32_t kNewestMinor = 36;
+
+}  // namespace
+
+std::string LevelVersion::text() const { return std::string(name_of(level)) + ":" + version_text(minor); }
+
+PodSecurityCounts::PodSecurityCounts(MetricRegistry& metrics)
+    : evaluations_(metrics.counters(
+          "pod_security_evaluations_total",
+          "Number of policy evaluations that occurred, not counting ignored or exempt "
+          "requests.",
+          {"decision", "policy_level", "policy_version", "mode", "request_operation", "resource", "subresource"})),
+      errors_(metrics.counters("pod_security_errors_total",
+                               "Number of errors preventing normal evaluation. Non-fatal errors may result in the "
+                               "latest restricted profile being used for evaluation.",
+                               {"fatal", "request_operation", "resource", "subresource"})) {
+  // Nobody is exempt: that takes a configuration file of the plugin.
+  Family<Counter>& exemptions = metrics.counters(
+      "pod_security_exemptions_total", "Number of exempt requests, not counting ignored or out of scope requests.",
+      {"request_operation", "resource", "subresource"});
+  for (const std::string_view operation : {"create", "update"}) {
+    (void)evaluations_.with({"allow", "privileged", "latest", "enforce", operation, "pod", ""});
+    for (const std::string_view resource : {"pod", "controller"}) (void)exemptions.with({operation, resource, ""});
+  }
+}
+
+void PodSecurityCounts::evaluated(bool allowed, const LevelVersion& policy, Mode mode, const Attributes& attributes) {
+  const bool latest = policy.minor < 0 || policy.level == Level::Privileged;  // Which never changed.
+  const std::string version = latest ? "latest" : policy.minor <= kNewestMinor ? version_text(policy.minor) : "future";
+  const std::string_view as = mode == Mode::Enforce ? "enforce" : mode == Mode::Audit ? "audit" : "warn";
+  evaluations_
+      .with({allowed ? "allow" : "deny", name_of(policy.level), version, as, operation_label(attributes),
+             resource_label(attributes.resource), attributes.subresource})
+      .add();
+}
+
+void PodSecurityCounts::failed(bool fatal, const Attributes& attributes) {
+  errors_
+      .with({fatal ? "true" : "false", operation_label(attributes), resource_label(attributes.resource),
+             attributes.subresource})
+      .add();
 }
 
 namespace {
@@ -152,6 +208,7 @@ Result<Unit> check_pod(Attributes& attributes, const Value& metadata_holder, con
                        bool significant, const Value& object) {
   const std::optional<Value> space = attributes.lookup.get(attributes.arena, "", "namespaces", "", attributes.ns);
   if (!space) {
+    if (attributes.counts != nullptr) attributes.counts->failed(true, attributes);
     if (!enforced) return Unit{};
     return internal("failed to lookup namespace " + go_quote(attributes.ns));
   }
@@ -160,20 +217,30 @@ Result<Unit> check_pod(Attributes& attributes, const Value& metadata_holder, con
   const auto annotate = [&attributes](std::string_view key, std::string value) {
     attributes.annotations.emplace_back(std::string(kPrefix) + std::string(key), std::move(value));
   };
+  const auto count = [&attributes](bool allowed, const LevelVersion& by, PodSecurityCounts::Mode mode) {
+    if (attributes.counts != nullptr) attributes.counts->evaluated(allowed, by, mode, attributes);
+  };
+  using enum PodSecurityCounts::Mode;
   const bool asks_for_nothing =
       policy.errors.empty() && policy.warn.level == Level::Privileged && policy.audit.level == Level::Privileged;
   if (enforced && asks_for_nothing && policy.enforce.level == Level::Privileged) {
     annotate("enforce-policy", LevelVersion{}.text());
+    count(true, policy.enforce, Enforce);
     return Unit{};
   }
   if (!significant || (!enforced && asks_for_nothing)) return Unit{};
-  if (!policy.errors.empty()) annotate("error", "Failed to parse policy: " + aggregate(policy.errors));
+  if (!policy.errors.empty()) {
+    annotate("error", "Failed to parse policy: " + aggregate(policy.errors));
+    if (attributes.counts != nullptr) attributes.counts->failed(false, attributes);
+  }
   if (const std::vector<Violation> found = violations(policy.audit, metadata, spec); !found.empty()) {
     annotate("audit-violations", "would violate PodSecurity " + go_quote(policy.audit.text()) + ": " + details(found));
+    count(false, policy.audit, Audit);
   }
   if (enforced) {
     annotate("enforce-policy", policy.enforce.text());
     const std::vector<Violation> found = violations(policy.enforce, metadata, spec);
+    count(found.empty(), policy.enforce, Enforce);
     if (!found.empty()) {
       return refuse(attributes, object,
                     "violates PodSecurity " + go_quote(policy.enforce.text()) + ": " + details(found));
@@ -182,6 +249,7 @@ Result<Unit> check_pod(Attributes& attributes, const Value& metadata_holder, con
   const std::vector<Violation> found = violations(policy.warn, metadata, spec);
   if (!found.empty()) {
     attributes.warnings.push_back("would violate PodSecurity " + go_quote(policy.warn.text()) + ": " + details(found));
+    count(false, policy.warn, Warn);
   }
   return Unit{};
 }

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "admission/admission.h"
+#include "base/metrics.h"
 #include "value/value.h"
 
 namespace holdfast::admission {
@@ -24,5 +26,19 @@ struct Violation {
 
 // Everything in a pod (its metadata and spec) that the level forbids, in Kubernetes' order.
 std::vector<Violation> violations(const LevelVersion& policy, const Value* metadata, const Value& spec);
+
+// What the plugin decided, as Kubernetes counts it.
+class PodSecurityCounts {
+ public:
+  explicit PodSecurityCounts(MetricRegistry& metrics);
+
+  enum class Mode : uint8_t { Enforce, Audit, Warn };
+  void evaluated(bool allowed, const LevelVersion& policy, Mode mode, const Attributes& attributes);
+  // `fatal`: the request could not be judged at all.
+  void failed(bool fatal, const Attributes& attributes);
+
+ private:
+  Family<Counter>&evaluations_, &errors_;
+};
 
 }  // namespace holdfast::admission

@@ -268,8 +268,32 @@ void seccomp(const Pod& pod, bool must_be_set, Found& found) {
   }
 }
 
+// Before v1.19 profiles were annotations.
+void seccomp_annotations(const Pod& pod, Found& found) {
+  if (pod.metadata == nullptr) return;
+  Texts forbidden;
+  const auto look_at = [&](const std::string& key) {
+    const Value* value = pod.metadata->get("annotations", key);
+    if (value == nullptr || !value->is_string()) return;
+    const std::string_view text = value->as_string();
+    if (text == "runtime/default" || text == "docker/default" || text.starts_with("localhost/")) return;
+    forbidden.insert(key + "=" + go_quote(text));
+  };
+  look_at("seccomp.security.alpha.kubernetes.io/pod");
+  each_container(pod.spec, [&](const Value& container) {
+    look_at("container.seccomp.security.alpha.kubernetes.io/" + std::string(container.text_at("name")));
+  });
+  if (forbidden.empty()) return;
+  found.push_back({"seccompProfile", (forbidden.size() == 1 ? "forbidden annotation " : "forbidden annotations ") +
+                                         join(list_of(forbidden), ", ")});
+}
+
 void seccomp_baseline(const Pod& pod, Found& found) {
-  if (pod.since(19)) seccomp(pod, false, found);
+  if (pod.since(19)) {
+    seccomp(pod, false, found);
+  } else {
+    seccomp_annotations(pod, found);
+  }
 }
 
 void sysctls(const Pod& pod, Found& found) {

@@ -81,7 +81,7 @@ void take_changed(call::Call& call, const Value& changed, const Value* before, N
 }  // namespace
 
 Admission::Admission(const Parts& parts)
-    : plugins_(parts.plugins),
+    : plugins_(parts.plugins, &parts.metrics),
       webhooks_(parts.mutating_webhooks, parts.validating_webhooks, parts.caller, parts.authorizer,
                 parts.plugins.disabled),
       policies_(parts.registry, parts.authorizer, parts.plugins.disabled, parts.metrics),
