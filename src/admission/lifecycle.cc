@@ -1,4 +1,4 @@
-// NamespaceLifecycle: nothing is created in a namespace that is missing or on its way out; three namespaces stay.
+// NamespaceLifecycle: nothing is created in a missing or terminating namespace; three namespaces cannot be deleted.
 
 #include "admission/plugin.h"
 #include "base/api_error.h"

@@ -165,7 +165,7 @@ std::vector<std::string> limit_errors(const Value& range, const Value& object, b
 }
 
 Result<Unit> check_limits(Attributes& attributes, const Value& object) {
-  // Nobody is kept from leaving: an object on its way out may be changed whatever it asks for.
+  // An object that is being deleted may be changed, whatever it asks for.
   if (object.get("metadata", "deletionTimestamp") != nullptr) return Unit{};
   for (const Value& range : attributes.lookup.list(attributes.arena, "", "limitranges", attributes.ns)) {
     std::vector<std::string> errors = limit_errors(range, object, is_core(attributes.resource, "pods"));

@@ -46,7 +46,7 @@ PodSecurityCounts::PodSecurityCounts(MetricRegistry& metrics)
                                "Number of errors preventing normal evaluation. Non-fatal errors may result in the "
                                "latest restricted profile being used for evaluation.",
                                {"fatal", "request_operation", "resource", "subresource"})) {
-  // Nobody is exempt: that takes a configuration file of the plugin.
+  // There are no exemptions: they would need a configuration file of the plugin.
   Family<Counter>& exemptions = metrics.counters(
       "pod_security_exemptions_total", "Number of exempt requests, not counting ignored or out of scope requests.",
       {"request_operation", "resource", "subresource"});

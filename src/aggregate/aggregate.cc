@@ -511,7 +511,7 @@ Task<void> Aggregation::proxy(call::Call& call, RemoteApi remote) {
   add_user(forwarded.headers, *call.user);
 
   const std::shared_ptr<net::Client> client = parts_.caller.client(call.request.loop(), *address, trust_of(remote));
-  // Until its head has come, the call ends with the client and with the request's deadline: whoever waits holds a seat.
+  // Until the response head arrives, the call ends with the client and at the deadline: waiting holds a seat.
   forwarded.cancellation = std::make_shared<net::Cancellation>();
   call.response.on_interrupt([cancellation = forwarded.cancellation](net::Interrupt why) {
     if (why == net::Interrupt::PeerGone) cancellation->cancel();

@@ -119,7 +119,7 @@ void OwnershipReport::refresh_metrics() {
     attributed += cost.bytes;
     attributed_raw += cost.raw_bytes;
   }
-  // Tables, names, dictionaries and texts that are nobody's alone, and the history of what was changed or deleted.
+  // Shared tables, names, dictionaries and texts, and the history of what was changed or deleted.
   const ownership::PoolUsage usage = pool_.usage();
   const auto rest = [](uint64_t all, uint64_t known) { return static_cast<int64_t>(all > known ? all - known : 0); };
   bytes_.with({""}).set(rest(usage.total_bytes(), attributed));

@@ -399,7 +399,7 @@ void Bodies::cool() {
       }
     }
     sub(plain_queue_bytes_, oldest->body_bytes());
-    // Nobody else has it: it is about to go.
+    // The last reference: it is about to be freed.
     if (oldest->references_.load(std::memory_order_acquire) == 1) continue;
     Blob plain;
     bool is_packed;

@@ -384,7 +384,7 @@ Task<Result<Unit>> CacheState::follow(std::shared_ptr<CacheState> self, bool& re
     self->store_watch = watch;
     waited_for = !self->waiters.empty();
   }
-  // Somebody may wait for a revision at which nothing of this resource changes.
+  // A reader may wait for a revision at which nothing of this resource changes.
   if (waited_for) watch->request_progress();
   while (true) {
     // Nothing here holds the watch while it waits: letting go of it is how close() ends the wait.
@@ -540,7 +540,7 @@ void CacheState::dispatch(const std::shared_ptr<const Event>& event, Wakes& wake
 
 // Called with the mutex held.
 void CacheState::trim_window(TimePoint now) {
-  // Nobody keeps up with a resource that is empty: the last deletions would hold their objects for ever.
+  // Nothing follows in an empty resource: the last deletions would keep their objects for ever.
   const size_t kept_whatever_their_age = index != nullptr && index->by_key.count() != 0 ? options.history_events : 0;
   while (window.size() > kept_whatever_their_age &&
          (window.size() > options.max_history_events || now - window.front()->arrived > options.history_age)) {

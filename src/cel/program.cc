@@ -380,7 +380,7 @@ struct Abandoned {
 
 struct Local {
   Val value;
-  const Node* init = nullptr;  // Of an accumulator that nobody has asked for yet.
+  const Node* init = nullptr;  // Of an accumulator that has not been used yet.
   bool open = false;           // It became a list or map to which its comprehension adds in place.
 };
 

@@ -139,7 +139,7 @@ uint64_t key_hash(const Val& key) {
   }
 }
 
-// Keys of one map are told apart by type and value; a look-up takes numbers by value.
+// Keys of one map are distinguished by type and value; a lookup takes numbers by value.
 bool same_key(const Val& a, const Val& b) {
   if (a.kind() != b.kind()) {
     const auto number = [](const Val& v) {

@@ -2,7 +2,7 @@
 //
 //   apply without force --ok--> done
 //     | 409
-//     +--> each field: take, share, yield     (a flag says, or somebody at a terminal)
+//     +--> each field: take, share, yield     (by a flag, or asked at a terminal)
 //            |
 //            +--> apply again, forced where fields are taken, if the object is still the one that was looked at
 #include <CLI/CLI.hpp>
@@ -83,7 +83,7 @@ class Applier {
     }
     Result<client::Object> applied = api->apply(manifest.object.root(), options).wait();
     std::vector<FieldConflict> overridden;
-    // Somebody may write in between; then the conflicts are other ones.
+    // Another writer may come in between; then the conflicts differ.
     for (int tries = 0; !applied && is_conflict_of_fields(applied.error()) && tries < 5; ++tries) {
       Result<client::Object> live = api->get(std::string(manifest.object.name())).wait();
       if (!live) return at(manifest, live.take_error());

@@ -255,7 +255,7 @@ Result<Unit> ApplySet::update_parent(Extent extent, bool dry_run) const {
   parent.add("apiVersion", Value::string(arena, resource_.api_version()));
   parent.add("kind", Value::string(resource_.kind));
   parent.add("metadata", metadata.build());
-  // These marks are ours, whoever else has written them.
+  // These marks are ours, even if another tool has written them.
   const client::ApplyOptions options{.force = true, .field_manager = "holdfast-applyset", .dry_run = dry_run};
   Result<client::Object> applied = session_->client.api(resource_, space_).apply(parent.build(), options).wait();
   if (!applied) return applied.take_error();

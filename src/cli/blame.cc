@@ -362,7 +362,7 @@ Result<std::string> blame_json(const Value& object, const BlameOptions& options)
     managers.add(manager.build());
   }
   owners->for_each([&](ownership::Path path, const OwnedField& field) {
-    // Maps and lists that nobody owns as such say nothing beyond what is below them.
+    // Maps and lists that have no owner of their own say nothing beyond what is below them.
     if (field.owners.empty() && !field.is_leaf()) return;
     if (field.owners.empty() && field.value == nullptr) return;
     if (!matches(options, *owners, field)) return;

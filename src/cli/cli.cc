@@ -22,7 +22,7 @@ namespace {
 // Spellings that kubectl takes and the parser does not: -o=yaml, and an empty value of a flag that needs none.
 void accept_kubectl_spellings(std::vector<std::string>& arguments) {
   for (std::string& argument : arguments) {
-    if (argument == "--") return;  // What follows is somebody else's.
+    if (argument == "--") return;  // What follows belongs to another command.
     if (argument.size() > 2 && argument[0] == '-' && argument[1] != '-' && argument[2] == '=') argument.erase(2, 1);
     if (argument == "--show-managed-fields=") argument.pop_back();
   }

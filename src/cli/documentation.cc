@@ -73,7 +73,7 @@ class Completion {
  private:
   Result<Session> open() const {
     ConnectionFlags connection = connection_;
-    connection.request_timeout = "2s";  // Somebody is waiting at a prompt.
+    connection.request_timeout = "2s";  // A user is waiting at a prompt.
     return open_session(connection, ManagedFields::Dropped);
   }
 

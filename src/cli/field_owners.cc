@@ -93,7 +93,7 @@ class Builder {
     return field;
   }
 
-  // Without a schema: what nobody owns a part of is taken for one piece.
+  // Without a schema: a value without owned parts is treated as atomic.
   static bool in_one_piece(const Value& value, const MergeType* type, bool anybody_below) {
     if (type == nullptr) return !anybody_below;
     if (value.is_list()) return type->atomic_list;

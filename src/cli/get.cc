@@ -102,7 +102,7 @@ class Getter {
     return 0;
   }
 
-  // Pages of a list, or the one object, each given to `show`. False: stop, nobody reads any more.
+  // Pages of a list, or the one object, each given to `show`. False: stop, the output is closed.
   template <class Show>
   bool each_answer(const Target& target, client::Shape shape, const Show& show) {
     const client::Api<> api = session_.client.api(target.resource, space_of(target));
@@ -141,7 +141,7 @@ class Getter {
   bool flush(const std::string& text) {
     fwrite(text.data(), 1, text.size(), stdout);
     if (fflush(stdout) == 0) return true;
-    stopped_ = true;  // Nobody reads any more.
+    stopped_ = true;  // The output is closed.
     return false;
   }
 

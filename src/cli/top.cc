@@ -80,7 +80,7 @@ int top_ownership(const TopFlags& flags) {
       progress.show(i + 1, targets.size(), targets[i].resource.plural);
       Cost cost;
       Result<Unit> measured = measure(*session, targets[i], everywhere, cost, managers);
-      // What may not be listed, or is served by somebody who is not there, is left out.
+      // What may not be listed, or whose server does not respond, is left out.
       if (!measured && (measured.error().code == 403 || measured.error().code >= 404)) continue;
       if (!measured) return fail_with(*session, measured.error());
       if (cost.objects == 0) continue;

@@ -16,7 +16,7 @@ Node::Node(Fields fields) : data_(std::make_shared<Fields>(std::move(fields))) {
 Fields* Node::fields() {
   auto* shared = std::get_if<std::shared_ptr<Fields>>(&data_);
   if (shared == nullptr) return nullptr;
-  // Configurations are values: whoever changes one of two copies changes that one.
+  // Configurations are values: changing a copy does not change the original.
   if (shared->use_count() > 1) *shared = std::make_shared<Fields>(**shared);
   return shared->get();
 }
@@ -229,7 +229,7 @@ Result<std::optional<Fields>> extract(const KindSource& kind, const Object& obje
   if (!applied) return applied.take_error();
   if (applied->is_null()) return std::optional<Fields>();
   Fields fields = Fields::of(*applied);
-  // What names the object belongs to a configuration, whoever owns it.
+  // What names the object belongs to every configuration, whatever its owner.
   Fields& metadata = fields.child("metadata");
   metadata.set("name", object.name());
   if (!object.space().empty()) metadata.set("namespace", object.space());

@@ -14,7 +14,7 @@ namespace holdfast::client {
 
 namespace {
 
-// Plugins and files are waited for where that holds nobody up.
+// Plugins and files are waited for on a thread that blocks nothing else.
 ThreadPool& waiting_threads() {
   static ThreadPool pool(2);
   return pool;
@@ -174,7 +174,7 @@ Task<Result<Unit>> Core::refresh_credentials(bool refused) {
   };
   const uint64_t held = credentials_made_;
   while (refreshing_) co_await Refreshed{*this};
-  // Whoever was faster may have got new ones already.
+  // Another call may have got new ones already.
   if (refused && credentials_made_ != held) co_return Unit{};
   const auto now = std::chrono::steady_clock::now();
   if (!refused && credentials_ && (!credentials_->stale_at || now < *credentials_->stale_at)) co_return Unit{};
@@ -192,7 +192,7 @@ Task<Result<Unit>> Core::refresh_credentials(bool refused) {
   Credentials fresh;
   if (!config.certificate_pem.empty()) fresh.identity = net::Identity{config.certificate_pem, config.key_pem};
   if (!config.certificate_file.empty() && !config.key_file.empty()) {
-    // Whoever renews them replaces both; a pair that does not fit together yet is refused and read again.
+    // Renewing replaces both; a pair that does not fit together yet is refused and read again.
     Result<std::string> certificate = read_file(config.certificate_file), key = read_file(config.key_file);
     if (!certificate) co_return certificate.take_error();
     if (!key) co_return key.take_error();

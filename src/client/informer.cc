@@ -210,7 +210,7 @@ struct Informer::State : std::enable_shared_from_this<Informer::State> {
   std::optional<Watch> watch;
   Pause pause, resync_pause;
   std::vector<std::coroutine_handle<>> waiting_for_sync;
-  std::unordered_set<std::string> seen;  // While everything is told anew: the keys that were.
+  std::unordered_set<std::string> seen;  // While everything is reported again: the keys reported so far.
   bool listing = false;
   bool list_done = false;  // The list that began last came to its end.
   std::vector<std::shared_ptr<Stored::Data>> samples;

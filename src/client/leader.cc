@@ -90,7 +90,7 @@ Task<bool> LeaderElection::State::try_to_lead() {
     const std::chrono::seconds theirs(lease->root().int_at_or(15, "spec", "leaseDurationSeconds"));
     if (now - seen_at < theirs) co_return false;
   }
-  // Whoever else tries at the same time meets a conflict: the version is part of what is written.
+  // Another candidate that tries at the same time gets a conflict: the resourceVersion is part of the write.
   Result<Object> renewed = co_await api.update(record(arena, *lease, options.identity));
   if (!renewed) co_return false;
   seen_version = renewed->resource_version();

@@ -136,7 +136,7 @@ class Decoder {
   }
 
   Arena& arena_;
-  const YamlOptions& options_;  // Whoever makes the decoder keeps them.
+  const YamlOptions& options_;  // Owned by the caller.
   const int inside_keys_;
   std::vector<Frame> frames_;
   std::vector<Value> items_;

@@ -342,7 +342,7 @@ void Writer::open_map(std::span<const Member> members) {
   if (members.empty()) return indicator("{}", true, false, false);
   const Member** const sorted = arena_.allocate_array<const Member*>(members.size());
   for (size_t i = 0; i < members.size(); ++i) sorted[i] = &members[i];
-  // The order is not transitive for mixes of letters and digits. A merge sort stays within bounds whatever it is told.
+  // The order is not transitive for mixes of letters and digits. A merge sort stays within bounds even so.
   std::stable_sort(sorted, sorted + members.size(), [](const Member* a, const Member* b) {
     if (is_ascii(a->key) && is_ascii(b->key)) return natural_less(a->key, b->key);
     return natural_less(runes_of(a->key), runes_of(b->key));

@@ -82,7 +82,7 @@ struct GarbageCollector::State {
     bool listed = false;   // Everything that existed when the watch began has been seen.
     bool retired = false;  // No longer served; followed until its last events have been seen.
   };
-  using KindRef = std::shared_ptr<Kind>;  // Whoever uses a kind across a co_await keeps it.
+  using KindRef = std::shared_ptr<Kind>;  // Hold a reference across a co_await.
   struct Item {
     Uid uid;
     uint32_t kind = 0;
@@ -279,7 +279,7 @@ struct GarbageCollector::State {
     if (found != waiting.end()) enqueue(found->second);
   }
 
-  // What the caches have at this moment: a no is looked into, a yes stands until something is deleted.
+  // From the caches: a negative answer is verified, a positive one holds until something is deleted.
   bool owners_are_there(const Kind& kind, const cache::Entry& entry, const Value& metadata) {
     const resource::Registry::SnapshotRef registry = api.registry().snapshot();
     for (const Value& reference : metadata.items_at("ownerReferences")) {
@@ -517,7 +517,7 @@ struct GarbageCollector::State {
         if (!waiting.contains(dependent.uid)) enqueue(dependent);
       }
     }
-    // Whoever blocks it wakes it when it goes.
+    // It is processed again when what blocks it is deleted.
     if (blocked) co_return Outcome::Done;
     co_return co_await without_finalizer(item, kind, live, kForeground);
   }
@@ -546,7 +546,7 @@ struct GarbageCollector::State {
     co_return co_await without_finalizer(item, kind, live, kOrphan);
   }
 
-  // Somebody meant an owner in another namespace, which owns nothing here: said once in an event.
+  // An owner in another namespace owns nothing here: reported once, as an event.
   Task<void> report_wrong_namespace(const Item& item, const Kind& kind, cache::Cache& owners, const Value& reference) {
     Result<cache::Snapshot> all = owners.snapshot();
     if (!all || all->count() > kSearched) co_return;

@@ -133,7 +133,7 @@ Version make_version(Arena& arena, const Common& common, const Value& original) 
   return made;
 }
 
-// What users of a deprecated version are told: the definition's own words, or the best version to move to.
+// The warning for users of a deprecated version: the definition's own text, or the best version to move to.
 std::string deprecation_warning(const Value& version, std::span<const Value> versions,
                                 const types::Resource& resource) {
   if (!flag_at(version, "deprecated")) return {};

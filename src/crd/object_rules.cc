@@ -433,7 +433,7 @@ struct Embedded {
       const Result<Value> typed = codec::to_typed(arena, object_meta, *metadata);
       if (!typed) errors.invalid(under(at, "metadata"), *metadata, typed.error().message);
     }
-    if (errors.count() > before) errors.cut_to(before + 1);  // The first is all that is told.
+    if (errors.count() > before) errors.cut_to(before + 1);  // Only the first is reported.
     return errors.count() == before;
   }
 

@@ -32,7 +32,7 @@ Value rename_path(Arena& arena, const Value& columns, std::string_view from, std
   return out.build();
 }
 
-// A per-version member on its way from v1 to v1beta1 or back.
+// A per-version member, converted from v1 to v1beta1 or back.
 Value per_version(Arena& arena, std::string_view name, const Value& value, bool to_stored) {
   if (name != kColumns.in_version) return value;
   return to_stored ? rename_path(arena, value, "jsonPath", "JSONPath")

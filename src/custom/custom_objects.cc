@@ -22,7 +22,7 @@ const types::Type& object_meta() {
 }
 
 // Stored metadata as ObjectMeta's decoder leaves it, without the members that it cannot read, which Kubernetes leaves
-// out too. Nobody after this has to ask what kind of value a member is.
+// out too. Later code need not check what kind of value a member is.
 Value readable_metadata(Arena& arena, const Value& stored) {
   if (Result<Value> typed = codec::to_typed(arena, object_meta(), stored)) return *typed;
   MapBuilder readable(arena);

@@ -18,7 +18,7 @@ constexpr std::string_view kPlural = "customresourcedefinitions";
 constexpr std::string_view kPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/";
 constexpr std::string_view kManager = "kube-apiserver";
 
-// A merge patch of a definition, or of a subresource. Nobody looks at the answer: Protobuf costs least to render, since
+// A merge patch of a definition, or of a subresource. The response is not used: Protobuf costs least to render, since
 // built-in kinds lie in the cache in that form.
 net::ClientRequest patch_request(const std::string& path, std::string body) {
   net::ClientRequest patch;
@@ -31,7 +31,7 @@ net::ClientRequest patch_request(const std::string& path, std::string body) {
 
 bool is_terminating(const Value& definition) { return !definition.text_at("metadata", "deletionTimestamp").empty(); }
 
-// Whether a stored definition has what the API would not have let it miss; whoever wrote it may have gone around that.
+// Whether a stored definition has what the API requires; it may have been written directly to the store.
 bool is_whole(const Value& definition) {
   const Value* const spec = definition.find("spec");
   const Value* const names = spec == nullptr ? nullptr : spec->find("names");
@@ -130,7 +130,7 @@ void CustomResources::serve(std::span<const Seen> seen) {
     const auto found = kinds_.find(one.name);
     if (found != kinds_.end() && found->second.revision >= one.revision) continue;
     const auto settling = settling_.find(one.name);
-    // Whoever read it before it was deleted must not bring it back.
+    // A state that was read before the deletion must not bring it back.
     if (settling != settling_.end() && settling->second.deleted >= one.revision) continue;
     if (one.definition.is_null()) {
       if (settling != settling_.end()) settling->second.deleted = one.revision;
@@ -178,7 +178,7 @@ void CustomResources::serve(std::span<const Seen> seen) {
 }
 
 Task<void> CustomResources::end_watches(std::shared_ptr<resource::Storage> replaced) {
-  // The last objects of a kind are deleted before its definition is: its watchers are told.
+  // The last objects of a kind are deleted before its definition is: its watchers see that.
   (void)co_await replaced->cache().consistent(loop_);
   replaced->cache().end_watches();
 }
@@ -352,7 +352,7 @@ Task<void> CustomResources::settle(std::string name, net::EventLoop& loop) {
     }
     ~Settling() { self.end_settling(name); }
   } settling(*this, name);
-  constexpr int kMostSteps = 12;  // Each writes one status; somebody else may be faster a few times.
+  constexpr int kMostSteps = 12;  // Each writes one status; others may be faster a few times.
   for (int step = 0; step < kMostSteps && !tasks_.closing(); ++step) {
     Arena arena;
     const std::optional<Seen> seen = co_await read(arena, name, loop);
@@ -366,7 +366,7 @@ Task<void> CustomResources::settle(std::string name, net::EventLoop& loop) {
     const UnixTime now = parts_.clock.now();
     Value next;
     {
-      // Names are given to one definition at a time: whoever comes next sees them as taken.
+      // Names are given to one definition at a time: the next one sees them as taken.
       const std::lock_guard lock(mutex_);
       const std::string group(definition.text_at("spec", "group"));
       next = crd::accept_names(arena, definition, taken_by_others(group, name), now);

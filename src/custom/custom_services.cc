@@ -134,7 +134,7 @@ Task<bool> CustomServices::settle(std::string name) {
     request.target = std::string(kPath) + std::string(kQuery);
     request.body = codec::encode_json(service.build());
   } else {
-    // Without the label it is somebody's own.
+    // Without the label it was created by a user.
     if (latest->entry->label(kAutomanaged) != kAlways) co_return true;
     if (!wanted) {
       request.method = "DELETE";
@@ -152,7 +152,7 @@ Task<bool> CustomServices::settle(std::string name) {
     }
   }
   const Result<net::ClientResponse> answer = co_await own_calls::OwnCalls(own_, loop_).send(std::move(request));
-  // A 4xx means that it was changed meanwhile: whoever follows APIServices says so, and it is looked at again.
+  // A 4xx means that it was changed meanwhile: the watch of APIServices reports that, and it is reconciled again.
   co_return answer && answer->status < 500;
 }
 

@@ -170,7 +170,7 @@ Expression Compiler::compile(std::string_view text, Purpose purpose) {
   const bool mutation = purpose == Purpose::ApplyConfiguration || purpose == Purpose::JsonPatch;
   cel::Environment::Compiled compiled = environment(purpose != Purpose::Message, mutation)->compile(text);
   Expression result{.text = std::string(text), .program = nullptr, .problem = {}};
-  // Type errors are told before what only planning finds.
+  // Type errors are reported before those that only planning finds.
   const std::string type =
       compiled.program == nullptr ? compiled.error.type : cel::go_type_text(compiled.program->result_type());
   const std::span<const cel::TypeRef> wanted = wanted_types(purpose);

@@ -77,7 +77,7 @@ bool start_body(BodyDecoder& decoder, const std::string& method, const ClientRes
   return error == std::errc() && stop == length.data() + length.size();
 }
 
-// Why a request cannot be sent: whoever made up its texts must not be able to write lines of it. Empty: it can.
+// Why a request cannot be sent: its texts must not be able to inject lines. Empty: it can.
 std::string why_unsendable(const ClientRequest& request) {
   if (!detail::is_token(request.method)) return "net/http: invalid method";
   if (request.target.empty() || !detail::is_clean_target(request.target)) return "net/url: invalid request target";
@@ -365,7 +365,7 @@ Task<Result<std::unique_ptr<ClientStream::State>>> open_stream(std::shared_ptr<C
   if (std::string why = why_unsendable(request); !why.empty()) co_return call_error(std::move(why));
   if (std::unique_ptr<Wire> wire = client->take_idle()) {
     Result<std::unique_ptr<ClientStream::State>> opened = co_await exchange(client, request, std::move(wire));
-    // The server may have closed an idle connection while the request was on its way: once more on a new one.
+    // The server may have closed an idle connection while the request was being sent: try again on a new one.
     if (opened || opened.error().message != "EOF") co_return opened;
   }
   // A server that goes away rejects what it has not examined: that is sent again over a new connection.

@@ -333,7 +333,7 @@ void Http1Session::parse_body() {
         }
         swallowed_ += payload.size();
         if (swallowed_ > kSwallowBytes) {
-          // Nobody wants it, and keeping the connection is no longer cheap.
+          // It will not be read, and keeping the connection is no longer cheap.
           closing_ = true;
           connection_.flush_soon();
           return;
@@ -379,7 +379,7 @@ void Http1Session::input_wanted(Stream&) {
 void Http1Session::refuse(int status) {
   connection_.protocol_error();
   if (stream_.handler_active()) {
-    // In the middle of a body: whoever reads it sees the connection fail.
+    // In the middle of a body: the reader sees the connection fail.
     connection_.close();
     return;
   }

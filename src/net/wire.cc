@@ -13,7 +13,7 @@ namespace holdfast::net::detail {
 
 namespace {
 
-// Received and not yet read by whoever called; more waits in the kernel.
+// Received and not yet read by the caller; more waits in the kernel.
 constexpr size_t kBufferedBytes = 256 << 10;
 
 Endpoint endpoint_of(const sockaddr* address, socklen_t bytes) {

@@ -286,7 +286,7 @@ Result<Engine::Applied> Engine::apply(const Value& live, const Value& config, co
   Applied out;
   out.object = *pruned;
   // Defaults come before the comparison where something is unset, so that unsetting what has a default is no removal,
-  // and doing it twice is no change. Whoever unset a field owns all that came back in its place.
+  // and doing it twice is no change. The manager that unset a field owns all that came back in its place.
   if (!options.unset.empty()) {
     Value defaulted = with_values_when_absent(arena_, *version_.type, out.object, options.unset);
     if (options.defaults != nullptr && *options.defaults) defaulted = (*options.defaults)(arena_, defaulted);
@@ -312,7 +312,7 @@ Result<Engine::Applied> Engine::apply(const Value& live, const Value& config, co
     }
     const FieldSet touched = union_of(arena_, (*change)->modified, (*change)->added);
     FieldSet conflict = intersection(arena_, entry.fields, touched);
-    // Removing is no one's conflict, except where it was asked for by name: with whoever owns what goes.
+    // Removing is not a conflict, except where it was asked for by name: with the owners of what is removed.
     if (!options.unset.empty()) {
       Result<FieldSet> unset = removed_by_unset(**version, live, options.unset, (*change)->removed);
       if (!unset) return unset.take_error();

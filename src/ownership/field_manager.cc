@@ -423,7 +423,7 @@ Result<ApplyResult> FieldManager::State::apply(Arena& arena, const ApplyRequest&
                          : unfold_raw(arena, *s.own->type, without_managed_fields(arena, *request.live));
   Managed managed = request.live_managed == nullptr ? Managed() : *request.live_managed;
 
-  // Everything in an object that no one owned before its first apply belongs to whoever was there before.
+  // Everything in an object that had no owner before its first apply is attributed to "before-first-apply".
   if (managed.empty() && request.live != nullptr) {
     Result<Managed> tracked = s.track(arena, s.zero_object(arena), live, managed, kBeforeFirstApply, request.now);
     if (!tracked) {

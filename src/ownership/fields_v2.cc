@@ -102,7 +102,7 @@ const FixedNames& fixed_names() {
   return names;
 }
 
-// The names of one set that is being written. Slots of earlier sets are told apart by their generation.
+// The names of one set that is being written. Slots of earlier sets are distinguished by their generation.
 class NameTable {
  public:
   void start() {

@@ -97,7 +97,7 @@ class Reader {
  private:
   std::string position() const { return std::to_string(count_); }
 
-  // The entry of the same manager. A few are compared; a list of thousands, which only somebody makes up, has a table.
+  // The entry of the same manager. A few are compared; a list of thousands, which no real client sends, has a table.
   ManagerEntry* twin() {
     constexpr size_t kFew = 32;
     if (managed_.size() < kFew) {

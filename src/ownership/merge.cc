@@ -17,7 +17,7 @@ class MergeWalk {
     const bool l = live.kind() == wanted && live.count() != 0, c = config.kind() == wanted && config.count() != 0;
     const bool atomic = map ? type.atomic_map : type.atomic_list;
     if (kind == MergeType::kScalar || atomic || (!l && !c)) {
-      // The live value itself where they are equal: whoever compares the result with it sees that at once.
+      // The live value itself where they are equal, which makes comparing the result with it cheap.
       return equal(live, config) ? live : config;
     }
     if (!c) return live;

@@ -79,7 +79,7 @@ bool add_user_unless_dead(std::atomic<uint32_t>& users) {
   return false;
 }
 
-// One user less, unless it is the last: that one must go under the lock of whoever finds the thing by its content.
+// One user less, unless it is the last: that one is removed under the lock of the lookup by content.
 bool drop_user_unless_last(std::atomic<uint32_t>& users) {
   uint32_t n = users.load(std::memory_order_relaxed);
   while (n > 1) {
@@ -296,7 +296,7 @@ struct Shard {
     const size_t mask = places.size() - 1;
     size_t hole = home(block->hash);
     while (places[hole] != block) hole = (hole + 1) & mask;
-    // Whoever stands behind the hole and may fill it moves up, so that no search ends too early.
+    // An entry behind the hole that may fill it moves up, so that no search ends too early.
     for (size_t at = (hole + 1) & mask; places[at] != nullptr; at = (at + 1) & mask) {
       if (((at - home(places[at]->hash)) & mask) >= ((at - hole) & mask)) {
         places[hole] = places[at];
@@ -602,7 +602,7 @@ struct Pool::State {
       std::lock_guard lock(shard.mutex);
       if (FieldsBlock* found = find(shard, hash, bytes, flags)) return found;
     }
-    // Packing takes a while, and no one should wait for it; whoever comes second throws its own away.
+    // Packing takes a while, and nothing should wait for it; the second result is thrown away.
     FieldsBlock* made = make_block(kind, bytes, hash, v1(), flags | FieldsBlock::kInterned);
     FieldsBlock* first = nullptr;
     {

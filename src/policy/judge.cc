@@ -32,7 +32,7 @@ std::string message_of(const Policy::Validation& validation, const std::optional
 }
 
 // Messages and audit annotations have no authorizer, and neither have the variables that they use: variables are
-// computed anew for them (validator.go upstream).
+// computed again for them (validator.go upstream).
 expressions::Inputs without_authorizer(const expressions::Inputs& inputs) {
   expressions::Inputs others = inputs;
   others.authorizer = nullptr;

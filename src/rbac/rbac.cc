@@ -39,7 +39,7 @@ bool path_matches(const std::vector<std::string>& paths, std::string_view path) 
 
 using Texts = std::unordered_set<std::string_view, KeyHash>;
 
-// A rule that somebody holds, for looking up in.
+// A rule that a user holds, prepared for lookups.
 struct Held {
   explicit Held(const Rule& rule)
       : verbs(rule.verbs.begin(), rule.verbs.end()),

@@ -112,7 +112,7 @@ StoredCheck make_stored_check(const std::string& registry_prefix) {
     if (value.starts_with("k8s:enc:")) return "it is encrypted (k8s:enc:), and there are no keys to read it";
     std::string_view below;
     if (const StoredKind* kind = kind_of(*kinds, key, below)) return wrong_builtin(*kind, key, below, value);
-    if (!key.starts_with(registry_prefix + "/")) return std::nullopt;  // Somebody else's.
+    if (!key.starts_with(registry_prefix + "/")) return std::nullopt;  // Not the server's own.
     key.remove_prefix(registry_prefix.size() + 1);
     const size_t slash = key.find('/');
     const std::string_view group = key.substr(0, slash);

@@ -147,7 +147,7 @@ Task<void> Pipeline::serve_known(net::Request& request, net::Response& response,
   const bool lasting = account.lasting;
   if (!lasting) response.set_deadline(parts_.request_timeout);
 
-  // As kube-apiserver: whoever is not known must not keep a connection and its server busy.
+  // As in kube-apiserver: unauthenticated clients must not keep a connection and its server busy.
   auto send_away = [&] {
     if (request.protocol == net::Protocol::Http2) response.close_connection_after();
   };

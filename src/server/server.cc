@@ -201,7 +201,7 @@ double cpu_seconds() {
 namespace {
 
 // Everything that is read from files and may be read again while the server runs. Loaded as a whole and never changed:
-// whoever uses one keeps it, and sees keys and certificates that belong together.
+// users hold a reference, and see keys and certificates that belong together.
 struct Credentials {
   auth::Pki pki;
   std::string client_ca_pem;
@@ -597,7 +597,7 @@ void Server::State::shut_down() {
   loops.reset();
 }
 
-// Options that contradict each other, or that nobody could start with.
+// Options that contradict each other, or that no server can start with.
 Result<Unit> Server::State::check_options() {
   if (options.data_dir.empty() && (options.etcd_servers.empty() || options.cert_dir.empty())) {
     return bad_request("--data-dir is needed (or --etcd-servers together with --cert-dir)");
@@ -632,7 +632,7 @@ Result<Unit> Server::State::choose_folders() {
   return Unit{};
 }
 
-// The address that clients are told, and those of the serving certificate.
+// The advertised address, and those of the serving certificate.
 Result<Unit> Server::State::choose_addresses() {
   pki_options.directory = pki_dir;
   if (!options.advertise_address.empty() && !is_ip_address(options.advertise_address)) {
@@ -647,7 +647,7 @@ Result<Unit> Server::State::choose_addresses() {
   if (is_any(advertised) || advertised == "localhost" || advertised.starts_with("127.") || advertised == "::1") {
     advertised = host_address();
   }
-  // The serving certificate's addresses. A wrong listen address is reported by whoever listens.
+  // The serving certificate's addresses. A wrong listen address is reported when listening.
   for (const std::string& address : {host_of(options.listen), advertised, service_address}) {
     if (is_ip_address(address) && !is_any(address) && address != "127.0.0.1" && address != "::1") {
       pki_options.addresses.push_back(address);
@@ -749,7 +749,7 @@ void Server::State::make_pipeline() {
   pipeline->set_authenticator(credentials.load()->authenticator);
 }
 
-// Takes the ports; nobody is served before start_listening().
+// Takes the ports; nothing is served before start_listening().
 Result<Unit> Server::State::bind() {
   net::ServerOptions net_options;
   const CredentialsRef now = credentials.load();

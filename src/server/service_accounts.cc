@@ -33,7 +33,7 @@ Result<Unit> check_bound(const api::Api& api, std::string_view kind, std::string
   return Unit{};
 }
 
-// Set by kube-controller-manager on Secrets whose tokens nobody has used for long.
+// Set by kube-controller-manager on Secrets whose tokens have not been used for a long time.
 constexpr std::string_view kInvalidSince = "kubernetes.io/legacy-token-invalid-since";
 
 // Whether the Secret of a token still holds it. In the words of pkg/serviceaccount/legacy.go.

@@ -95,7 +95,7 @@ std::optional<Error> ServicePools::unknown_ports() const {
   return corrupt_object(services_.key(unread_.front()), "its node ports are not known, so none can be allocated");
 }
 
-// By a Service, or by an IPAddress that somebody made by hand, or that is all that can be read of a Service.
+// By a Service, or by an IPAddress that was created by hand, or that is all that can be read of a Service.
 bool ServicePools::is_taken(const std::string& ip) const {
   if (ips_.contains(ip)) return true;
   Result<cache::Snapshot> snapshot = ip_objects_.cache().snapshot();

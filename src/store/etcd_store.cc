@@ -106,8 +106,8 @@ class Leases : public std::enable_shared_from_this<Leases> {
   std::map<int64_t, Lease> leases_;  // By TTL: there are few different ones.
 };
 
-// Compaction as all API servers on one etcd share it: the key's version counts the compactions, whoever moves it from
-// the version it last saw may compact, to the revision it saw then.
+// Compaction as all API servers on one etcd share it: the key's version counts the compactions; the server that moves
+// it from the version it last saw may compact, to the revision it saw then.
 class Compactor : public std::enable_shared_from_this<Compactor> {
  public:
   static constexpr const char* kKey = "compact_rev_key";
@@ -138,7 +138,7 @@ class Compactor : public std::enable_shared_from_this<Compactor> {
   }
 
   void answered(StoreResult<pb::TxnResponse*> response) {
-    if (!response) return schedule();  // Somebody else, or we the next time.
+    if (!response) return schedule();  // Another server, or we the next time.
     const pb::TxnResponse& answer = **response;
     int64_t compact_at = 0;
     if (answer.succeeded()) {
@@ -277,7 +277,7 @@ class EtcdStore final : public Store {
   }
 
   void status(Callback<Status> done) override {
-    // The revision and the last shared compaction from a linearizable read, the rest from whoever answers first.
+    // The revision and the last shared compaction from a linearizable read, the rest from any member.
     get(Compactor::kKey, [client = client_, done = std::move(done)](StoreResult<Got> got) {
       if (!got) return done(got.take_error());
       Status status;
@@ -298,7 +298,7 @@ class EtcdStore final : public Store {
   }
 
  private:
-  // One transaction on its way: first the leases it needs, then the transaction itself.
+  // One transaction in progress: first the leases it needs, then the transaction itself.
   struct Pending : std::enable_shared_from_this<Pending> {
     std::shared_ptr<Client> client;
     std::shared_ptr<Leases> leases;

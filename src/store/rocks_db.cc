@@ -352,7 +352,7 @@ StoreResult<Database> open_database(const RocksOptions& options, rocksdb::Env* e
   if (database.current < database.marker.acknowledged()) {
     return lost_writes(directory, database.marker.acknowledged(), database.current);
   }
-  // Opening wrote what the log held into synced tables: whoever reads it now may rely on it.
+  // Opening wrote what the log held into synced tables: readers may rely on it now.
   if (!database.is_new) database.marker.set(database.current);
   return database;
 }

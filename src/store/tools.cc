@@ -94,7 +94,7 @@ class EtcdSink final : public Sink {
   std::vector<Transaction> waiting_;
 };
 
-// Whoever copies or looks leaves compaction to the servers.
+// Copying and checking leave compaction to the servers.
 StoreResult<std::unique_ptr<Store>> open_quietly(EtcdOptions options) {
   options.compaction_interval = {};
   return open_etcd(std::move(options));

@@ -343,7 +343,7 @@ Result<Claims> Verifier::verify(std::string_view token, const std::vector<std::s
   Arena arena;
   const auto header = codec::decode_json(arena, *header_json);
   if (!header) return refused("the token holds no JSON objects");
-  // Names extensions that whoever reads the token must understand (RFC 7515, 4.1.11): we know none.
+  // Names extensions that a reader of the token must understand (RFC 7515, 4.1.11): we know none.
   if (header->has("crit")) return refused("go-jose/go-jose: unsupported crit header");
 
   const bool good = std::any_of(keys_->entries.begin(), keys_->entries.end(), [&](const Keys::Entry& entry) {

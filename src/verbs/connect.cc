@@ -30,7 +30,7 @@ Task<Error> node_error(call::Call& call, std::string node, GroupResource asked) 
   co_return no_nodes();
 }
 
-// A WebSocket begins with GET: whoever may only read could run commands otherwise.
+// A WebSocket begins with GET: users who may only read could run commands otherwise.
 Result<Unit> check_create(const call::Call& call, const auth::Authorizer& authorizer) {
   if (call.info.verb == request::Verb::Create || call.info.subresource == "proxy" || call.info.resource != "pods") {
     return Unit{};
@@ -112,7 +112,7 @@ bool is_connect(const call::Call& call) {
 Task<void> serve_connect(call::Call& call, write::Writer& writer, const auth::Authorizer& authorizer) {
   Result<Value> options = connect_options(call);
   if (!options) co_return respond_error(call, options.error());
-  // What is made of the options is lost: nobody is called with them.
+  // The mutated options are dropped: no node is called with them.
   Result<Value> admitted =
       co_await writer.admit_subresource(call, write::AdmissionOperation::Connect, {}, *options, Value::null(), true);
   if (!admitted) co_return respond_error(call, admitted.error());
@@ -123,7 +123,7 @@ Task<void> serve_connect(call::Call& call, write::Writer& writer, const auth::Au
       co_await storage.cache().latest(storage.short_key(call.ns(), call.info.name), call.executor());
   if (!latest) co_return respond_error(call, latest.error());
   const std::string_view plural = call.served->resource->plural;
-  // Services are looked up by their endpoints, which nobody fills in here.
+  // Services are looked up by their endpoints, which no controller fills in here.
   if (!latest->entry || plural == "services") {
     co_return respond_error(call, not_found(call.group_resource(), call.info.name));
   }

@@ -173,7 +173,7 @@ Value delete_options_value(Arena& arena, const request::DeleteOptions& options) 
   return map.build();
 }
 
-// One attempt. Nothing: somebody changed it meanwhile.
+// One attempt. Nothing: the object was changed meanwhile.
 using Attempt = std::optional<Deleted>;
 
 struct Marked {

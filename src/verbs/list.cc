@@ -26,7 +26,7 @@ struct Chosen {
   bool honours_limit = true;
 };
 
-// Kubernetes has no watch cache for events: a limit always counts, and a revision of the future is told at once.
+// Kubernetes has no watch cache for events: a limit always counts, and a future revision is an error at once.
 bool reads_like_the_store(const call::Call& call) {
   return call.served->stored->group.empty() && call.served->stored->kind == "Event";
 }
@@ -77,7 +77,7 @@ Task<Result<cache::Snapshot>> continue_snapshot(call::Call& call, const request:
   co_return snapshot;
 }
 
-// What a list needs lies all over memory. While one item is rendered, that of the next ones is on its way: each step
+// What a list needs is scattered in memory. While one item is rendered, the next ones are prefetched: each step
 // needs what the one before it brought.
 void fetch_ahead(const std::vector<cache::EntryRef>& entries, size_t at) {
   if (at + 6 < entries.size()) __builtin_prefetch(entries[at + 6].get());

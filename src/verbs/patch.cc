@@ -269,7 +269,7 @@ Result<Value> decode_patched(call::Call& call, const DecodedPatch& patch, const 
       return refused(why);
     if (patched.text_at("apiVersion").empty()) return without_version(call, patched, validation, refused);
   }
-  // Whatever the patch says of these, a strategic one even in vain.
+  // Overrides what the patch says of these.
   if (tree.text_at("kind") != expected.kind) {
     tree = with_member(arena, tree, "kind", Value::string(expected.kind));
   }
@@ -437,7 +437,7 @@ Task<Result<write::Written>> patch_object(call::Call& call, write::Writer& write
   }
   Result<request::WriteOptions> options = parse_write_options(call.query, request::WriteKind::Patch);
   if (!options) co_return options.take_error();
-  // A missing object is told before a patch that cannot be read; the patch is decoded when it is first needed.
+  // A missing object is reported before an unreadable patch; the patch is decoded when it is first needed.
   request.options = *options;
   const request::WriteOptions chosen = *options;
   std::optional<Result<DecodedPatch>> decoded;

@@ -144,7 +144,7 @@ Task<void> dispatch(call::Call& call, const Parts& parts) {
 }
 
 void respond_unknown_path(call::Call& call, const Parts& parts) {
-  // Groups that nobody knows, and what is unknown in a custom one, fall through every router.
+  // Unknown groups, and what is unknown in a custom one, fall through every router.
   if (!resource::Registry::Snapshot::is_builtin_group(call.info.group)) return respond_no_page(call, parts);
   respond_error(call, render::route_not_found());
 }

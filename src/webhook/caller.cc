@@ -157,7 +157,7 @@ Task<Result<std::string>> Caller::post(net::EventLoop& loop, ClientConfig config
     address = services_.resolve(service.ns, service.name, service.port);
   } else {
     if (config.url.empty()) co_return bad_request("webhook configuration must have either service or URL");
-    // Checked when it was written; but whoever wrote it may have been another server.
+    // Checked when it was written, but possibly by another server.
     if (const std::vector<UrlProblem> problems = webhook_url_problems(config.url); !problems.empty()) {
       co_return bad_request("Unparsable URL: " + problems.front().why);
     }

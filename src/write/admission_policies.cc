@@ -260,7 +260,7 @@ struct MutationProblems {
   }
 };
 
-// The first denial is what the client is told.
+// The client gets the first denial.
 struct Denial {
   std::string message;
   std::string reason;  // Empty: Invalid.
@@ -428,7 +428,7 @@ Result<AdmissionPolicies::IndexRef> AdmissionPolicies::current(Side side) const 
     if (!second) return second.take_error();
     policies = std::move(*first);
     bindings = std::move(*second);
-    // Nobody knows what one that cannot be read would have refused.
+    // One that cannot be read might have denied the request.
     for (const auto& [storage, snapshot] : {std::pair{source.policies, &*policies}, {source.bindings, &*bindings}}) {
       if (!snapshot->has_unreadable()) continue;
       const cache::ListPage page = snapshot->list({});

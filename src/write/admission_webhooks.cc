@@ -96,7 +96,7 @@ Task<Outcome> ask(call::Call& call, webhook::Caller& caller, const webhook::Hook
       co_await caller.post(call.request.loop(), hook.client, webhook::admission_review(question, hook.review_version),
                            time_for(call, hook), kUserAgent, call.outgoing());
   if (!body && call.outgoing()->cancelled()) {
-    // Nobody waits any more, and what no webhook has judged is not written, whatever its failurePolicy is.
+    // The request is over, and what no webhook has reviewed is not written, whatever its failurePolicy.
     outcome.refusal = Error{Reason::Timeout, "Timeout: request did not complete within requested timeout"};
     co_return outcome;
   }
@@ -170,7 +170,7 @@ struct Note {
     value.add("mutated", Value::boolean(changed));
     record_annotation(call, "mutation." + place, codec::encode_json(value.build()));
   }
-  // Bodies are for who records them.
+  // Bodies are only needed by an audit level that records them.
   void patch(std::string_view json) const {
     if (call.recording == nullptr || !call.recording->wants_request) return;
     Result<Value> tree = codec::decode_json(call.arena, call.arena.copy(json));
@@ -243,7 +243,7 @@ AdmissionWebhooks::HookSetRef AdmissionWebhooks::current(Side side) const {
   if (known != nullptr && known->made_from.same_objects(*snapshot)) return known;
   auto made = std::make_shared<HookSet>();
   const cache::ListPage page = snapshot->list({});
-  // Nobody knows what it would have refused.
+  // It might have denied the request.
   if (!page.unreadable.empty()) {
     made->problem = corrupt_object(storage->key(page.unreadable.front().key), page.unreadable.front().why);
   }

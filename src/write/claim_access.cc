@@ -97,7 +97,7 @@ std::vector<Cause> forbidden_claim_changes(const call::Call& call, const auth::A
   }
   const std::string verb(request::to_string(call.info.verb));
   if (!same_at(next, old, "allocation") || !same_at(next, old, "reservedFor")) {
-    // Of all claims: whoever allocates decides about devices that others want, too.
+    // Of all claims: allocating decides about devices that other claims want, too.
     if (const auto why = refusal(call, authorizer, verb, "binding", {}, {})) {
       causes.push_back(field_forbidden("status.allocation",
                                        permission("status.allocation or status.reservedFor", "binding", verb, *why)));

@@ -428,7 +428,7 @@ Error write_error(call::Call& call, const store::StoreError& error) {
 Task<store::StoreResult<store::WriteResult>> commit(call::Call& call, store::Transaction transaction) {
   store::StoreResult<store::WriteResult> result =
       co_await call.storage().write(std::move(transaction), call.executor());
-  // Webhooks and policies are looked up in the cache: whoever configures one expects it to act from now on.
+  // Webhooks and policies are looked up in the cache: once written, they have to take effect.
   if (result && is_admission_configuration(*call.served->resource)) {
     if (const auto* committed = std::get_if<store::Committed>(&*result)) {
       (void)co_await call.storage().cache().at_least(committed->revision, call.executor());
