@@ -16,7 +16,7 @@ class OwnershipReport {
   OwnershipReport(MetricRegistry& metrics, const resource::Registry& registry, ownership::Pool& pool);
 
   // Sets holdfast_ownership_bytes and holdfast_ownership_raw_bytes of every resource. Looks at every cached object, so
-  // it is called when somebody reads the metrics, not before.
+  // it is only called when the metrics are read.
   void refresh_metrics();
 
   // The page /debug/ownership: a line for each resource, or, with resource=PLURAL[.GROUP], a line for each object of
@@ -26,7 +26,7 @@ class OwnershipReport {
  private:
   const resource::Registry& registry_;
   ownership::Pool& pool_;
-  Family<Gauge>&bytes_, &raw_bytes_;  // By resource; "": what is no single resource's.
+  Family<Gauge>&bytes_, &raw_bytes_;  // By resource; "": not attributable to one resource.
 };
 
 }  // namespace holdfast::api

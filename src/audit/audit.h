@@ -90,8 +90,8 @@ struct LogOptions {
   uint64_t max_bytes = 100ull << 20;  // A file that would grow larger is rotated.
   uint32_t max_backups = 0;           // Rotated files to keep; 0: all.
   uint32_t max_age_days = 0;          // The same by age.
-  // Lines that wait for the disk. When that is full, whoever writes the next one waits: no event is lost because the
-  // disk is slow, as with --audit-log-mode=blocking in kube-apiserver, whose default it is.
+  // Lines that wait for the disk. When the queue is full, the next writer waits: no event is lost because the disk is
+  // slow, as with kube-apiserver's default, --audit-log-mode=blocking.
   uint64_t queue_bytes = 64ull << 20;
 };
 

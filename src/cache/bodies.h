@@ -47,7 +47,7 @@ class Bodies {
 
   // Packs what no longer fits the budget. Cheap when there is nothing to do.
   void cool();
-  // Lets go of hot entries that nobody else holds: without it objects that were deleted stay until the budget is used
+  // Releases hot entries that nothing else refers to: otherwise deleted objects would stay until the budget is used
   // up.
   void forget_gone();
   bool over_budget() const { return plain_queue_bytes_.load(std::memory_order_relaxed) > limits_.plain_bytes; }
@@ -68,7 +68,7 @@ class Bodies {
   friend class Entry;
   ~Bodies();
 
-  struct Shelf;  // A dictionary and how many bodies lie packed with it.
+  struct Shelf;  // A dictionary and how many bodies are packed with it.
   static Packed* new_packed(Shelf* shelf, std::string_view bytes);
   void drop_packed(Packed* packed);
   void drop_shelf(Shelf* shelf);

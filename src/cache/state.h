@@ -61,7 +61,7 @@ struct CacheState : std::enable_shared_from_this<CacheState> {
   uint32_t events_since_checkpoint = 0;
   std::deque<Kept> exact;  // Asked for by revision, most recently used first.
 
-  // Each watcher stands in the narrowest list that every change it may care about is looked up in: "" (all), a
+  // Each watcher is in the narrowest list that covers every change it may match: "" (all), a
   // namespace ("ns/"), a key ("ns/name"), or the value of an indexed field ("\1" position "=" value).
   std::unordered_map<std::string, std::vector<std::shared_ptr<WatcherState>>, KeyHash, std::equal_to<>> routes;
   uint64_t watcher_count = 0;

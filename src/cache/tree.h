@@ -4,7 +4,7 @@
 //   inner:  [ child, its first entry, count below ] ...     up to 32
 //   leaf:   [ entry ] ... [ its labels ] ...                  up to 64
 //
-// Labels are in the leaf, too, so that a selector skips entries without touching them: they lie anywhere in
+// Labels are in the leaf, too, so that a selector skips entries without touching them: they are anywhere in
 // memory, and waiting for them would be most of the work.
 //
 // Threading: a Tree is immutable and may be read and copied by anyone; one thread edits.

@@ -13,7 +13,7 @@
 
 namespace holdfast::cache {
 
-// Watchers and who follows them lie scattered in memory that has gone cold since the last event: what comes soon is
+// Watchers and their readers are scattered in memory that is no longer in the CPU cache: what is needed soon is
 // asked for early.
 inline constexpr size_t kFetchedAhead = 3;
 inline void fetch_ahead(const void* start) {
@@ -55,9 +55,9 @@ struct WatcherState {
         counts(std::move(c)) {}
 
   // --- By the cache, under its lock ---
-  // `batch`: changes that came at once. Whoever kept up before takes all of them, however many (the store's watch may
-  // have been lost for a while); whoever was behind already is closed. `routed`: the event was looked up by this
-  // watcher's route.
+  // `batch`: changes that came at once. A watcher that had kept up takes all of them, however many (the store's
+  // watch may have been lost for a while); one that was behind already is closed. `routed`: the event was looked up by
+  // this watcher's route.
   void offer(const std::shared_ptr<const Event>& event, bool routed, uint64_t batch, Bodies& bodies, const Codec& codec,
              Wakes& wakes);
   // Dropped when the queue is full: the next one says as much.
@@ -74,12 +74,12 @@ struct WatcherState {
   // The follower continues.
   void resumed(size_t max, std::vector<Delivery>& out);
 
-  // Nothing up to here is delivered. It stands beside what else an offer touches: there may be thousands for an event.
+  // Nothing up to here is delivered. It is next to what else an offer touches: there may be thousands for an event.
   Revision after;
 
  private:
   mutable std::mutex mutex_;
-  // Whoever waits, for nothing is queued.
+  // The reader that waits because nothing is queued.
   std::coroutine_handle<> waiting_;
   Executor* waiting_on_ = nullptr;
   std::vector<Delivery>* waiting_out_ = nullptr;

@@ -1,5 +1,5 @@
-// One request on its way to its answer: what was asked, by whom, for which resource, and how the answer looks. The
-// verbs share this; what else a verb works with it is given beside it.
+// One request while it is served: what was asked, by whom, for which resource, and the form of the response. The
+// verbs share this; everything else that a verb needs is passed separately.
 //
 //   net::Request --RequestInfo--> Call --negotiate_answer()--> view --> respond(), respond_error(), ...
 //
@@ -145,9 +145,9 @@ struct Call {
   resource::Storage& storage() const { return *served->storage; }
   // The namespace of the request as objects have it: empty for cluster-scoped kinds.
   std::string_view ns() const { return served->resource->namespaced ? info.ns : std::string_view{}; }
-  // Ends the calls to webhooks that are made for this request when its client goes away and at its deadline: whoever
-  // waits for one holds a seat. It is the response's on_interrupt(); a handler with one of its own takes it first, and
-  // cancels it.
+  // Ends the calls to webhooks that are made for this request when its client disconnects and at its deadline: a
+  // request that waits for one holds a seat. It is the response's on_interrupt(); a handler with one of its own takes
+  // it first, and cancels it.
   // On the loop's thread.
   const std::shared_ptr<net::Cancellation>& outgoing() const;
 
@@ -165,8 +165,8 @@ struct Call {
 
 request::NegotiationInput negotiation_input(const net::Request& request, const request::Query& query);
 // A request with a large body, or about a large object, is decoded, merged, validated and rendered on another thread
-// than its loop's: read_body() and whoever reads the object leave the loop for it, and finish() comes back with the
-// answer. In between everything that belongs to the connection (call.response, timers, webhooks) is used after
+// than its loop's: read_body() and the code that reads the object leave the loop for it, and finish() returns with the
+// response. In between everything that belongs to the connection (call.response, timers, webhooks) is used after
 // return_to_loop() only; what awaits call.executor() goes on elsewhere.
 //
 // To read, change and write an object of this size takes about a millisecond: what is smaller is not worth it.

@@ -29,7 +29,7 @@ struct Entry {
   bool optional = false;
 };
 
-// Nodes lie in the arena of the compilation. The checker writes what it found into them.
+// Nodes are in the arena of the compilation. The checker writes what it found into them.
 struct Expr {
   ExprKind kind = ExprKind::Unspecified;
   bool test_only = false;  // Select: has().

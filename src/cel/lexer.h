@@ -55,7 +55,7 @@ struct Lexeme {
   uint32_t start = 0, end = 0;  // In bytes.
 };
 
-// All tokens, the last being Eof. What is no token is reported and passed over.
+// All tokens, the last being Eof. Characters that are not part of a token are reported and skipped.
 std::vector<Lexeme> tokenize(const Source& source, Issues& issues);
 
 // As ANTLR names a token in messages: '+', IDENTIFIER, <EOF>.

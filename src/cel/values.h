@@ -65,7 +65,7 @@ struct Opaque {
 struct QuantityOpaque : Opaque {
   std::string_view text;  // As printed; parses to the same number.
   bool computed = false;  // By add() or sub().
-  // Computed from something that is no whole number: upstream keeps the fraction's scale, so it never is one again.
+  // Computed from something that is not a whole number: upstream keeps the fraction's scale, so it never is one again.
   bool fractional = false;
 };
 struct IpOpaque : Opaque {
@@ -207,7 +207,7 @@ Val closed(Arena& arena, const Val& value);
 
 // CEL's ==, deep; True, False or an error (values of different opaque types have no equality).
 Val equal(Arena& arena, const Val& a, const Val& b);
-// The method Equal of the left value upstream: as `equal`, but null is no special case.
+// The method Equal of the left value upstream: as `equal`, but null is not a special case.
 Val equal_to(Arena& arena, const Val& a, const Val& b);
 // -1, 0, 1 as Int, or an error. Only for kinds with an order.
 Val compare(Arena& arena, const Val& a, const Val& b);

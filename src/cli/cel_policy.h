@@ -32,7 +32,7 @@ struct PolicyReport {
 const Value* schema_for(const Value& definition, const Value& object);
 
 // Objects of built-in kinds and of `definition` get their defaults first, as from the server; others are taken as they
-// are. Rules of matchConstraints are looked at, selectors are not. Authorizer checks fail: nobody can be asked.
+// are. Rules of matchConstraints are looked at, selectors are not. Authorizer checks fail: there is no server to ask.
 Result<PolicyReport> evaluate_policy(Arena& arena, const PolicyCase& given);
 
 }  // namespace holdfast::cli

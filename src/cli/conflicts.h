@@ -1,4 +1,4 @@
-// What stands in the way of an apply, field by field, and how it is resolved.
+// The conflicts of an apply, field by field, and how they are resolved.
 #pragma once
 
 #include <optional>

@@ -39,8 +39,8 @@ struct OwnedField {
 
 class FieldOwners {
  public:
-  // `custom_type`: how lists and maps of a custom resource merge, if that is known. Without it, what the sets say has
-  // to do: a map that somebody owns without owning anything in it is taken for one piece then. BadRequest where
+  // `custom_type`: how lists and maps of a custom resource merge, if that is known. Without it, the field sets have
+  // to do: a map that is owned without anything in it being owned is treated as atomic then. BadRequest where
   // managedFields cannot be read.
   static Result<FieldOwners> of(const Value& object, const ownership::MergeType* custom_type = nullptr);
 
@@ -49,7 +49,7 @@ class FieldOwners {
   // Children in the order of the object; those that do not exist last. The path is that of the field.
   using Visit = std::function<void(ownership::Path path, const OwnedField& field)>;
   void for_each(const Visit& visit) const;
-  // Who owns what lies at a path as errors show it (".spec.ports[port=80].name"): itself, or what it is part of.
+  // The owners of what is at a path as errors show it (".spec.ports[port=80].name"): itself, or what it is part of.
   std::vector<uint32_t> owners_of(std::string_view path) const;
 
  private:

@@ -27,7 +27,7 @@ const Value* value_at(const Value& root, std::string_view path);
 // keyed item loses the field, not its key.
 Value with_value_at(Arena& arena, const Value& root, std::string_view path, const Value* value);
 
-// Whether `path` is the field `outer` or lies in it.
+// Whether `path` is the field `outer` or inside it.
 bool is_within(std::string_view path, std::string_view outer);
 
 }  // namespace holdfast::cli

@@ -21,13 +21,13 @@ namespace holdfast::cli {
 struct MigrationRequest {
   std::vector<std::string> from;   // Managers whose entries are folded: Apply and Update, not those of subresources.
   std::string to;                  // Owns their fields afterwards, by Apply.
-  bool drop_last_applied = false;  // The annotation of client-side apply goes too.
+  bool drop_last_applied = false;  // The annotation of client-side apply is removed, too.
 };
 
 struct Migration {
   ownership::Managed managers;       // Afterwards.
   std::vector<std::string> moved;    // Fields that `to` did not own by Apply before.
-  std::vector<std::string> stuck;    // Of those: nobody owned them by Apply, so no apply could have removed them.
+  std::vector<std::string> stuck;    // Of those: they had no Apply owner, so no apply could have removed them.
   std::vector<std::string> sources;  // "kubectl-client-side-apply (Update)": the entries that are folded.
   bool drops_annotation = false;
 

@@ -17,7 +17,7 @@ class App;
 
 namespace holdfast::cli {
 
-// kubectl's flags for the connection. They may also stand before the name of the command.
+// kubectl's flags for the connection. They may also precede the name of the command.
 struct ConnectionFlags {
   std::string kubeconfig, context, cluster, user, server;
   std::string ca_file, tls_server_name;

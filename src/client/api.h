@@ -77,7 +77,7 @@ struct Options {
   std::string field_manager = "holdfast-client";
   std::string user_agent = "holdfast-client";
   // Fields that answers come without: the server is asked to leave them out, and where it does not know how, they are
-  // left out here. Nobody ever sees them. See docs/opting-out.md for who must not do that.
+  // removed here, so that callers never see them. docs/opting-out.md says when not to use this.
   std::vector<std::string> drop_fields;
   // ManagedFieldsOptOutClient off: drop_fields counts as empty. From the environment variable
   // KUBE_FEATURE_ManagedFieldsOptOutClient (true or false) unless given.

@@ -6,7 +6,7 @@
 //   apps_v1::Deployment("web")
 //       .with_spec(apps_v1::DeploymentSpec().with_replicas(3).unset_min_ready_seconds())
 //
-// A field was set or unset by whoever touched it last. Lists grow with each with_x; with_x of a keyed list replaces the
+// The last call that sets or unsets a field wins. Lists grow with each with_x; with_x of a keyed list replaces the
 // item that has the same keys, and unset_x_item marks it.
 #pragma once
 

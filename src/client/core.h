@@ -1,5 +1,5 @@
 // What all calls of a client share: the connection, the credentials, retrying, and the bytes of answers. Private to the
-// room. Everything here happens on the client's loop, unless it says otherwise.
+// module. Everything here happens on the client's loop, unless it says otherwise.
 #pragma once
 
 #include <atomic>
@@ -137,8 +137,8 @@ struct Core : std::enable_shared_from_this<Core> {
 
 // --- Bytes of answers
 
-// A tree that was decoded into the arena just now, without the members at the paths. Changed in place, for nobody else
-// has seen it: whoever opts out on a server that does not know how pays with time alone. Only what lies on a path is
+// A tree that was decoded into the arena just now, without the members at the paths. Changed in place, since nothing
+// else refers to it yet: opting out with a server that does not support it only costs time. Only what is on a path is
 // written to.
 Value without_fields(Arena& arena, const Value& fresh, const codec::FieldPaths& paths);
 

@@ -1,4 +1,4 @@
-// One of several processes leads: whoever holds a Lease.
+// Leader election: of several processes, the one that holds a Lease leads.
 //
 // Time is only ever measured here, never compared with the holder's clock: a Lease is free when it has not changed for
 // its duration while we looked. A leader that could not renew for `renew_deadline` stops being one before another can

@@ -36,7 +36,7 @@ class Pause {
       return;
     }
     loop_.cancel(std::exchange(timer_, 0));
-    // Not from here: whoever wakes may hold on to what the sleeper lets go of.
+    // Not resumed inline: the caller may still use what the resumed coroutine releases.
     loop_.post([h = std::exchange(sleeper_, {})] { h.resume(); });
   }
 

@@ -2,7 +2,7 @@
 // writers, so they cannot disagree. Private to the module.
 //
 // Protobuf has fields in the order of their numbers, JSON in the order of declaration, and embedded structs are
-// messages here and flat there. So each message is examined twice: once to note where its fields lie (a slot each),
+// messages here and flat there. So each message is examined twice: once to note where its fields are (a slot each),
 // once, in declaration order, to tell about them.
 //
 // A writer has
@@ -53,7 +53,7 @@ class ProtobufReaderBase {
   using Field = types::Field;
   using Kind = types::Shape;
 
-  // Where a field lies in its message.
+  // Where a field is in its message.
   struct Slot {
     union {
       const char* data;  // A single value's bytes; the first tag of a repeated field.

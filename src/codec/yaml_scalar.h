@@ -1,5 +1,5 @@
 // What a plain YAML 1.1 scalar means to go-yaml v2. The reader resolves with it, the writer quotes by it. Private to
-// the room.
+// the module.
 #pragma once
 
 #include <cstdint>

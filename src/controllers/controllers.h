@@ -1,8 +1,8 @@
-// What kube-controller-manager does in a cluster and an operator's tests expect of a server that stands alone:
+// What kube-controller-manager does in a cluster and an operator's tests expect of a standalone server:
 // namespaces are emptied and furnished, what lost its owners is collected.
 //
 // Each has kube-controller-manager's name for it. All of them pause while someone holds the Lease
-// kube-system/kube-controller-manager: then a real one is at work. They use the API as any client would, as
+// kube-system/kube-controller-manager: then a real one is running. They use the API as any client would, as
 // system:apiserver, and follow the watch caches; nothing is polled but what waits for others.
 #pragma once
 

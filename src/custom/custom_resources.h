@@ -1,8 +1,8 @@
-// The custom resources that the server has: follows the CustomResourceDefinitions, serves what they define, and takes
-// each of them through its life (names accepted, established, terminating, gone).
+// The custom resources that the server has: follows the CustomResourceDefinitions, serves what they define, and manages
+// their life cycle (names accepted, established, terminating, gone).
 //
-// Nothing here polls. A definition that was just written is served before its writer is answered (settle); those that
-// somebody else wrote are seen by the watch.
+// Nothing here polls. A definition that was just written is served before the write returns (settle); the watch reports
+// those written by other servers.
 #pragma once
 
 #include <map>
@@ -79,7 +79,7 @@ class CustomResources {
   };
   using KindRef = std::shared_ptr<const Kind>;
 
-  // A definition as somebody saw it.
+  // A definition as it was seen at some revision.
   struct Seen {
     std::string name;
     Value definition;   // Null: it is gone.
@@ -101,7 +101,7 @@ class CustomResources {
   crd::TakenNames taken_by_others(std::string_view group, std::string_view name) const;
 
   Task<bool> write_status(net::EventLoop& loop, Value definition);
-  // Settles it behind whoever calls this.
+  // Settles it in the background.
   void look_at(std::string name);
   // The last of those that settle a definition looks again if something newer than it has seen was announced.
   void end_settling(const std::string& name);

@@ -1,8 +1,8 @@
 // The APIServices of custom resources: one for each group version that a CustomResourceDefinition serves, made and
 // removed with it. As kube-apiserver's crd-autoregister and autoregister controllers.
 //
-// Nothing polls, and nothing is counted twice: who serves definitions says what came and went, who follows APIServices
-// says what somebody else changed; one coroutine then makes them what they should be, one by one.
+// Nothing polls. CustomResources reports definitions that came and went, the aggregator reports APIServices that others
+// changed; one coroutine then reconciles them one by one.
 //
 // Threading: add, remove and look_at may be called from any thread.
 #pragma once
@@ -21,7 +21,7 @@
 
 namespace holdfast::custom {
 
-// Who makes and removes an APIService by itself.
+// The controller that creates and removes an APIService automatically.
 inline constexpr std::string_view kAutomanaged = "kube-aggregator.kubernetes.io/automanaged";
 
 class CustomServices {

@@ -1,4 +1,4 @@
-// Where each variable stands in the environments. All environments of one scope agree, so that one set of bindings
+// The position of each variable in the environments. All environments of one scope agree, so that one set of bindings
 // serves expressions with and without the authorizer. Private to the module.
 #pragma once
 

@@ -1,5 +1,5 @@
-// The names that a list of a client has had so far. A few stand in a row; many are looked up in a table, so that a list
-// of any length costs what it weighs. Views live as long as the object.
+// The names that a list of a client has had so far. A few are searched linearly; many are looked up in a table, so that
+// a list of any length costs what it weighs. Views live as long as the object.
 #pragma once
 
 #include <algorithm>

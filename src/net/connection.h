@@ -84,7 +84,7 @@ class Connection final : public EventSource, public Flushable {
   void flush() override;
   void tick(TimePoint now);
   void drain();
-  void close();  // At once. Handlers are told; the object goes when the last has ended.
+  void close();  // At once. Handlers are notified; the object is destroyed when the last has ended.
   void handler_ended();
 
   // --- For sessions.
@@ -92,7 +92,7 @@ class Connection final : public EventSource, public Flushable {
   void put(std::string_view bytes);
   void flush_soon() { home.loop.state().flush_soon(this); }
   void set_reading(bool on);
-  void trust();           // Somebody known uses it.
+  void trust();           // An authenticated client uses it.
   void protocol_error();  // Counts and closes after what is queued has been sent.
   bool is_closed() const { return state_ == State::Closed; }
   TimePoint now() const { return home.loop.state().now(); }
@@ -109,7 +109,7 @@ class Connection final : public EventSource, public Flushable {
   void open_session(bool http2);
   void seal();
   bool send_pending();  // True when nothing is left to send.
-  void finish();        // Says goodbye, then closes or lingers.
+  void finish();        // Sends the closing alert, then closes or lingers.
   void want_output(bool on);
   void update_events();
   void bury_if_quiet();

@@ -58,7 +58,7 @@ class Http2Calls : public std::enable_shared_from_this<Http2Calls> {
   Http2Calls(const Http2Calls&) = delete;
   Http2Calls& operator=(const Http2Calls&) = delete;
 
-  // Moves bytes until the connection is over. Whoever made the connection starts it, once.
+  // Moves bytes until the connection is over. Started once, by the code that opened the connection.
   static Task<void> run(std::shared_ptr<Http2Calls> self);
 
   // Another call may be started: the connection lives, and the server's limit is not reached.

@@ -19,11 +19,11 @@ class StreamOwner {
   virtual void input_wanted(Stream& stream) = 0;  // The handler waits for the body.
   virtual void abort(Stream& stream) = 0;         // Break the response off.
   virtual void close_after(Stream& stream) = 0;
-  virtual void trust(Stream& stream) = 0;          // Somebody known uses the connection.
+  virtual void trust(Stream& stream) = 0;          // An authenticated client uses the connection.
   virtual void handler_ended(Stream& stream) = 0;  // The stream may be destroyed from here on.
 };
 
-// Parts of a body that wait to be sent. The first lies here and not in memory of its own: for a watch it is the only
+// Parts of a body that wait to be sent. The first is stored inline: for a watch it is the only
 // one.
 class OutputQueue {
  public:
@@ -106,8 +106,8 @@ class Stream {
   StreamOwner& owner;
   const ServerOptions& options;
 
-  // The response. What each write of it touches lies together: an event may be written to thousands of watches, and
-  // fetching them from memory is most of the work.
+  // The response. What each write of it touches is adjacent in memory: an event may be written to thousands of watches,
+  // and fetching them from memory is most of the work.
   int status = 0;
   bool head_sent = false;  // head_ready() was called.
   bool ended = false;      // end() or send().

@@ -1,6 +1,6 @@
 // The server's side of a WebSocket (RFC 6455) whose client is only told things: the answer to its handshake, and what
 // it may send meanwhile. Once a handler has started its response with 101, the session answers pings, and the
-// client's goodbye is the handler's Interrupt::PeerGone.
+// client's close frame becomes the handler's Interrupt::PeerGone.
 #pragma once
 
 #include <cstddef>

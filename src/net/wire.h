@@ -36,7 +36,7 @@ class Wire final : public EventSource {
   Wire(EventLoop& event_loop, const Endpoint& to);
   ~Wire() override;
 
-  // Before the connection stands, or later on (behind a proxy): the handshake begins at once then.
+  // Before the connection is established, or later (behind a proxy): then the handshake begins at once.
   void use_tls(const ContextPtr& context, const std::string& name, bool verify);
   void fail(std::string why);
   // Fails with Go's text when the time is over; none for 0.

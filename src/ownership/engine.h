@@ -46,8 +46,8 @@ class Engine {
   Engine(Arena& arena, const Versions& versions, const VersionView& version)
       : arena_(arena), versions_(versions), version_(version) {}
 
-  // The owners after `live` has become `next`. The caller's gain is returned apart; its entries in `managed` count as
-  // anybody's.
+  // The owners after `live` has become `next`. The caller's gain is returned separately; its entries in `managed` count
+  // as anybody's.
   struct Updated {
     Managed managed;
     FieldSet gained;

@@ -58,7 +58,7 @@ Value encode_managed(Arena& arena, Managed managed, MemberOrder order = MemberOr
 // Whether a list in a written object resets ownership: [] or [{}].
 bool resets_managed(const Value& list);
 
-// The manager's name of a request that is no apply: the parameter, else the user agent up to its first '/', printable
+// The manager's name of a request other than apply: the parameter, else the user agent up to its first '/', printable
 // characters only, at most 128 bytes; "unknown" when nothing is left.
 std::string manager_name(std::string_view field_manager, std::string_view user_agent);
 

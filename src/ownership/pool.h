@@ -67,16 +67,16 @@ class Owners {
   size_t count() const;
   bool empty() const { return count() == 0; }
 
-  // Everything but the fields. fields_type says FieldsV1 for sets, whatever they lie as.
+  // Everything but the fields. fields_type says FieldsV1 for sets, however they are stored.
   ManagedEntry manager(size_t i) const;
   const FieldsBlock* fields(size_t i) const;
   bool has_fields(size_t i) const { return fields(i) != nullptr; }
 
-  // The set in `arena`. An error for entries whose fields are no set.
+  // The set in `arena`. An error for entries whose fields are not a set.
   Result<FieldSet> field_set(size_t i, Arena& arena) const;
-  // The JSON text, shared when it is hot. For fields that are no set: as found. Null when there are none.
+  // The JSON text, shared when it is hot. For fields that are not a set: as found. Null when there are none.
   std::shared_ptr<const std::string> fields_v1(size_t i, MemberOrder order = MemberOrder::Canonical) const;
-  // The binary form; false for fields that are no set.
+  // The binary form; false for fields that are not a set.
   bool append_fields_v2(size_t i, std::string& out) const;
 
   // The whole entry, with FieldsV1 (or FieldsV2) inside; its fields are valid until the reader's next one.
@@ -91,7 +91,7 @@ class Owners {
   // Entries are wanted soon: brings them into the processor's cache.
   void fetch() const;
 
-  // All entries, with FieldsV1 (or FieldsV2) inside; texts lie in `arena`, names in the pool.
+  // All entries, with FieldsV1 (or FieldsV2) inside; texts are in `arena`, names in the pool.
   std::span<ManagedEntry> entries(Arena& arena, std::string_view fields_type = kFieldsV1,
                                   MemberOrder order = MemberOrder::Canonical) const;
 
@@ -169,7 +169,7 @@ class Pool {
   };
   Kind kind(std::string_view name, MemberOrder order);
 
-  // Never fails: what is no set is kept as found.
+  // Never fails: what is not a set is kept as found.
   OwnersRef intern(Kind kind, std::span<const ManagedEntry> entries);
 
   PoolUsage usage() const;

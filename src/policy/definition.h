@@ -43,7 +43,7 @@ class Binding {
     bool denies_missing = false;  // parameterNotFoundAction Deny.
   };
 
-  // `object` lies in `arena`.
+  // `object` is in `arena`.
   Binding(std::unique_ptr<const Arena> arena, const Value& object);
 
   std::string name, policy;
@@ -74,7 +74,7 @@ class Policy {
     std::vector<Mutation> mutations;
   };
 
-  // A ValidatingAdmissionPolicy or a MutatingAdmissionPolicy that lies in `arena`.
+  // A ValidatingAdmissionPolicy or a MutatingAdmissionPolicy in `arena`.
   Policy(std::unique_ptr<const Arena> arena, const Value& object);
 
   std::string name, uid;

@@ -1,4 +1,4 @@
-// Which resources the server has at this moment: the built-in ones, and custom ones that come and go at run time.
+// The resources that the server currently serves: the built-in ones, and custom ones that come and go at run time.
 //
 // A Snapshot is immutable. A request takes one and keeps it, so that what it looked up stays valid until it ends,
 // whatever happens to the CRD meanwhile. Taking one costs no lock: each thread remembers the newest it saw. Changing
@@ -103,7 +103,7 @@ class Registry {
   static uint64_t next_id();
 
   const uint64_t id_;                 // Distinguishes registries in thread-local caches (tests create several).
-  std::atomic<uint64_t> version_{1};  // 0 is what nobody has seen yet.
+  std::atomic<uint64_t> version_{1};  // 0: not seen by any thread yet.
   mutable std::mutex mutex_;
   SnapshotRef current_;  // Guarded by mutex_; never null.
 };

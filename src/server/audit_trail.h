@@ -25,10 +25,10 @@ class AuditTrail {
   AuditTrail(const AuditTrail&) = delete;
   AuditTrail& operator=(const AuditTrail&) = delete;
 
-  // The request was received from `user`. `lasting`: a watch or the like, whose start is a separate event.
+  // The request was received from `user`. `lasting`: a watch or similar request, whose start is a separate event.
   void receive(const net::Request& request, std::string_view audit_id, const auth::Attributes& attributes,
                auth::UserRef user, bool lasting);
-  // Nobody recognised who it came from: one event, and the last.
+  // Authentication failed: the only event of this request.
   void refuse_unknown(const net::Request& request, std::string_view audit_id, const auth::Attributes& attributes);
   void serve_as(const Impersonated& impersonated);
   void decide(const auth::Decision& decision);

@@ -1,4 +1,4 @@
-// Pages for who debugs a server: /statusz and /flagz, in kube-apiserver's layout.
+// Pages for debugging a server: /statusz and /flagz, in kube-apiserver's layout.
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
-// What a restart makes of the roles and bindings that every server has: what they lack is added, what somebody else
-// added stays (component-helpers/auth/rbac/reconciliation).
+// Reconciles the bootstrap roles and bindings at every start: missing rules and subjects are added, additions by users
+// are kept (component-helpers/auth/rbac/reconciliation).
 #pragma once
 
 #include <optional>

@@ -24,7 +24,7 @@ namespace holdfast::server {
 struct Options {
   // The command line as it was understood, for /flagz: names without dashes, and values.
   std::vector<std::pair<std::string, std::string>> flags;
-  // Where the embedded store, keys and the kubeconfig lie. Needed unless etcd_servers and cert_dir are given.
+  // The directory of the embedded store, keys and the kubeconfig. Needed unless etcd_servers and cert_dir are given.
   std::string data_dir;
   bool unsafe_no_fsync = false;           // Of the embedded store: acknowledge what is not on disk yet.
   std::vector<std::string> etcd_servers;  // Instead of the embedded store.
@@ -107,7 +107,7 @@ class Server {
   const std::string& kubeconfig_path() const;
   bool first_start() const;  // Keys were made just now.
 
-  // Certificates, client CAs and tokens are read again; on an error what was used goes on being used.
+  // Certificates, client CAs and tokens are read again; on an error the previous ones stay in use.
   Result<Unit> reload();
 
   // Ends watches, waits for other requests, closes the store.

@@ -2,7 +2,7 @@
 //
 // What is taken is learned once from the stored Services and kept in memory; a write takes a lease, which gives back
 // what it took unless the write was stored. The addresses of a Service that cannot be read stay taken, by their
-// IPAddresses; its node ports stand nowhere else, so none is given out until it can be read or is deleted.
+// IPAddresses; its node ports are recorded nowhere else, so none is allocated until it can be read or is deleted.
 // Threading: any thread.
 #pragma once
 
@@ -34,7 +34,7 @@ class ServiceLease {
   ServiceLease& operator=(ServiceLease&& other) noexcept;
   ~ServiceLease() { give_back(); }
 
-  // The write was stored: what was taken stays taken, what it let go is free.
+  // The write was stored: what it allocated stays allocated, what it released is free.
   struct Kept {
     std::vector<std::string> taken, released;  // Addresses.
   };
@@ -68,7 +68,7 @@ class ServicePools {
                             bool dry_run);
   // What is taken, as far as it is not known yet. Under the lock.
   Result<Unit> load();
-  // A Service that could not be read when the others were: nobody knows which node ports it has.
+  // A Service that could not be read when the others were: its node ports are unknown.
   std::optional<Error> unknown_ports() const;
   bool is_taken(const std::string& ip) const;
   std::string why_not_ip(std::string_view ip, bool dry_run) const;

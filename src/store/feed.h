@@ -4,8 +4,8 @@
 //   ....forgotten |  on disk only  |  on disk and in memory  |
 //                                   ^ recent_ holds whole transactions in revision order
 //
-// A commit appends here and answers whoever waits, on the committing thread: no polling, no copies. A watcher that
-// stands before the floor is handed to the reader (a function that reads history from disk) until it has caught up.
+// A commit appends here and resumes waiting readers on the committing thread: no polling, no copies. A watcher that
+// is behind the floor is handed to the reader (a function that reads history from disk) until it has caught up.
 #pragma once
 
 #include <condition_variable>

@@ -50,13 +50,13 @@ struct Database {
   std::string recovered;  // What was cut off while opening, for the log; empty: nothing.
 };
 
-// `env` null: the machine's own. Its file system must be where options.directory lies.
+// `env` null: the machine's own. It must be the file system of options.directory.
 StoreResult<Database> open_database(const RocksOptions& options, rocksdb::Env* env);
 
 // The same store as its owner sees it, for a second process that only reads: takes no lock, changes nothing.
 StoreResult<std::unique_ptr<rocksdb::DB>> open_for_reading(const std::string& directory, const std::string& scratch);
 
-// A new one, for whoever fills it.
+// A new, empty one.
 StoreResult<std::unique_ptr<rocksdb::DB>> create_database(const std::string& directory);
 
 // The process that holds the database's lock, perhaps this one; 0 if no one, or if that cannot be told.

@@ -9,7 +9,7 @@ namespace holdfast::store::rocks {
 // A view of the database as it was when opened. Waits for the disk.
 class View {
  public:
-  // Corrupt if what is there does not hold together; tried again a few times if the owner is at work.
+  // Corrupt if what is there does not hold together; tried again a few times if the owner is writing.
   static StoreResult<std::unique_ptr<View>> open(const std::string& directory);
   ~View();
 

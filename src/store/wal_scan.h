@@ -20,7 +20,7 @@ struct WalScan {
   enum class State : uint8_t { Whole, TornTail, Damaged };
   State state = State::Whole;
   uint64_t good_bytes = 0;    // Where the last whole record ends.
-  uint64_t damage_bytes = 0;  // Where the first byte that cannot be right lies.
+  uint64_t damage_bytes = 0;  // Where the first byte that cannot be right is.
   std::string what = {};      // What is wrong there.
 };
 

@@ -16,8 +16,8 @@ Task<void> serve_delete_collection(call::Call& call, write::Writer& writer);
 Task<void> serve_discovery(call::Call& call, const Parts& parts);
 Task<void> serve_openapi(call::Call& call, const Parts& parts);
 
-// For a path that nobody knows: not found, unless what custom resources define may not be served yet. A client that
-// hears of a 404 takes what it has there for deleted.
+// For an unknown path: not found, unless what custom resources define may not be served yet. A client that
+// gets a 404 concludes that the objects it knows there were deleted.
 void respond_no_page(call::Call& call, const Parts& parts);
 
 // The end of every create, update and patch: the object as the client asked for it, or the error. What a definition

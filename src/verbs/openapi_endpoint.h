@@ -1,4 +1,4 @@
-// /openapi/v2 and /openapi/v3: documents made when somebody asks, and kept for a while.
+// /openapi/v2 and /openapi/v3: documents made on demand, and kept for a while.
 #pragma once
 
 #include <map>
@@ -29,7 +29,7 @@ class OpenApiDocuments {
   // `remotes` (null: there are none) with their group versions.
   std::string v3_index(const resource::Registry::Snapshot& registry, const Gates& gates,
                        const aggregate::RemoteApis* remotes);
-  // `version` tells states of registry and remotes apart.
+  // `version` identifies a state of registry and remotes.
   DocumentRef v2(const resource::Registry::Snapshot& registry, uint64_t version, const Gates& gates,
                  const aggregate::RemoteApis* remotes);
   std::string v2_protobuf(const resource::Registry::Snapshot& registry, const Gates& gates,

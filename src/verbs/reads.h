@@ -20,7 +20,7 @@ Task<Result<cache::EntryRef>> read_entry(call::Call& call, std::string_view name
 Error as_read_error(const call::Call& call, std::string_view name, Error error);
 
 // Whether a canonical body can be decoded. Values of the embedded store that enter the cache by copying
-// (docs/formats/at_rest.md) have not been until somebody needs that.
+// (docs/formats/at_rest.md) have not been decoded before they are first needed.
 bool is_readable(call::Call& call, std::string_view body);
 
 // Whether rendering so many bytes of objects in the form that was asked for keeps others on the loop waiting.

@@ -47,7 +47,7 @@ struct Address {
   uint16_t port = 443;
 };
 
-// Finds where a service is to be reached at this moment. Any thread.
+// Finds the current address of a service. Any thread.
 class Services {
  public:
   virtual ~Services() = default;

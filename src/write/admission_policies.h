@@ -1,7 +1,7 @@
-// Admission policies at work: which exist at this moment, and what they say about a write.
+// Evaluates the current admission policies for a write.
 //
-// Policies and bindings are as fresh as the watch cache, and whoever writes one is answered when the cache has it;
-// params are as fresh as the store. So each acts on every request that starts after its write returned. Order: by name
+// Policies and bindings are as fresh as the watch cache, and a write of one returns once the cache has it; params are
+// as fresh as the store. So each applies to every request that starts after its write returned. Order: by name
 // of the policy, then of the binding, then of the param.
 #pragma once
 
@@ -31,7 +31,7 @@ class AdmissionPolicies {
 
   // Whether any policy could be about such a request; false spares preparing it.
   bool handles(const call::Call& call, AdmissionOperation operation) const;
-  // The object in the requested version, changed or not; new parts lie in the call's arena.
+  // The object in the requested version, changed or not; new parts are in the call's arena.
   Task<Result<Value>> mutate(call::Call& call, const AdmissionRequest& request, const KnownObjects& known,
                              Reinvocation& reinvocation) const;
   Task<Result<Unit>> validate(call::Call& call, const AdmissionRequest& request, const KnownObjects& known) const;

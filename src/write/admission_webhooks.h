@@ -1,7 +1,7 @@
-// Admission webhooks at work: which are configured at this moment, and asking those that a write concerns.
+// Calls the admission webhooks that are configured for a write.
 //
-// Configurations are as fresh as the watch cache; whoever writes one is answered when the cache has it. Mutating
-// webhooks are asked one after the other, by name of their configuration, validating ones all at once.
+// Configurations are as fresh as the watch cache; a write of one returns once the cache has it. Mutating webhooks are
+// called one after the other, by name of their configuration, validating ones concurrently.
 #pragma once
 
 #include <memory>
@@ -24,7 +24,7 @@ class AdmissionWebhooks {
 
   // Whether any webhook could be asked about this resource.
   bool handles(const call::Call& call) const;
-  // The object in the requested version, changed or not; new parts lie in the call's arena.
+  // The object in the requested version, changed or not; new parts are in the call's arena.
   Task<Result<Value>> mutate(call::Call& call, const AdmissionRequest& request, const KnownObjects& ns,
                              Reinvocation& reinvocation);
   Task<Result<Unit>> validate(call::Call& call, const AdmissionRequest& request, const KnownObjects& ns);

@@ -24,7 +24,7 @@ Expected expected_of(const call::Call& call);  // Of the subresource, if the cal
 std::string why_another_kind(const Value& tree, const Expected& expected);
 // The same of a document that a patch made, which is decoded as the kind that it says it is.
 std::string why_patched_to_another_kind(Arena& arena, const Value& tree, const Expected& expected);
-// What Go says of a document that is no object at all.
+// Go's error for a document that is not an object.
 std::string why_no_object(const Value& tree);
 // The same for custom resources, which must name their kind; which one is the validation's to tell.
 std::string why_no_kind(const Value& tree);

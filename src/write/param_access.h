@@ -1,5 +1,5 @@
-// Whoever writes a policy or a binding must be able to read the params that it names: a policy shows them to whoever it
-// refuses. Private to the module.
+// The author of a policy or a binding must be allowed to read the params that it names: a policy can show them to
+// anyone whose request it denies. Private to the module.
 #pragma once
 
 #include "auth/auth.h"

@@ -1,4 +1,4 @@
-// The built-in admission plugins at work: what they may look at, and where in a write they run.
+// Runs the built-in admission plugins: what they may look at, and where in a write they run.
 #pragma once
 
 #include <optional>

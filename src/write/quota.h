@@ -1,7 +1,7 @@
-// ResourceQuota at work in the API: a write is charged to the quotas of its namespace before it is stored.
+// Enforces ResourceQuotas: a write is charged to the quotas of its namespace before it is stored.
 //
-// The usage lies in the quotas' own status, changed if nobody else changed it: two servers on one store never let
-// through more than fits. Within one server the writes of a namespace take turns, so that they do not run into each
+// The usage is kept in the quotas' own status, updated with a precondition: two servers on one store never admit more
+// than fits. Within one server the writes of a namespace take turns, so that they do not run into each
 // other. A charge whose write then fails is counted again by the controller `resourcequota`; QuotaLedger tells it when
 // that would be too early.
 #pragma once
@@ -50,7 +50,7 @@ class QuotaLedger {
 
   mutable std::mutex mutex_;
   std::map<std::string, int, std::less<>> held_;     // Guarded by mutex_.
-  std::map<std::string, Queue, std::less<>> turns_;  // The same; those whose turn somebody has.
+  std::map<std::string, Queue, std::less<>> turns_;  // Guarded by mutex_; namespaces with a write in progress.
 };
 
 class Quotas {

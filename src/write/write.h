@@ -119,7 +119,7 @@ class Writer {
   bool charges_quota(std::string_view ns) const;
 
  private:
-  // Nothing: somebody else was faster.
+  // Without `written`: another writer came first.
   struct UpdateAttempt {
     std::optional<Written> written;
   };
