@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """`holdfast envtest-assets` as a test framework uses what it makes: assets_test.py BINARY"""
+import concurrent.futures
 import http.client
 import json
 import os
@@ -30,18 +31,22 @@ def wait(what, check):
 
 
 class ControlPlane:
-    """etcd and kube-apiserver, started as envtest starts them."""
+    """etcd and kube-apiserver, started as envtest starts them, or (`one_dash`) io.fabric8:kube-api-test."""
 
-    def __init__(self, assets, folder, *flags):
+    def __init__(self, assets, folder, *flags, one_dash=False):
         self.folder = pathlib.Path(folder)
         self.client, self.port = free_port(), free_port()
         data, certs = self.folder / "etcd", self.folder / "certs"
         certs.mkdir(exist_ok=True)
         self.log = open(self.folder / "log", "ab")
         run = lambda name, *arguments: subprocess.Popen([assets / name, *arguments], stdout=self.log, stderr=self.log)
-        self.etcd = run("etcd", f"--advertise-client-urls=http://127.0.0.1:{self.client}", f"--data-dir={data}",
-                        f"--listen-client-urls=http://127.0.0.1:{self.client}",
-                        f"--listen-peer-urls=http://127.0.0.1:{free_port()}", "--unsafe-no-fsync=true")
+        if one_dash:
+            etcd = ["-data-dir", str(data), "-wal-dir", str(data) + "-wal", "-listen-client-urls", f"http://0.0.0.0:{self.client}",
+                    "-advertise-client-urls", f"http://0.0.0.0:{self.client}", "-listen-peer-urls", f"http://localhost:{free_port()}"]
+        else:
+            etcd = [f"--advertise-client-urls=http://127.0.0.1:{self.client}", f"--data-dir={data}", f"--listen-client-urls=http://127.0.0.1:{self.client}",
+                    f"--listen-peer-urls=http://127.0.0.1:{free_port()}", "--unsafe-no-fsync=true"]
+        self.etcd = run("etcd", *etcd)
         wait("no health", lambda: self.health() == 200)
         (self.folder / "tokens").write_text('admin-token,admin,admin,"system:masters"\n')
         self.apiserver = run("kube-apiserver", "--allow-privileged=true", "--authorization-mode=RBAC", "--bind-address=127.0.0.1",
@@ -155,6 +160,44 @@ class AssetsTest(unittest.TestCase):
             self.assertEqual(plane.get("/api/v1/namespaces/kept", token="admin-token")[0], 200)
             self.assertEqual(plane.get("/api/v1/namespaces/kept/serviceaccounts/default", token="admin-token")[0], 404)
             plane.stop()
+
+    def test_every_way_to_start_runs_beside_the_others(self):
+        """Two of kube-api-test, two of envtest with KUBEBUILDER_ASSETS, and a server for USE_EXISTING_CLUSTER: each has its own objects."""
+        configmaps = "/api/v1/namespaces/default/configmaps"
+
+        def write_and_list(name, get):
+            body = json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}})
+            wait(f"{name}: not created", lambda: get(configmaps, "POST", body, "admin-token")[0] in (201, 409))
+            code, listed = get(configmaps, token="admin-token")
+            return code, [item["metadata"]["name"] for item in json.loads(listed)["items"] if item["metadata"]["name"] != "kube-root-ca.crt"]
+
+        def plane(name, one_dash):
+            with tempfile.TemporaryDirectory(prefix="holdfast-plane-") as folder:
+                started = ControlPlane(self.assets, folder, one_dash=one_dash)
+                try:
+                    return write_and_list(name, started.get)
+                finally:
+                    started.stop()
+
+        def existing(name):
+            with tempfile.TemporaryDirectory(prefix="holdfast-plane-") as folder:
+                server = ControlPlane.__new__(ControlPlane)
+                server.port = free_port()
+                (pathlib.Path(folder) / "tokens").write_text('admin-token,admin,admin,"system:masters"\n')
+                process = subprocess.Popen([BINARY, "serve", "--data-dir", folder + "/data", "--listen", f"127.0.0.1:{server.port}",
+                                            "--token-auth-file", folder + "/tokens"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                try:
+                    wait("not healthy", lambda: server.get("/readyz")[0] == 200)
+                    return write_and_list(name, server.get)
+                finally:
+                    process.terminate()
+                    process.wait(10)
+
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            started = {name: pool.submit(plane, name, one_dash) for name, one_dash in (("a", True), ("b", True), ("c", False), ("d", False))}
+            started["e"] = pool.submit(existing, "e")
+            for name, future in started.items():
+                self.assertEqual(future.result(), (200, [name]))
 
 
 if __name__ == "__main__":
