@@ -95,6 +95,20 @@ class AuditTest(unittest.TestCase):
         self.assertEqual(event["responseStatus"]["status"], "Success")
         self.assertEqual(event["responseObject"]["details"]["name"], "au")
 
+    def test_whoever_has_the_answer_finds_the_events(self):
+        log = users.server.data_dir / "audit.log"
+        def told(audit_id):
+            return [event["stage"] for event in map(json.loads, log.read_text().splitlines()) if event["auditID"] == audit_id]
+        for i in range(40):
+            users.admin("GET", "/api/v1/namespaces/default", headers={"Audit-ID": f"now-{i}"})
+            self.assertEqual(told(f"now-{i}"), ["RequestReceived", "ResponseComplete"])
+            users.admin("GET", "/api/v1/namespaces", headers={"Audit-ID": f"list-{i}"})
+            self.assertEqual(told(f"list-{i}"), ["RequestReceived", "ResponseComplete"])
+            users.call("GET", "/api/v1/secrets", token="plain-token", headers={"Audit-ID": f"no-{i}"})
+            self.assertEqual(told(f"no-{i}"), ["RequestReceived", "ResponseComplete"])
+            users.call("GET", "/api/v1/secrets", token="unknown", headers={"Audit-ID": f"who-{i}"})
+            self.assertEqual(told(f"who-{i}"), ["ResponseStarted"])
+
     def test_a_watch_has_three_events(self):
         users.admin("GET", "/api/v1/namespaces/default/pods?watch=1&timeoutSeconds=1", headers={"Audit-ID": "watch"})
         self.assertEqual([event["stage"] for event in events("watch", 3)], ["RequestReceived", "ResponseStarted", "ResponseComplete"])

@@ -4,15 +4,12 @@
 #pragma once
 
 #include <array>
-#include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "auth/auth.h"
@@ -90,43 +87,32 @@ struct LogOptions {
   uint64_t max_bytes = 100ull << 20;  // A file that would grow larger is rotated.
   uint32_t max_backups = 0;           // Rotated files to keep; 0: all.
   uint32_t max_age_days = 0;          // The same by age.
-  // Lines that wait for the disk. When the queue is full, the next writer waits: no event is lost because the disk is
-  // slow, as with kube-apiserver's default, --audit-log-mode=blocking.
-  uint64_t queue_bytes = 64ull << 20;
 };
 
-// Lines are written by a dedicated thread, in the order they were added.
+// A file of lines. A line is in it, or counted as dropped, when write() returns: whoever has the answer to a request
+// finds its events in the log, and a slow disk makes requests wait, as with --audit-log-mode=blocking in
+// kube-apiserver, whose default it is. Thread-safe.
 class Log {
  public:
   // The error names the path.
   static Result<std::unique_ptr<Log>> open(LogOptions options, MetricRegistry& metrics);
-  ~Log();  // Writes what waits.
+  ~Log();
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;
 
-  // Waits while the queue is full.
   void write(std::string line);
 
  private:
   Log(LogOptions options, MetricRegistry& metrics);
-  void run();
-  void append(std::string_view lines);
   void put_aside();
   void forget_old() const;
 
   const LogOptions options_;
   Counter& written_;
   Counter& dropped_;
-  std::mutex mutex_;              // Guards what follows.
-  std::condition_variable wake_;  // There are lines, or it is closing.
-  std::condition_variable room_;  // Lines were written.
-  std::deque<std::string> lines_;
-  uint64_t waiting_bytes_ = 0;
-  bool closing_ = false;
-  // Owned by the thread.
+  std::mutex mutex_;  // Guards what follows.
   int file_ = -1;
   uint64_t file_bytes_ = 0;
-  std::thread thread_;
 };
 
 }  // namespace holdfast::audit

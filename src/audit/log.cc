@@ -57,52 +57,16 @@ Result<std::unique_ptr<Log>> Log::open(LogOptions options, MetricRegistry& metri
     struct stat known{};
     if (fstat(log->file_, &known) == 0) log->file_bytes_ = static_cast<uint64_t>(known.st_size);
   }
-  log->thread_ = std::thread([self = log.get()] { self->run(); });
   return log;
 }
 
 Log::~Log() {
-  {
-    const std::lock_guard lock(mutex_);
-    closing_ = true;
-  }
-  wake_.notify_one();
-  if (thread_.joinable()) thread_.join();
   if (file_ >= 0 && options_.path != "-") ::close(file_);
 }
 
 void Log::write(std::string line) {
   line += '\n';
-  {
-    std::unique_lock lock(mutex_);
-    // A line that is longer than the queue goes alone.
-    room_.wait(lock, [&] { return waiting_bytes_ == 0 || waiting_bytes_ + line.size() <= options_.queue_bytes; });
-    waiting_bytes_ += line.size();
-    lines_.push_back(std::move(line));
-  }
-  wake_.notify_one();
-}
-
-void Log::run() {
-  std::unique_lock lock(mutex_);
-  while (true) {
-    wake_.wait(lock, [&] { return closing_ || !lines_.empty(); });
-    if (lines_.empty()) return;
-    std::deque<std::string> taken;
-    taken.swap(lines_);
-    lock.unlock();
-    uint64_t bytes = 0;
-    for (const std::string& line : taken) {
-      append(line);
-      bytes += line.size();
-    }
-    lock.lock();
-    waiting_bytes_ -= bytes;
-    room_.notify_all();
-  }
-}
-
-void Log::append(std::string_view line) {
+  const std::lock_guard lock(mutex_);
   if (options_.path != "-" && file_bytes_ > 0 && file_bytes_ + line.size() > options_.max_bytes) put_aside();
   std::string_view rest = line;
   while (!rest.empty()) {

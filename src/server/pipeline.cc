@@ -138,6 +138,7 @@ Task<void> Pipeline::serve(net::Request& request, net::Response& response) {
   } catch (const ArenaExhausted& exhausted) {
     answer_exhausted(account.info, request, response, exhausted);
   }
+  // What was sent leaves at the end of the loop's round: the events are in the log before the answer is complete.
   account.trail.complete(response);
   record(request, response, account);
 }
