@@ -145,15 +145,20 @@ bool was_split(const bootstrap::Step& step) {
 Task<void> make_first_objects(api::Api& api, store::Store& store, net::Loops& loops, bootstrap::Options options,
                               UnixTime now) {
   if (!loops.at(0).in_thread()) co_await resume_on(loops.at(0));
-  std::vector<Writes> namespaces, others;
-  std::vector<net::ClientRequest> repairs;
+  std::vector<Writes> namespaces, others, addresses;
+  std::vector<net::ClientRequest> repairs, left_over;
   {
     Arena arena;
+    std::string address;  // The path of the object of our Service's address, if there is one.
     for (bootstrap::Step& step : bootstrap::steps(arena, options, now)) {
       const std::optional<Value> live =
           stored_object(api, arena, *step.resource, step.object.text_at("metadata", "namespace"),
                         step.object.text_at("metadata", "name"));
+      const bool is_address = step.resource->plural == "ipaddresses";
       if (live) {
+        const bool own = is_address && live->text_at("spec", "parentRef", "namespace") == "default" &&
+                         live->text_at("spec", "parentRef", "name") == "kubernetes";
+        if (own) address = writes_of(step).path;
         for (net::ClientRequest& repair : repairs_of(arena, step, *live)) repairs.push_back(std::move(repair));
         continue;
       }
@@ -164,7 +169,11 @@ Task<void> make_first_objects(api::Api& api, store::Store& store, net::Loops& lo
         }
       }
       const bool is_namespace = step.resource->group.empty() && step.resource->plural == "namespaces";
-      (is_namespace ? namespaces : others).push_back(writes_of(step));
+      // Of a start that did not get further: the Service could not have its address.
+      if (step.resource->plural == "services" && !address.empty()) {
+        left_over.push_back({.method = "DELETE", .target = address});
+      }
+      (is_namespace ? namespaces : is_address ? addresses : others).push_back(writes_of(step));
     }
     for (const std::string& name : bootstrap::unserved_api_services(options)) {
       static const types::Resource& services = *types::find_resource("apiregistration.k8s.io", "v1", "apiservices");
@@ -176,7 +185,13 @@ Task<void> make_first_objects(api::Api& api, store::Store& store, net::Loops& lo
   Maker maker(api, store, loops);
   // Namespaces first: everything else may be in one.
   co_await maker.make(std::move(namespaces));
+  for (net::ClientRequest& removal : left_over) {
+    (void)co_await api.own_calls(loops.at(0)).send(std::move(removal));
+  }
   co_await maker.make(std::move(others));
+  // Last: a Service makes the object of its address, and cannot have one that it finds taken. Those of older servers
+  // have none.
+  co_await maker.make(std::move(addresses));
   for (net::ClientRequest& repair : repairs) {
     const std::string what = repair.method + " " + repair.target;
     const Result<net::ClientResponse> answer = co_await api.own_calls(loops.at(0)).send(std::move(repair));

@@ -431,11 +431,24 @@ def watches_over_websockets(server):
         server.tls = anonymous
 
 
+def a_restart_brings_the_own_service_back(server):
+    service, addresses = "/api/v1/namespaces/default/services/kubernetes", "/apis/networking.k8s.io/v1/ipaddresses"
+    made = server.json("GET", service, want=200)
+    ip = made["spec"]["clusterIP"]
+    check(server.json("GET", f"{addresses}/{ip}", want=200)["spec"]["parentRef"]["name"] == "kubernetes", "its address has an object")
+    server.json("DELETE", service, want=200)
+    # As a start leaves it that was interrupted.
+    server.json("POST", addresses, {"metadata": {"name": ip}, "spec": {"parentRef": {"resource": "services", "namespace": "default", "name": "kubernetes"}}}, want=201)
+    server.restart()
+    check(server.json("GET", service, want=200)["spec"]["clusterIP"] == ip, "it is there again, with its address")
+    check(server.json("GET", f"{addresses}/{ip}", want=200)["metadata"]["labels"]["ipaddress.kubernetes.io/managed-by"] == "ipallocator.k8s.io", "and so is the object of that")
+
+
 if __name__ == "__main__":
     with Server(sys.argv[1]) as server:
         run_parts(server, [a_patch_cannot_make_an_object_another_kind, options_of_lists_are_refused_in_order,
                            an_address_has_an_object_while_a_service_holds_it, deleting_a_job_warns_about_its_pods,
                            rows_get_their_answers, objects_of_other_versions_begin_with_their_kind, pages_have_their_types, debugging_pages_are_objects_on_request, flow_schemas_are_printed_in_their_order, bytes_are_bytes_in_cbor, a_head_has_no_subresource,
                            a_bookmark_of_a_daemon_set_has_its_annotation, a_custom_kind_is_published_as_its_schema_reads, claims_and_devices,
-                           objects_that_are_too_large, watches_over_websockets, a_restart_repairs_roles])
+                           objects_that_are_too_large, watches_over_websockets, a_restart_repairs_roles, a_restart_brings_the_own_service_back])
     finish()
