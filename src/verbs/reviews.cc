@@ -228,10 +228,24 @@ Result<Unit> validate_access_review(call::Call& call, const Value& review, const
   return invalid({call.served->resource->group, ""}, "", std::move(causes));
 }
 
-Result<Value> access_status(call::Call& call, const Parts& parts, const Value& review, const Value& spec,
-                            const ownership::Managed& managed) {
-  Result<Unit> valid = validate_access_review(call, review, spec, managed);
-  if (!valid) return valid.take_error();
+// What must be right of a review before anybody is asked about it.
+Result<Unit> validate_review(call::Call& call, const Value& review, const Value& spec,
+                             const ownership::Managed& managed) {
+  const std::string_view kind = call.served->resource->kind;
+  if (kind == "SelfSubjectReview") return Unit{};
+  if (kind == "SelfSubjectRulesReview") {
+    if (spec.text_at("namespace").empty()) return bad_request("no namespace on request");
+    return Unit{};
+  }
+  if (kind == "TokenReview") {
+    if (spec.text_at("token").empty()) return bad_request("token is required for TokenReview in authentication");
+    return Unit{};
+  }
+  if (kind.ends_with("SubjectAccessReview")) return validate_access_review(call, review, spec, managed);
+  return method_not_supported(call.group_resource(), "create");
+}
+
+Value access_status(call::Call& call, const Parts& parts, const Value& spec) {
   const auth::Authorizer& authorizer = parts.authorizer;
   if (call.served->resource->kind == "SelfSubjectAccessReview") {
     return decision_value(call.arena, authorizer.authorize(attributes_of(spec, *call.user)), spec);
@@ -345,40 +359,36 @@ Task<void> serve_review(call::Call& call, const Parts& parts, const std::string&
   record_request(call, *placed);
   const types::Resource& resource = *call.served->resource;
   const std::string_view kind = resource.kind;
-  const Value* found = placed->find("spec");
-  const Value spec = found == nullptr || !found->is_map() ? Value::empty_map() : *found;
-  if (kind == "SelfSubjectReview") {
-    MapBuilder metadata(call.arena), status(call.arena);
-    metadata.add("creationTimestamp", Value::string(call.arena, format_rfc3339(call.view.now)));
-    status.add("userInfo", user_value(call.arena, *call.user));
-    co_return respond_tree(call, 201, fresh(call, *placed, metadata.build(), {}, status.build()), *resource.type);
-  }
-  if (kind == "SelfSubjectRulesReview") {
-    const std::string_view ns = spec.text_at("namespace");
-    if (ns.empty()) co_return respond_error(call, bad_request("no namespace on request"));
-    co_return respond_tree(call, 201,
-                           fresh(call, *placed, Value::empty_map(), Value::empty_map(), rules_status(call, parts, ns)),
-                           *resource.type);
-  }
-
   const std::string manager = write::manager_of(call, *options);
   ownership::UpdateResult owned =
       call.served->managers->at(kinds::Endpoint::Main)
           .update(call.arena, {.object = *placed, .manager = manager, .now = call.view.now});
-  Value status;
-  if (kind == "TokenReview") {
-    if (spec.text_at("token").empty()) {
-      co_return respond_error(call, bad_request("token is required for TokenReview in authentication"));
-    }
-    status = token_status(call, parts, spec);
-  } else if (kind.ends_with("SubjectAccessReview")) {
-    Result<Value> answered = access_status(call, parts, owned.object, spec, owned.managed);
-    if (!answered) co_return respond_error(call, answered.error());
-    status = *answered;
-  } else {
-    co_return respond_error(call, method_not_supported(call.group_resource(), "create"));
+  Result<write::NextObject> mutated =
+      co_await parts.writer.mutate(call, write::AdmissionOperation::Create, *options,
+                                   write::NextObject{owned.object, std::move(owned.managed)}, nullptr);
+  if (!mutated) co_return respond_error(call, mutated.error());
+  const Value review = mutated->object;
+  const Value* found = review.find("spec");
+  const Value spec = found == nullptr || !found->is_map() ? Value::empty_map() : *found;
+  Result<Unit> valid = validate_review(call, review, spec, mutated->managed);
+  if (!valid) co_return respond_error(call, valid.error());
+  Result<Unit> accepted =
+      co_await parts.writer.validate(call, write::AdmissionOperation::Create, *options, review, *mutated, nullptr);
+  if (!accepted) co_return respond_error(call, accepted.error());
+
+  if (kind == "SelfSubjectReview") {
+    MapBuilder metadata(call.arena), status(call.arena);
+    metadata.add("creationTimestamp", Value::string(call.arena, format_rfc3339(call.view.now)));
+    status.add("userInfo", user_value(call.arena, *call.user));
+    co_return respond_tree(call, 201, fresh(call, review, metadata.build(), {}, status.build()), *resource.type);
   }
-  respond_unstored(call, with_member(call.arena, owned.object, "status", status), owned.managed, *resource.type);
+  if (kind == "SelfSubjectRulesReview") {
+    const Value status = rules_status(call, parts, spec.text_at("namespace"));
+    co_return respond_tree(call, 201, fresh(call, review, Value::empty_map(), Value::empty_map(), status),
+                           *resource.type);
+  }
+  const Value status = kind == "TokenReview" ? token_status(call, parts, spec) : access_status(call, parts, spec);
+  respond_unstored(call, with_member(call.arena, review, "status", status), mutated->managed, *resource.type);
 }
 
 }  // namespace holdfast::verbs

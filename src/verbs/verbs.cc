@@ -22,7 +22,11 @@ enum class Route : uint8_t {
 Route route_subresource(call::Call& call) {
   call.subresource = call.served->subresource(call.info.subresource);
   if (call.subresource == nullptr) return Route::NoPath;
-  if (call.request.method == "HEAD" && call.info.subresource != "proxy") return Route::NoMethod;
+  if (call.info.subresource == "proxy") {
+    if (call.request.method == "OPTIONS") return Route::Found;
+  } else if (call.request.method == "HEAD") {
+    return Route::NoMethod;
+  }
   std::string_view verb = to_string(call.info.verb);
   for (const std::string_view allowed : call.subresource->verbs) {
     if (allowed == verb) return Route::Found;

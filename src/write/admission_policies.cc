@@ -20,8 +20,10 @@ namespace {
 
 constexpr std::string_view kGroup = "admissionregistration.k8s.io";
 
-// API-defined policies are never about policies: a broken one must not keep anybody from mending it.
+// API-defined policies are never about policies: a broken one must not keep anybody from mending it. Nor about reviews,
+// of which a cluster's own parts depend.
 bool is_exempt(const types::Resource& resource) {
+  if (resource.group == "authentication.k8s.io" || resource.group == "authorization.k8s.io") return true;
   constexpr std::string_view kPlurals[] = {"validatingadmissionpolicies", "validatingadmissionpolicybindings",
                                            "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"};
   return resource.group == kGroup &&

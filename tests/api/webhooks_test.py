@@ -369,6 +369,35 @@ def by_service(s):
     check(len(seen) == 1 and seen[0]["headers"]["Host"] == f"hook.default.svc:{s.hooks.port}", "a service by its name", seen and seen[0]["headers"])
 
 
+def access_and_token_reviews(s):
+    """Reviews are created like anything else: webhooks are asked, and may change the question."""
+    access = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+    question = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+                "spec": {"user": "nobody", "resourceAttributes": {"verb": "get", "resource": "pods", "namespace": "default"}}}
+    asked = {"/apis/authentication.k8s.io/v1/tokenreviews": {"spec": {"token": "x"}}, "/apis/authentication.k8s.io/v1/selfsubjectreviews": {},
+             "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews": {"spec": {"namespace": "default"}},
+             "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews": {"spec": question["spec"] | {"user": None}},
+             "/apis/authorization.k8s.io/v1/namespaces/default/localsubjectaccessreviews": question, access: question}
+    rule = s.rule("*", groups=("authentication.k8s.io", "authorization.k8s.io"))
+    s.hooks.on("/m", answer)
+    s.hooks.on("/v", answer)
+    s.configure("Mutating", "reviews", s.hook("m.example.com", "/m", rule))
+    s.configure("Validating", "reviews", s.hook("v.example.com", "/v", rule))
+    for path, body in asked.items():
+        code, _, data = s.server.request("POST", path, {"spec": body.get("spec", {})} if body else {})
+        seen = [(one["path"].split("?")[0], one["review"]["request"]["operation"], one["review"]["request"]["resource"]["resource"]) for one in s.hooks.take()]
+        check(code == 201 and seen == [(hook, "CREATE", path.split("/")[-1]) for hook in ("/m", "/v")], f"{path.split('/')[-1]} is shown", (code, data[:200], seen))
+    code, _, _ = s.server.request("POST", access, {"spec": {}})
+    check(code == 422 and [one["path"].split("?")[0] for one in s.hooks.take()] == ["/m"], "a question that is wrong is not validated by webhooks", code)
+    patch = [{"op": "replace", "path": "/spec/groups", "value": ["system:masters"]}, {"op": "replace", "path": "/spec/user", "value": "root"}]
+    s.hooks.on("/m", lambda review: answer(review, patch=patch))
+    changed = s.server.json("POST", access, question | {"spec": question["spec"] | {"groups": ["a"]}}, want=201)
+    check(changed["status"]["allowed"] is True and changed["spec"]["user"] == "root", "what a webhook makes of the question is answered", changed)
+    s.hooks.on("/v", lambda review: answer(review, allowed=False, status={"message": "no"}))
+    refused = s.server.json("POST", access, question, want=400)
+    check(refused["message"].endswith("denied the request: no"), "a webhook may refuse it", refused)
+
+
 def old_reviews(s):
     s.hooks.on("/old", lambda review: {"response": {"allowed": review["apiVersion"] == "admission.k8s.io/v1beta1"}})
     s.configure("Validating", "old", s.hook("old.example.com", "/old", admissionReviewVersions=["v1beta1", "v1"]))
@@ -395,7 +424,7 @@ def main():
         hooks = HookServer(folder)
         story = Story(server, hooks)
         only = sys.argv[2:]
-        for told in (a_webhook_has_no_more_time_than_its_request, the_review_is_kubernetes_own, refusals, failures_of_calls, mutations, reinvocation, match_conditions, reinvocation_across_policies, who_is_asked, by_service, old_reviews,
+        for told in (a_webhook_has_no_more_time_than_its_request, the_review_is_kubernetes_own, refusals, failures_of_calls, mutations, reinvocation, match_conditions, reinvocation_across_policies, who_is_asked, by_service, access_and_token_reviews, old_reviews,
                      custom_resources):
             if only and told.__name__ not in only:
                 continue
