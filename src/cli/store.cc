@@ -137,8 +137,8 @@ Command add_store(CLI::App& app) {
   copy->add_option("--to", flags->to, "New data directory, or URLs of an empty etcd")->required();
   add_etcd_flags(*copy, *flags);
   copy->footer(
-      "\nA data directory keeps every resourceVersion; an etcd assigns new ones, so stop the server before moving "
-      "there."
+      "\nA data directory keeps every resourceVersion; an etcd assigns new, greater ones (it has to count up to them, "
+      "which takes about a minute for a million), so stop the server before moving there."
       "\nKeys and certificates (DIR/pki) are not part of the store.");
 
   CLI::App* checked =

@@ -31,6 +31,8 @@ class Source {
 class Sink {
  public:
   virtual ~Sink() = default;
+  // Before anything is put. What is put has greater revisions than this, or its own.
+  virtual StoreResult<Unit> begin_after(Revision) { return Unit{}; }
   virtual StoreResult<Unit> put(const Record& record) = 0;
   // Everything was put: make it last, and show it under its name.
   virtual StoreResult<Unit> finish(Revision revision) = 0;

@@ -1,4 +1,5 @@
 // Copying and checking, whatever lies on either side.
+#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 
@@ -61,7 +62,35 @@ class EtcdSource final : public Source {
 
 class EtcdSink final : public Sink {
  public:
-  EtcdSink(std::unique_ptr<Store> store, const Clock& clock) : store_(std::move(store)), clock_(clock) {}
+  EtcdSink(std::unique_ptr<Store> store, std::string prefix, const Clock& clock)
+      : store_(std::move(store)), prefix_(std::move(prefix)), clock_(clock) {}
+
+  // An etcd counts its own revisions. It is made to count up to the source's, by writes to keys that are removed again:
+  // clients take an object with a smaller revision for an older one.
+  StoreResult<Unit> begin_after(Revision revision) override {
+    StoreResult<Revision> now =
+        wait_for<StoreResult<Revision>>([&](auto done) { store_->current_revision(std::move(done)); });
+    if (!now) return now.take_error();
+    if (*now >= revision) return Unit{};
+    std::vector<Revision> at(std::min<uint64_t>(kWritesTogether, revision.value - now->value));
+    const auto key = [&](size_t i) { return prefix_ + "holdfast-revision/" + std::to_string(i); };
+    const Blob nothing = make_blob(std::string());
+    // Removing the keys counts as well.
+    for (bool made = false; !made || now->value + at.size() < revision.value; made = true) {
+      for (size_t i = 0; i < at.size(); ++i) {
+        waiting_.push_back({made ? update(key(i), at[i], nothing) : create(key(i), nothing)});
+      }
+      StoreResult<std::vector<Revision>> written = write();
+      if (!written) return written.take_error();
+      at = std::move(*written);
+      *now = *std::max_element(at.begin(), at.end());
+    }
+    for (size_t i = 0; i < at.size(); ++i) waiting_.push_back({remove(key(i), at[i])});
+    StoreResult<std::vector<Revision>> removed = write();
+    if (!removed) return removed.take_error();
+    const Revision last = *std::max_element(removed->begin(), removed->end());
+    return wait_for<StoreResult<Unit>>([&](auto done) { store_->compact(last, std::move(done)); });
+  }
 
   StoreResult<Unit> put(const Record& record) override {
     std::chrono::seconds ttl{};
@@ -70,26 +99,36 @@ class EtcdSink final : public Sink {
       ttl = std::chrono::seconds(std::max<int64_t>(1, record.expiry_ms / 1000 - clock_.now().seconds));
     }
     waiting_.push_back({create(std::string(record.key), make_blob(std::string(record.value)), ttl)});
-    return waiting_.size() < kWritesTogether ? Unit{} : write();
+    return waiting_.size() < kWritesTogether ? Unit{} : flush();
   }
 
-  StoreResult<Unit> finish(Revision) override { return write(); }
+  StoreResult<Unit> finish(Revision) override { return flush(); }
 
  private:
-  StoreResult<Unit> write() {
+  StoreResult<Unit> flush() {
+    StoreResult<std::vector<Revision>> written = write();
+    if (!written) return written.take_error();
+    return Unit{};
+  }
+
+  // The revision of each.
+  StoreResult<std::vector<Revision>> write() {
     auto results = wait_for<std::vector<StoreResult<WriteResult>>>(
         [&](auto done) { store_->write_all(std::exchange(waiting_, {}), std::move(done)); });
+    std::vector<Revision> revisions;
     for (StoreResult<WriteResult>& result : results) {
       if (!result) return result.take_error();
       if (auto* conflict = std::get_if<Conflict>(&*result)) {
         std::string key = conflict->current ? conflict->current->key : "";
         return StoreError{ErrorKind::Invalid, key + ": somebody else writes to the target"};
       }
+      revisions.push_back(std::get<Committed>(*result).revision);
     }
-    return Unit{};
+    return revisions;
   }
 
   std::unique_ptr<Store> store_;
+  const std::string prefix_;
   const Clock& clock_;
   std::vector<Transaction> waiting_;
 };
@@ -126,7 +165,7 @@ StoreResult<std::unique_ptr<Sink>> make_sink(const Location& location, const std
     return StoreError{ErrorKind::Invalid, "the etcd at " + options.endpoints.front() + " is not empty: it holds " +
                                               first->items.front().key};
   }
-  return std::unique_ptr<Sink>(std::make_unique<EtcdSink>(std::move(*store), system_clock()));
+  return std::unique_ptr<Sink>(std::make_unique<EtcdSink>(std::move(*store), prefix, system_clock()));
 }
 
 }  // namespace
@@ -138,6 +177,8 @@ StoreResult<Moved> copy_store(const Location& from, const Location& to, const Mo
   if (!sink) return sink.take_error();
   Moved moved;
   moved.revision = (*source)->revision();
+  StoreResult<Unit> started = (*sink)->begin_after(moved.revision);
+  if (!started) return started.take_error();
   StoreResult<Unit> walked = (*source)->walk([&](const Record& record) -> StoreResult<Unit> {
     if (!has_prefix(record.key, options.prefix)) return Unit{};
     Record copied = record;

@@ -104,6 +104,7 @@ class StoreCommands(unittest.TestCase):
     def test_objects_move_to_an_etcd_and_home_again(self):
         server, kubectl = self.filled()
         want = self.everything(kubectl, revisions=False)
+        before = max(int(item['metadata']['resourceVersion']) for item in self.everything(kubectl).values())
         server.stop()
         etcd = self.etcd()
         self.store('copy', '--from', self.path('a'), '--to', etcd.url)
@@ -115,6 +116,8 @@ class StoreCommands(unittest.TestCase):
             self.assertNotIn(b'FieldsV2', value, key)
         server, kubectl = self.serve('on-etcd', '--etcd-servers', etcd.url, '--controllers=none')
         self.assertEqual(self.everything(kubectl, revisions=False), want)
+        after = min(int(item['metadata']['resourceVersion']) for item in self.everything(kubectl).values())
+        self.assertGreater(after, before, 'revisions grow')
         kubectl.run('delete', 'configmap', 'one')
         want = self.everything(kubectl, revisions=False)
         self.store('copy', '--from', etcd.url, '--to', self.path('home'))
