@@ -58,39 +58,51 @@ Result<EntryRef> CacheState::make_entry(std::string_view store_key, std::string_
 
 namespace {
 
-// A page that is being read while something else goes on.
-struct Fetch {
-  std::mutex mutex;
-  std::optional<store::StoreResult<store::Page>> page;
-  std::function<void(bool)> waiting;
-
-  static std::shared_ptr<Fetch> start(store::Store& store, store::RangeRequest request) {
-    auto fetch = std::make_shared<Fetch>();
-    store.range(std::move(request), [fetch](store::StoreResult<store::Page> result) {
-      std::function<void(bool)> wake;
-      {
-        std::lock_guard lock(fetch->mutex);
-        fetch->page.emplace(std::move(result));
-        wake = std::move(fetch->waiting);
-      }
-      if (wake) wake(true);
-    });
-    return fetch;
+// Something that is being worked on elsewhere, and that one coroutine waits for.
+class Awaited {
+ public:
+  void finish() {
+    std::function<void(bool)> wake;
+    {
+      std::lock_guard lock(mutex_);
+      finished_ = true;
+      wake = std::move(waiting_);
+    }
+    if (wake) wake(true);
   }
   void wait(std::function<void(bool)> done) {
     {
-      std::lock_guard lock(mutex);
-      if (!page) {
-        waiting = std::move(done);
+      std::lock_guard lock(mutex_);
+      if (!finished_) {
+        waiting_ = std::move(done);
         return;
       }
     }
     done(true);
   }
+
+ private:
+  std::mutex mutex_;
+  bool finished_ = false;
+  std::function<void(bool)> waiting_;
 };
 
-// The values of one page decoded, in pieces on the background executor.
-struct PageWork {
+// A page that is being read.
+struct Fetch : Awaited {
+  std::optional<store::StoreResult<store::Page>> page;
+
+  static std::shared_ptr<Fetch> start(store::Store& store, store::RangeRequest request) {
+    auto fetch = std::make_shared<Fetch>();
+    store.range(std::move(request), [fetch](store::StoreResult<store::Page> result) {
+      fetch->page.emplace(std::move(result));
+      fetch->finish();
+    });
+    return fetch;
+  }
+};
+
+// A page whose values are being decoded, in pieces on the background executor.
+struct PageWork : Awaited {
   std::shared_ptr<CacheState> state;
   store::Page page;
   Snapshot before;  // Entries that did not change since are taken from here.
@@ -99,6 +111,25 @@ struct PageWork {
   std::mutex mutex;
   std::vector<Unreadable> unreadable;  // Guarded by mutex.
   std::atomic<uint32_t> left{0};
+
+  static void start(const std::shared_ptr<PageWork>& work) {
+    const size_t count = work->page.items.size();
+    work->entries.resize(count);
+    // A few objects are done at once, here.
+    constexpr size_t kWorthSplitting = 64;
+    if (count < kWorthSplitting) {
+      work->run(0, count);
+      return work->finish();
+    }
+    const size_t pieces = std::max<size_t>(1, work->state->options.load_parallelism);
+    work->left.store(static_cast<uint32_t>(pieces));
+    for (size_t piece = 0; piece < pieces; ++piece) {
+      work->state->executors.background->post([work, count, pieces, piece] {
+        work->run(count * piece / pieces, count * (piece + 1) / pieces);
+        if (work->left.fetch_sub(1, std::memory_order_acq_rel) == 1) work->finish();
+      });
+    }
+  }
 
   void run(size_t from, size_t to) {
     for (size_t i = from; i < to; ++i) {
@@ -121,27 +152,6 @@ struct PageWork {
   }
 };
 
-Task<void> decode_page(std::shared_ptr<PageWork> work, Executor* resume) {
-  const size_t count = work->page.items.size();
-  work->entries.resize(count);
-  // A few objects are done at once, here.
-  constexpr size_t kWorthSplitting = 64;
-  const size_t pieces = count < kWorthSplitting ? 1 : std::max<size_t>(1, work->state->options.load_parallelism);
-  if (pieces == 1 && count < kWorthSplitting) {
-    work->run(0, count);
-    co_return;
-  }
-  work->left.store(static_cast<uint32_t>(pieces));
-  co_await from_callback<bool>(*resume, [work, count, pieces](std::function<void(bool)> done) {
-    for (size_t piece = 0; piece < pieces; ++piece) {
-      work->state->executors.background->post([work, count, pieces, piece, done] {
-        work->run(count * piece / pieces, count * (piece + 1) / pieces);
-        if (work->left.fetch_sub(1, std::memory_order_acq_rel) == 1) done(true);
-      });
-    }
-  });
-}
-
 // All entries of the resource at one revision (0: the latest).
 struct Listing {
   std::vector<EntryRef> entries;
@@ -158,18 +168,62 @@ std::shared_ptr<Index> index_of(const CacheState& state, Listing listing) {
   return index;
 }
 
+Task<void> wait_for(std::shared_ptr<Awaited> awaited, Executor* executor) {
+  co_await from_callback<bool>(*executor,
+                               [awaited](std::function<void(bool)> done) { awaited->wait(std::move(done)); });
+}
+
+// A long list begins: what follows is packed at once, against what its first page teaches.
+Task<void> learn_from(std::shared_ptr<PageWork> work, Executor* executor) {
+  co_await from_callback<bool>(*executor, [work](std::function<void(bool)> done) {
+    work->state->executors.background->post([work, done] {
+      std::vector<Blob> samples;
+      for (const EntryRef& entry : work->entries) {
+        if (entry) samples.push_back(entry->body());
+      }
+      work->state->bodies.learn(samples);
+      done(true);
+    });
+  });
+}
+
+void collect(PageWork& work, Listing& listing) {
+  if (!work.unreadable.empty()) {
+    std::erase_if(work.entries, [](const EntryRef& entry) { return !entry; });
+    for (Unreadable& each : work.unreadable) {
+      std::string key = each.key;
+      listing.unreadable.insert_or_assign(std::move(key), std::move(each));
+    }
+  }
+  std::move(work.entries.begin(), work.entries.end(), std::back_inserter(listing.entries));
+}
+
+// Reads one page while earlier ones are decoded. Whatever it began has ended when it returns.
 Task<Result<Listing, store::StoreError>> list_all(std::shared_ptr<CacheState> state, Revision at, Executor* executor,
                                                   Snapshot before, bool learn) {
+  // More than one, so that no processor waits for the slowest piece of a page.
+  constexpr size_t kPagesDecodedAtOnce = 3;
   Listing listing;
+  std::optional<store::StoreError> failure;
   store::RangeRequest request{.prefix = state->options.prefix, .limit = state->options.list_page, .at = at};
   std::shared_ptr<Fetch> fetch = Fetch::start(state->store, request);
+  std::deque<std::shared_ptr<PageWork>> decoding;
   bool first = true;
-  while (fetch != nullptr) {
-    co_await from_callback<bool>(*executor, [fetch](std::function<void(bool)> done) { fetch->wait(std::move(done)); });
+  while (fetch != nullptr || !decoding.empty()) {
+    if (fetch == nullptr || decoding.size() == kPagesDecodedAtOnce) {
+      const std::shared_ptr<PageWork> work = std::move(decoding.front());
+      decoding.pop_front();
+      co_await wait_for(work, executor);
+      collect(*work, listing);
+      state->bodies.cool();
+      continue;
+    }
+    co_await wait_for(fetch, executor);
     store::StoreResult<store::Page> page = std::move(*fetch->page);
     fetch = nullptr;
-    if (!page) co_return page.take_error();
-    if (state->is_closing()) co_return store::StoreError{store::ErrorKind::Closed, "the cache was closed"};
+    if (state->is_closing()) failure = store::StoreError{store::ErrorKind::Closed, "the cache was closed"};
+    if (!page) failure = page.take_error();
+    if (failure) continue;
     listing.revision = page->revision;
     const bool more = page->more && !page->items.empty();
     if (more) {
@@ -183,29 +237,15 @@ Task<Result<Listing, store::StoreError>> list_all(std::shared_ptr<CacheState> st
     work->before = before;
     // A list that fits one page stays plain as far as the budget goes.
     work->begin = first ? Bodies::Begin::Hot : Bodies::Begin::Cold;
-    co_await decode_page(work, executor);
-    if (!work->unreadable.empty()) {
-      std::erase_if(work->entries, [](const EntryRef& entry) { return !entry; });
-      for (Unreadable& each : work->unreadable) {
-        std::string key = each.key;
-        listing.unreadable.insert_or_assign(std::move(key), std::move(each));
-      }
-    }
+    PageWork::start(work);
+    decoding.push_back(work);
     if (first && more && learn && !state->bodies.has_dictionary()) {
-      // A long list begins: what follows is packed at once, against what the first page teaches.
-      co_await from_callback<bool>(*executor, [work](std::function<void(bool)> done) {
-        work->state->executors.background->post([work, done] {
-          std::vector<Blob> samples;
-          for (const EntryRef& entry : work->entries) samples.push_back(entry->body());
-          work->state->bodies.learn(samples);
-          done(true);
-        });
-      });
+      co_await wait_for(work, executor);
+      co_await learn_from(work, executor);
     }
     first = false;
-    std::move(work->entries.begin(), work->entries.end(), std::back_inserter(listing.entries));
-    state->bodies.cool();
   }
+  if (failure) co_return std::move(*failure);
   co_return listing;
 }
 
