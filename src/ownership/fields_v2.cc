@@ -191,6 +191,29 @@ Spelled spell(std::string_view text) {
   return best;
 }
 
+// At most what one byte says, and never a part of a character.
+size_t shared_prefix(std::string_view before, std::string_view name) {
+  const size_t most = std::min({before.size(), name.size(), size_t{0x7f}});
+  size_t shared = 0;
+  while (shared < most && before[shared] == name[shared]) ++shared;
+  while (shared > 0 && shared < name.size() && (static_cast<unsigned char>(name[shared]) & 0xc0) == 0x80) --shared;
+  return shared;
+}
+
+// How a field's name is written that is in no table and comes after `before`.
+struct SpelledName {
+  size_t shared = 0;  // So many bytes are those of the field before; 0: it stands alone.
+  Spelled rest;
+};
+SpelledName spell_after(std::string_view before, std::string_view name) {
+  const Spelled whole = spell(name);
+  if (const size_t shared = shared_prefix(before, name); shared >= 2) {
+    const Spelled rest = spell(name.substr(shared));
+    if (1 + rest.total() < whole.total()) return {shared, rest};
+  }
+  return {0, whole};
+}
+
 // Packs codes, highest bit first; what is left of the last byte is zero.
 size_t encode_text(TextCode code, std::string_view text, char* to) {
   const auto& letters = text_codes().letters[static_cast<size_t>(code)];
@@ -407,32 +430,16 @@ class Writer {
       return;
     }
     if constexpr (layout == FieldsV2Layout::CodedNames) {
-      const Spelled whole = spell(name);
-      if (const size_t shared = shared_prefix(before, name); shared >= 2) {
-        const Spelled rest = spell(name.substr(shared));
-        if (1 + rest.total() < whole.total()) {
-          buffer_[used_++] = static_cast<char>(head | kSharesPrefix);
-          varint(shared);
-          return spelled(rest, name.substr(shared));
-        }
-      }
-      buffer_[used_++] = static_cast<char>(head);
-      spelled(whole, name);
+      const SpelledName how = spell_after(before, name);
+      buffer_[used_++] = static_cast<char>(how.shared != 0 ? head | kSharesPrefix : head);
+      if (how.shared != 0) varint(how.shared);
+      spelled(how.rest, name.substr(how.shared));
     } else {
       buffer_[used_++] = static_cast<char>(head);
       varint(uint64_t{name.size()} << 1 | 1);
       if (!name.empty()) std::memcpy(buffer_ + used_, name.data(), name.size());
       used_ += name.size();
     }
-  }
-
-  // At most what one byte says, and never a part of a character.
-  static size_t shared_prefix(std::string_view before, std::string_view name) {
-    const size_t most = std::min({before.size(), name.size(), size_t{0x7f}});
-    size_t shared = 0;
-    while (shared < most && before[shared] == name[shared]) ++shared;
-    while (shared > 0 && shared < name.size() && (static_cast<unsigned char>(name[shared]) & 0xc0) == 0x80) --shared;
-    return shared;
   }
 
   void nodes_plain(FieldSet set) {
@@ -584,6 +591,8 @@ class Input {
   }
 
   std::string_view with_number(std::string_view text) {
+    if (written_ != nullptr && text.size() <= kMaxTableText && written_->find_or_add(text) < kMaxNames)
+      fail("a text that has a number");
     if (text.size() <= kMaxTableText && kFixedNames + name_count_ < kMaxNames) {
       if (name_count_ == name_capacity_) [[unlikely]]
         grow_names();
@@ -594,6 +603,11 @@ class Input {
 
   // A text of CodedNames, behind its head.
   std::string_view spelled(uint64_t head) {
+    const std::string_view text = spelled_so(head);
+    if (written_ != nullptr && spell(text).head != head) fail("a text that could be shorter");
+    return text;
+  }
+  std::string_view spelled_so(uint64_t head) {
     if ((head & 2) == 0) return decoded(TextCode::Words, head >> 2);
     switch (head >> 2 & 3) {
       case kWrittenOut:
@@ -657,9 +671,10 @@ class Input {
   size_t name_count_ = 0, name_capacity_ = kFewNames;
   std::vector<std::string_view> more_names_;
   Arena& texts_;
+  NameTable* written_ = nullptr;  // Set: texts must be written as a Writer with this table does.
 };
 
-class Reader : Input {
+class Reader : protected Input {
  public:
   Reader(Arena& arena, std::string_view bytes) : Input(bytes, arena), arena_(arena) {}
 
@@ -684,7 +699,7 @@ class Reader : Input {
     return result;
   }
 
- private:
+ protected:
   template <FieldsV2Layout layout>
   std::span<const Member> members(uint64_t n, int depth) {
     n = count(n, 2);
@@ -856,6 +871,111 @@ bool is_plain_text(std::string_view text) {
   return plain;
 }
 
+// The length of the FieldsV1 text of a set whose bytes are those that Writer gives for it. Reads what is in nearly
+// every set, as TextWriter does; what else comes along is a failure.
+class Measurer : Reader {
+ public:
+  Measurer(Arena& arena, std::string_view bytes) : Reader(arena, bytes) {
+    thread_local NameTable names;
+    names.start();
+    written_ = &names;
+  }
+
+  std::optional<size_t> measure() {
+    if (byte() != static_cast<uint8_t>(kLayout)) return std::nullopt;
+    const size_t length = level(0);
+    return error_ == nullptr && at_ == end_ ? std::optional(length) : std::nullopt;
+  }
+
+ private:
+  static constexpr auto kLayout = FieldsV2Layout::CodedNames;
+
+  // With its braces: {"f:a":{},"f:b":{".":{},"f:c":{}}}.
+  size_t level(int depth) {
+    if (depth > kMaxDepth) fail("nested too deeply");
+    const uint64_t n = count(varint(), 2);
+    if (n == 0 && depth > 0) fail("children announced, but none there");
+    size_t length = std::string_view("{}").size() + (n > 1 ? n - 1 : 0);
+    std::optional<PathElement> last;
+    for (uint64_t i = 0; i < n && error_ == nullptr; ++i) {
+      const uint8_t head = byte();
+      const bool is_field = (head & kTypeMask) == kField;
+      if ((head & ~(kTypeMask | kHasChildren | kAlsoMember | (is_field ? kSharesPrefix : 0))) != 0 ||
+          (head & (kHasChildren | kAlsoMember)) == kAlsoMember)
+        fail("an unknown type of element");
+      const PathElement next = is_field ? field(head, last) : element<kLayout>(head & kTypeMask);
+      if (error_ != nullptr || (last && !ascending(*last, next))) return fail("elements out of order"), 0;
+      length += element_length(next);
+      if ((head & kHasChildren) == 0) {
+        length += std::string_view("{}").size();
+      } else {
+        if ((head & kAlsoMember) != 0) length += std::string_view("\".\":{},").size();
+        length += level(depth + 1);
+      }
+      last = next;
+    }
+    return length;
+  }
+
+  PathElement field(uint8_t head, const std::optional<PathElement>& last) {
+    const std::string_view before = last && last->is_field() ? last->name() : std::string_view{};
+    const bool continues = (head & kSharesPrefix) != 0;
+    const bool numbered = at_ != end_ && (static_cast<uint8_t>(*at_) & 1) == 0;
+    const char* const start = at_;
+    const std::string_view name = continues ? continued(before) : text<kLayout>();
+    if (error_ == nullptr && (continues || !numbered)) {
+      const SpelledName how = spell_after(before, name);
+      if (name.size() > kMaxTableText || !is_plain_text(name) || (how.shared != 0) != continues ||
+          (continues && how.shared != static_cast<uint8_t>(*start)))
+        fail("an unusual name");
+    }
+    return PathElement::field(name);
+  }
+
+  size_t element_length(const PathElement& element) {
+    constexpr size_t kAround = std::string_view("\"f:\":").size();
+    switch (element.kind()) {
+      case PathElement::Kind::Field:
+        return kAround + element.name().size();
+      case PathElement::Kind::Key: {
+        size_t length = kAround + std::string_view("{}").size();
+        for (const Member& member : element.key()) {
+          length += text_length(member.key) + std::string_view(":").size() + value_length(member.value);
+        }
+        return length + (element.key().empty() ? 0 : element.key().size() - 1);
+      }
+      case PathElement::Kind::Value:
+        return kAround + value_length(element.value());
+      case PathElement::Kind::Index:
+        break;
+    }
+    return fail("an unusual element"), 0;
+  }
+
+  // Its quotes are escaped: it stands inside a name.
+  size_t text_length(std::string_view text) {
+    if (!is_plain_text(text)) fail("a text to escape");
+    return text.size() + std::string_view("\\\"\\\"").size();
+  }
+
+  size_t value_length(const Value& value) {
+    switch (value.kind()) {
+      case Value::Kind::Null:
+        return std::string_view("null").size();
+      case Value::Kind::Bool:
+        return std::string_view(value.as_bool() ? "true" : "false").size();
+      case Value::Kind::Int: {
+        char digits[24];
+        return static_cast<size_t>(std::to_chars(digits, std::end(digits), value.as_int()).ptr - digits);
+      }
+      case Value::Kind::String:
+        return text_length(value.as_string());
+      default:
+        return fail("an unusual value"), 0;
+    }
+  }
+};
+
 // Writes what is in nearly every set: fields, and keys and values made of plain texts, integers, booleans and null.
 // Whatever else comes along is a failure.
 class TextWriter : Input {
@@ -1000,6 +1120,11 @@ std::string to_fields_v2(FieldSet set, FieldsV2Layout layout) {
 }
 
 Result<FieldSet> parse_fields_v2(Arena& arena, std::string_view bytes) { return Reader(arena, bytes).set(); }
+
+std::optional<size_t> measure_fields_v2(std::string_view bytes) {
+  Arena arena;
+  return Measurer(arena, bytes).measure();
+}
 
 void append_fields_v1_of(std::string_view fields_v2, std::string& out) {
   const size_t before = out.size();

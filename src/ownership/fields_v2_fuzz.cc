@@ -9,8 +9,14 @@ using namespace holdfast::ownership;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Arena arena;
-  const Result<FieldSet> set = parse_fields_v2(arena, {reinterpret_cast<const char*>(data), size});
-  if (!set) return 0;
+  const std::string_view given(reinterpret_cast<const char*>(data), size);
+  const Result<FieldSet> set = parse_fields_v2(arena, given);
+  const std::optional<size_t> measured = measure_fields_v2(given);
+  if (!set) {
+    if (measured) std::abort();
+    return 0;
+  }
+  if (measured && (to_fields_v2(*set) != given || to_fields_v1(*set).size() != *measured)) std::abort();
   for (FieldsV2Layout layout : {FieldsV2Layout::Plain, FieldsV2Layout::NameTable, FieldsV2Layout::CodedNames}) {
     const std::string bytes = to_fields_v2(*set, layout);
     const Result<FieldSet> back = parse_fields_v2(arena, bytes);

@@ -63,6 +63,10 @@ TEST(FieldsV2Test, EverySetComesBackInEveryLayout) {
       std::string direct = "before ";
       append_fields_v1_of(bytes, direct);
       EXPECT_EQ(direct, "before " + v1);
+      // Only what we write is measured, and not everything of that.
+      const std::optional<size_t> measured = measure_fields_v2(bytes);
+      EXPECT_EQ(measured.value_or(v1.size()), v1.size());
+      if (layout != FieldsV2Layout::CodedNames) EXPECT_EQ(measured, std::nullopt);
       Result<FieldSet> back = parse_fields_v2(arena, bytes);
       ASSERT_TRUE(back) << back.error().message << ": " << hex(bytes);
       EXPECT_TRUE(*back == *set);
@@ -70,6 +74,44 @@ TEST(FieldsV2Test, EverySetComesBackInEveryLayout) {
       EXPECT_EQ(to_fields_v2(*back, layout), bytes);
     }
   }
+}
+
+TEST(FieldsV2Test, MeasuresWhatMostObjectsHave) {
+  for (
+      const char* fields : {
+          R"({})",
+          R"({"f:metadata":{"f:labels":{".":{},"f:app.kubernetes.io/name":{},"f:app.kubernetes.io/part-of":{}}}})",
+          R"({"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":{".":{},"f:image":{},"f:ports":{".":{},"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{}}}}}}})",
+          R"({"f:status":{"f:podIPs":{".":{},"k:{\"ip\":\"10.1.2.3\"}":{".":{},"f:ip":{}}},"f:phase":{}}})",
+          R"({"f:metadata":{"f:finalizers":{".":{},"v:\"example.com/a\"":{},"v:\"example.com/b\"":{}}}})",
+      }) {
+    Arena arena;
+    const FieldSet set = *parse_fields_v1(arena, fields);
+    EXPECT_EQ(measure_fields_v2(to_fields_v2(set)), to_fields_v1(set).size()) << fields;
+  }
+}
+
+TEST(FieldsV2Test, MeasuresOnlyTheBytesThatWeWrite) {
+  const auto bytes = [](std::initializer_list<int> list) {
+    std::string result;
+    for (const int byte : list) result += static_cast<char>(byte);
+    return result;
+  };
+  Arena arena;
+  const std::string shortest = to_fields_v2(*parse_fields_v1(arena, R"({"f:team":{}})"));
+  ASSERT_TRUE(measure_fields_v2(shortest));
+  // The same field, written out although a code is shorter.
+  const std::string longer = bytes({3, 1, 1, 4 << 4 | 3, 't', 'e', 'a', 'm'});
+  ASSERT_TRUE(parse_fields_v2(arena, longer));
+  EXPECT_EQ(measure_fields_v2(longer), std::nullopt);
+  // "spec", which every table begins with, as a text.
+  const std::string named = bytes({3, 1, 1, 4 << 4 | 3, 's', 'p', 'e', 'c'});
+  ASSERT_TRUE(parse_fields_v2(arena, named));
+  EXPECT_EQ(measure_fields_v2(named), std::nullopt);
+  for (size_t length = 0; length < shortest.size(); ++length) {
+    EXPECT_EQ(measure_fields_v2(std::string_view(shortest).substr(0, length)), std::nullopt);
+  }
+  EXPECT_EQ(measure_fields_v2(shortest + '\0'), std::nullopt);
 }
 
 // The worked example of docs/formats/fieldsv2.md.

@@ -591,10 +591,14 @@ struct Pool::State {
     return plain(block, scratch) == bytes;
   }
 
-  // The block with these bytes, with one more user: found, or made.
+  // The block with these bytes, with one more user: found, or made. `v1` says how long their FieldsV1 text is; nothing:
+  // they cannot be kept, and there is no block.
   template <class V1Bytes>
   FieldsBlock* intern_bytes(KindState& kind, std::string_view bytes, uint8_t flags, V1Bytes&& v1) {
-    if (!share) return make_block(kind, bytes, 0, v1(), flags);
+    if (!share) {
+      const std::optional<size_t> length = v1();
+      return length ? make_block(kind, bytes, 0, *length, flags) : nullptr;
+    }
     const uint64_t wide = hash_key(bytes);
     const auto hash = static_cast<uint32_t>(wide ^ (wide >> 32));
     Shard& shard = shards[hash % kShards];
@@ -602,8 +606,10 @@ struct Pool::State {
       std::lock_guard lock(shard.mutex);
       if (FieldsBlock* found = find(shard, hash, bytes, flags)) return found;
     }
+    const std::optional<size_t> length = v1();
+    if (!length) return nullptr;
     // Packing takes a while, and nothing should wait for it; the second result is thrown away.
-    FieldsBlock* made = make_block(kind, bytes, hash, v1(), flags | FieldsBlock::kInterned);
+    FieldsBlock* made = make_block(kind, bytes, hash, *length, flags | FieldsBlock::kInterned);
     FieldsBlock* first = nullptr;
     {
       std::lock_guard lock(shard.mutex);
@@ -645,7 +651,7 @@ struct Pool::State {
         thread_local std::string bytes;
         bytes.clear();
         append_fields_v2(bytes, *set);
-        FieldsBlock* block = intern_bytes(kind, bytes, FieldsBlock::kIsSet, [&] {
+        FieldsBlock* block = intern_bytes(kind, bytes, FieldsBlock::kIsSet, [&]() -> std::optional<size_t> {
           // As we would write it: stored JSON may have escapes of its own.
           return kind.order == MemberOrder::Canonical ? fields.size() : to_fields_v1(*set).size();
         });
@@ -664,24 +670,28 @@ struct Pool::State {
           return found;
         }
       }
-      Arena arena;
-      if (Result<FieldSet> set = parse_fields_v2(arena, fields)) {
+      // As a rule they are what we wrote.
+      FieldsBlock* block =
+          intern_bytes(kind, fields, FieldsBlock::kIsSet, [fields] { return measure_fields_v2(fields); });
+      if (block == nullptr) {
+        Arena arena;
+        if (Result<FieldSet> set = parse_fields_v2(arena, fields)) {
+          thread_local std::string bytes;
+          bytes.clear();
+          append_fields_v2(bytes, *set);
+          block =
+              intern_bytes(kind, bytes, FieldsBlock::kIsSet, [&] { return std::optional(to_fields_v1(*set).size()); });
+        }
+      }
+      if (block != nullptr) {
         is_set = true;
-        thread_local std::string text, bytes;
-        bytes.clear();
-        append_fields_v2(bytes, *set);
-        FieldsBlock* block = intern_bytes(kind, bytes, FieldsBlock::kIsSet, [&] {
-          text.clear();
-          append_fields_v1(text, *set);
-          return text.size();
-        });
         if (share && block->users.load(std::memory_order_relaxed) > 1) {
           hot.insert(block, Form::Binary, std::make_shared<const std::string>(fields), hash);
         }
         return block;
       }
     }
-    return intern_bytes(kind, fields, 0, [&] { return fields.size(); });
+    return intern_bytes(kind, fields, 0, [&] { return std::optional(fields.size()); });
   }
 
   void drop_fields(FieldsBlock* block) {
