@@ -13,6 +13,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 OBJECTS = 400
+PODS_AT_START = 1500  # Several pages of the list that a start begins with.
 WATCHERS = 100
 FORMATS = {
     "json": "application/json",
@@ -141,6 +142,17 @@ def train(server):
     server.curl([("POST", config_maps, FORMATS["json"], "application/json", with_name(CONFIG_MAP, i)) for i in range(0, OBJECTS, 2)])
 
 
+def fill(server):
+    """Pods as nodes have them, each with an address of its own, for the next start to read."""
+    pods, exemplar = "/api/v1/namespaces/default/pods", json.loads((ROOT / "bench/data/pod.json").read_text())
+    metadata = {key: exemplar["metadata"][key] for key in ("labels", "annotations") if key in exemplar["metadata"]}
+    numbers = range(OBJECTS, OBJECTS + PODS_AT_START)
+    server.curl([("POST", f"{pods}?fieldManager=kube-controller-manager", FORMATS["json"], "application/json", with_name({**exemplar, "metadata": metadata}, i)) for i in numbers])
+    addresses = [f"10.{i // 65536}.{i // 256 % 256}.{i % 256}" for i in numbers]
+    server.curl([("PATCH", f"{pods}/training-{i}/status?fieldManager=kubelet", FORMATS["json"], "application/merge-patch+json",
+                  {"status": exemplar.get("status", {}) | {"podIP": address, "podIPs": [{"ip": address}]}}) for i, address in zip(numbers, addresses)])
+
+
 def watch(url, folder, accept):
     send(url, folder, [("GET", "/api/v1/namespaces/default/configmaps?watch=true&timeoutSeconds=8", accept, None, None)] * WATCHERS, WATCHERS)
 
@@ -153,13 +165,16 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         server = Server(binary, folder, *quiet)
         train(server)
+        fill(server)
         server.stop()
-        Server(binary, folder).stop()
+        server = Server(binary, folder)
+        server.curl([("GET", "/readyz", FORMATS["json"], None, None), ("GET", "/api/v1/pods?limit=500", FORMATS["json"], None, None)])
+        server.stop()
     with tempfile.TemporaryDirectory() as folder:
         server = Server(binary, folder)
         time.sleep(2)
         server.stop()
-    topics = ["apply", "patches", "crud", "listwatch", "discovery", "crds"]
+    topics = ["apply", "patches", "crud", "listwatch", "discovery", "crds", "policies"]
     subprocess.run([ROOT / "tests/golden/replay_test.sh", binary, *topics], check=True, stdout=subprocess.DEVNULL)
 
 
