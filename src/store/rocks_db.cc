@@ -277,6 +277,31 @@ StoreError from_rocks(const rocksdb::Status& status, const std::string& what) {
   return {kind, what + ": " + (status.IsNoSpace() ? "the disk is full: " : "") + status.ToString()};
 }
 
+rocksdb::ReadOptions reading_one_key() {
+  rocksdb::ReadOptions options;
+  options.prefix_same_as_start = true;
+  return options;
+}
+
+namespace {
+rocksdb::ReadOptions reading_between(const rocksdb::Slice& from, const rocksdb::Slice& to) {
+  rocksdb::ReadOptions options = reading_in_order();
+  options.iterate_lower_bound = &from;
+  options.iterate_upper_bound = &to;
+  return options;
+}
+}  // namespace
+
+rocksdb::ReadOptions reading_log() {
+  static const rocksdb::Slice from("l"), to("m");
+  return reading_between(from, to);
+}
+
+rocksdb::ReadOptions reading_expiries() {
+  static const rocksdb::Slice from("e"), to("f");
+  return reading_between(from, to);
+}
+
 rocksdb::ReadOptions reading_in_order() {
   rocksdb::ReadOptions options;
   options.total_order_seek = true;
@@ -295,7 +320,7 @@ StoreResult<std::pair<Revision, Revision>> read_revisions(rocksdb::DB& db) {
   } else if (!status.IsNotFound()) {
     return from_rocks(status, "reading the compacted revision");
   }
-  std::unique_ptr<rocksdb::Iterator> it(db.NewIterator(reading_in_order()));
+  std::unique_ptr<rocksdb::Iterator> it(db.NewIterator(reading_log()));
   it->SeekForPrev(log_key({UINT64_MAX}));
   Revision newest = std::max(Revision{1}, compacted);
   if (it->Valid()) {

@@ -65,8 +65,12 @@ pid_t lock_holder(const std::string& directory);
 // The names of a database's log files, oldest first.
 StoreResult<std::vector<std::string>> log_files(rocksdb::Env& env, const std::string& directory);
 
-// For walks over more than one key; the default is for the versions of one.
-rocksdb::ReadOptions reading_in_order();
+// Each stays where it reads: an iterator without bounds steps over every deleted record on its way to the next that is
+// there, and the log begins with as many as were forgotten since RocksDB last cleaned up.
+rocksdb::ReadOptions reading_one_key();   // The versions of the key that it seeks.
+rocksdb::ReadOptions reading_log();       // Of the log.
+rocksdb::ReadOptions reading_expiries();  // Of TTLs.
+rocksdb::ReadOptions reading_in_order();  // Everything, in the order of keys.
 
 // The newest and the compacted revision as the records tell them.
 StoreResult<std::pair<Revision, Revision>> read_revisions(rocksdb::DB& db);

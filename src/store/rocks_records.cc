@@ -25,7 +25,7 @@ rocksdb::Slice slice(std::string_view bytes) { return {bytes.data(), bytes.size(
 
 // Every revision between the compacted and the newest one is in the log; else a part of the database is missing.
 StoreResult<Unit> check_log_is_whole(rocksdb::DB& db, Revision compacted, Revision current) {
-  std::unique_ptr<rocksdb::Iterator> it(db.NewIterator(reading_in_order()));
+  std::unique_ptr<rocksdb::Iterator> it(db.NewIterator(reading_log()));
   uint64_t want = std::max<uint64_t>(compacted.value, 1) + 1;
   for (it->Seek(slice(log_key({want}))); it->Valid(); it->Next(), ++want) {
     std::optional<Revision> revision = parse_log_key(it->key().ToStringView());

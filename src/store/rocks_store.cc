@@ -31,8 +31,10 @@ using std::chrono::steady_clock;
 // A group this large gains nothing by growing further and delays its first writer.
 constexpr size_t kGroupTransactions = 4096;
 constexpr uint64_t kGroupBytes = 4 << 20;
-// Log entries forgotten with one group: more than a group can add, little enough to not be felt.
-constexpr size_t kCompactionStep = 8192;
+// Log entries forgotten with one group, besides as many as it adds twice over: little enough to not be felt, by writers
+// as by a server that starts after a long time. While nothing is written there is a pause between two such steps.
+constexpr size_t kCompactionStep = 1024;
+constexpr auto kBacklogPause = std::chrono::milliseconds(50);
 constexpr size_t kExpiryStep = 1024;
 // One read of history for a watcher that is behind.
 constexpr size_t kHistoryEvents = 512;
@@ -107,11 +109,10 @@ class RocksStore final : public Store {
       }
       return done(std::move(got));
     }
-    rocksdb::ReadOptions memory_only;
+    rocksdb::ReadOptions memory_only = reading_one_key();
     memory_only.read_tier = rocksdb::kBlockCacheTier;
     if (std::optional<StoreResult<Got>> got = try_get(key, memory_only)) return done(std::move(*got));
-    readers_.post(
-        [this, key = std::move(key), done = std::move(done)] { done(*try_get(key, rocksdb::ReadOptions())); });
+    readers_.post([this, key = std::move(key), done = std::move(done)] { done(*try_get(key, reading_one_key())); });
   }
 
   void range(RangeRequest request, Callback<Page> done) override {
@@ -296,7 +297,7 @@ class RocksStore final : public Store {
   StoreResult<Feed::History> read_history_of(const std::string& prefix, Revision after) {
     std::shared_lock lock(database_mutex_);
     if (!database_.db) return not_open();
-    std::unique_ptr<rocksdb::Iterator> it(database_.db->NewIterator(reading_in_order()));
+    std::unique_ptr<rocksdb::Iterator> it(database_.db->NewIterator(reading_log()));
     Feed::History history{{}, after};
     uint64_t bytes = 0;
     size_t entries = 0;
@@ -370,7 +371,7 @@ class RocksStore final : public Store {
       std::vector<std::pair<Revision, Callback<Unit>>> compactions;
       {
         std::unique_lock lock(queue_mutex_);
-        queue_wake_.wait_until(lock, backlog_ ? steady_clock::now() : housekeeping,
+        queue_wake_.wait_until(lock, backlog_ ? steady_clock::now() + kBacklogPause : housekeeping,
                                [this] { return stopping_ || !queue_.empty() || !compactions_.empty(); });
         while (expected_ > 0 && !queue_.empty() && !stopping_) {
           if (steady_clock::now() >= expected_until_) expected_ = 0;
@@ -429,7 +430,7 @@ class RocksStore final : public Store {
       if (event->type == Event::Type::Deleted) return Current{};
       return Current{event->revision, event->created, event->value};
     }
-    if (!group.iterator) group.iterator.reset(database_.db->NewIterator(rocksdb::ReadOptions()));
+    if (!group.iterator) group.iterator.reset(database_.db->NewIterator(reading_one_key()));
     group.iterator->Seek(slice(version_key(key, {UINT64_MAX})));
     if (!group.iterator->status().ok()) return from_rocks(group.iterator->status(), key);
     if (!group.iterator->Valid()) return Current{};
@@ -478,6 +479,7 @@ class RocksStore final : public Store {
       Version version{.deleted = event->type == Event::Type::Deleted, .created = event->created};
       if (operation.ttl.count() > 0) {
         version.expiry_ms = group.now_ms + std::chrono::milliseconds(operation.ttl).count();
+        expired_until_ms_ = std::min(expired_until_ms_, version.expiry_ms);  // The clock may have been set back.
         std::string ttl;
         put_big_endian(ttl, static_cast<uint64_t>(std::chrono::milliseconds(operation.ttl).count()));
         group.batch.Put(slice(expiry_key(version.expiry_ms, group.next, event->key)), slice(ttl));
@@ -541,7 +543,8 @@ class RocksStore final : public Store {
     }
     backlog_ = false;
     if (!refused && compact_by_age) {
-      Revision compacted = add_compaction(group, {UINT64_MAX}, group.now_ms - options_.history_age.count());
+      const size_t most = kCompactionStep + 2 * group.transactions.size();
+      Revision compacted = add_compaction(group, {UINT64_MAX}, group.now_ms - options_.history_age.count(), most);
       feed_->set_compacted(compacted);  // Before the records go, so that no reader misses them unknowingly.
     }
     group.iterator.reset();
@@ -587,6 +590,7 @@ class RocksStore final : public Store {
     auto now = steady_clock::now();
     if (!database_.db && now < reopen_not_before_) return;
     reopen_not_before_ = now + kReopenInterval;
+    expired_until_ms_ = 0;  // What ended may still be there.
     std::unique_lock lock(database_mutex_);
     database_.db.reset();
     database_.marker = {};
@@ -606,13 +610,20 @@ class RocksStore final : public Store {
     if (!database_.db) return;
     int64_t now_ms = to_ms(clock_.now());
     Submission expired;
-    std::unique_ptr<rocksdb::Iterator> it(database_.db->NewIterator(reading_in_order()));
-    for (it->Seek("e"); it->Valid() && expired.expiries.size() < kExpiryStep; it->Next()) {
+    std::unique_ptr<rocksdb::Iterator> it(database_.db->NewIterator(reading_expiries()));
+    if (now_ms < expired_until_ms_) expired_until_ms_ = 0;
+    bool all = true;
+    for (it->Seek(slice(expiry_key(expired_until_ms_, {}, {}))); it->Valid(); it->Next()) {
       std::optional<ExpiryKey> parsed = parse_expiry_key(it->key().ToStringView());
       if (!parsed || parsed->expiry_ms > now_ms) break;
+      if (expired.expiries.size() == kExpiryStep) {
+        all = false;
+        break;
+      }
       expired.transactions.push_back({remove(std::string(parsed->key), parsed->revision)});
       expired.expiries.push_back(it->key().ToString());
     }
+    if (all) expired_until_ms_ = now_ms;
     // The clock was set back: what was written in what is now the future ends a TTL from now.
     for (it->SeekForPrev("f"); it->Valid() && expired.moved.size() < kExpiryStep; it->Prev()) {
       std::optional<ExpiryKey> parsed = parse_expiry_key(it->key().ToStringView());
@@ -625,9 +636,9 @@ class RocksStore final : public Store {
     if (!expired.expiries.empty() || !expired.moved.empty()) group.push_back(std::move(expired));
   }
 
-  // Adds the deletion of history up to a revision and a time, at most one step. Returns the revision reached.
-  Revision add_compaction(Group& group, Revision until, int64_t until_ms) {
-    std::unique_ptr<rocksdb::Iterator> it(database_.db->NewIterator(reading_in_order()));
+  // Adds the deletion of history up to a revision and a time, of so many log entries. Returns the revision reached.
+  Revision add_compaction(Group& group, Revision until, int64_t until_ms, size_t most) {
+    std::unique_ptr<rocksdb::Iterator> it(database_.db->NewIterator(reading_log()));
     Revision reached = database_.compacted;
     size_t steps = 0;
     for (it->Seek(slice(log_key({reached.value + 1}))); it->Valid(); it->Next()) {
@@ -636,7 +647,7 @@ class RocksStore final : public Store {
       std::optional<LogEntry> entry = parse_log_entry(it->value().ToStringView());
       // A damaged entry is kept: readers get an error, and nothing is deleted on a guess.
       if (!entry || entry->time_ms > until_ms) break;
-      if (++steps > kCompactionStep) {
+      if (++steps > most) {
         backlog_ = true;
         break;
       }
@@ -663,7 +674,7 @@ class RocksStore final : public Store {
     while (database_.compacted < revision) {
       Group group;
       Revision before = database_.compacted;
-      if (add_compaction(group, revision, INT64_MAX) == before) {
+      if (add_compaction(group, revision, INT64_MAX, kGroupTransactions) == before) {
         return StoreError{ErrorKind::Corrupt, "the log cannot be read after revision " + std::to_string(before.value)};
       }
       if (std::optional<StoreError> failed = write_batch(group.batch)) {
@@ -696,6 +707,8 @@ class RocksStore final : public Store {
 
   // The committer's own.
   bool backlog_ = false;  // History is left to forget.
+  int64_t expired_until_ms_ =
+      0;  // Until then there is nothing left to expire, only what was deleted and is in the way.
   bool disk_full_ = false;
   uint64_t written_bytes_ = 0;
   steady_clock::time_point reopen_not_before_;

@@ -1,6 +1,7 @@
 // The embedded engine's own promises: what survives closing, killing, power loss and damage, and what is said when it
 // does not.
 #include <gmock/gmock.h>
+#include <rocksdb/perf_context.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -167,6 +168,41 @@ TEST(RocksStore, a_ttl_ends_in_time_when_the_clock_is_set_back) {
   done = true;
   passing.join();
   EXPECT_THAT(ended, ::testing::UnorderedElementsAre("/future", "/present"));
+}
+
+// Deleted records stay in their tables until RocksDB cleans up. Whoever looks for one key, for TTLs that passed, or for
+// the log's next entry must not step over all of them.
+TEST(RocksStore, deleted_records_are_not_in_the_way_of_other_reads) {
+  constexpr int kKeys = 1000;
+  TemporaryFolder folder;
+  {
+    RocksOptions options = options_in(folder.path());
+    options.history_age = std::chrono::milliseconds(0);
+    options.recent_bytes = 0;
+    auto store = open(options);
+    Waiting waiting(*store);
+    std::vector<Revision> written;
+    for (int i = 0; i < kKeys; ++i) written.push_back(waiting.create("/key" + std::to_string(10000 + i), "value"));
+    Revision last;
+    for (int i = 0; i < kKeys; ++i)
+      last = waiting.remove("/key" + std::to_string(10000 + i), written[static_cast<size_t>(i)]);
+    while (waiting.status()->compacted < last) std::this_thread::yield();
+    rocksdb::get_perf_context()->Reset();
+    rocksdb::SetPerfLevel(rocksdb::PerfLevel::kEnableCount);
+    EXPECT_FALSE(waiting.get("/key10000")->item);
+    EXPECT_LT(rocksdb::get_perf_context()->internal_delete_skipped_count, 10u);
+  }
+  rocksdb::DB* opened = nullptr;
+  ASSERT_TRUE(rocksdb::DB::OpenForReadOnly({}, folder.path(), &opened).ok());
+  const std::unique_ptr<rocksdb::DB> db(opened);
+  const std::unique_ptr<rocksdb::Iterator> it(db->NewIterator(rocks::reading_expiries()));
+  rocksdb::get_perf_context()->Reset();
+  it->Seek("e");
+  EXPECT_FALSE(it->Valid());
+  it->SeekForPrev("f");
+  EXPECT_FALSE(it->Valid());
+  EXPECT_LT(rocksdb::get_perf_context()->internal_delete_skipped_count, 10u);
+  rocksdb::SetPerfLevel(rocksdb::PerfLevel::kDisable);
 }
 
 TEST(RocksStore, a_second_store_on_the_same_folder_is_refused_by_name) {
