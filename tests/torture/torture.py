@@ -137,6 +137,8 @@ class Cluster:
         self.urls = [f"http://127.0.0.1:{client}" for client, _ in ports]
         self.peers = [f"http://127.0.0.1:{peer}" for _, peer in ports]
         self.members = [None] * 3
+
+    def start_all(self):
         for i in range(3):
             self.start(i)
         self.wait()
@@ -179,7 +181,7 @@ class Cluster:
         self.members[i].wait()
 
     def stop(self):
-        for member in self.members:
+        for member in filter(None, self.members):
             member.kill()
             member.wait()
 
@@ -203,8 +205,15 @@ class Round:
         self.number, self.faults, self.unexpected = 0, [], []
         self.begin = time.monotonic()
         self.cluster = Cluster(folder) if with_etcd else None
-        flags = arguments.flag + (["--etcd-servers=" + ",".join(self.cluster.urls)] if with_etcd else [])
-        self.nodes = [Node(arguments.holdfast, arguments.faults, folder, f"server{i}", *flags) for i in range(2 if with_etcd else 1)]
+        self.nodes = []
+
+    def start(self):
+        flags = list(self.arguments.flag)
+        if self.cluster:
+            self.cluster.start_all()
+            flags.append("--etcd-servers=" + ",".join(self.cluster.urls))
+        for i in range(2 if self.cluster else 1):
+            self.nodes.append(Node(self.arguments.holdfast, self.arguments.faults, self.folder, f"server{i}", *flags))
 
     def now(self):
         return time.monotonic() - self.begin
@@ -680,6 +689,7 @@ def main():
         folder = pathlib.Path(tempfile.mkdtemp(prefix="holdfast-torture-"))
         this = Round(arguments, folder, seed + rounds, with_etcd)
         try:
+            this.start()
             problems = this.run(arguments.round)
         except (RuntimeError, AssertionError, OSError) as problem:
             problems = [repr(problem)]
