@@ -73,7 +73,7 @@ Result<client::Config> config_of(const ConnectionFlags& flags) {
   Result<client::Config> loaded = client::Config::load({flags.kubeconfig, flags.context, flags.cluster, flags.user});
   if (loaded) {
     config = std::move(*loaded);
-  } else if (loaded.error().message.starts_with("no kubeconfig")) {
+  } else if (loaded.error().reason == Reason::NotFound) {
     if (flags.server.empty()) {
       Error error = loaded.take_error();
       error.message += ". There is " + std::string(kNoServer);

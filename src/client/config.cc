@@ -227,7 +227,8 @@ Result<Config> Config::load(const Source& source) {
   if (!files.empty()) return config_of(files, source);
   Result<Config> own = in_cluster();
   if (own) return own;
-  return config_error("no kubeconfig: KUBECONFIG names none, ~/.kube/config is not there, and this is no pod");
+  return Error{Reason::NotFound,
+               "no kubeconfig: KUBECONFIG is not set, ~/.kube/config does not exist, and this is not a pod"};
 }
 
 Result<Config> Config::in_cluster() {

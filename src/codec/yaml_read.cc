@@ -345,10 +345,11 @@ bool Decoder::map_key(const YamlNode* node, Key& key) {
   const YamlOptions no_wishes;
   Decoder inner(arena_, no_wishes, inside_keys_ + 1);
   const Result<Value> value = inner.decode(*node);
-  if (!value) {
-    const std::string& message = value.error().message;
-    return fail(message.starts_with("yaml: ") ? message.substr(6) : "invalid map key: " + message);
+  if (!inner.yaml_problem_.empty()) {
+    yaml_problem_ = std::move(inner.yaml_problem_);
+    return false;
   }
+  if (!value) return fail("invalid map key: " + value.error().message);
   constexpr size_t kMostText = 4096;
   return fail("invalid map key: " + go_syntax(*value, kMostText));
 }

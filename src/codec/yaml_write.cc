@@ -289,7 +289,7 @@ void Writer::node(const Value& value, bool in_map) {
       // The raw text is part of the JSON answer, and read as YAML with it.
       Result<Value> read = decode_yaml(arena_, value.raw_json());
       if (read) return node(*read, in_map);
-      fail(read.error().message.substr(read.error().message.starts_with("yaml: ") ? 6 : 0));
+      if (problem_.empty()) problem_ = read.error().message;
       return word("null");
     }
     case Value::Kind::List:

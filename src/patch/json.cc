@@ -188,8 +188,9 @@ class Editor {
   static std::optional<size_t> position(std::string_view key, size_t count, std::string& why) {
     Result<int64_t> index = request::go_parse_int(key);
     if (!index) {
-      why = "strconv.Atoi: parsing " + go_quote(key) +
-            (index.error().message.ends_with("out of range") ? ": value out of range" : ": invalid syntax");
+      const std::string_view digits = key.substr(key.starts_with('-') || key.starts_with('+') ? 1 : 0);
+      const bool is_number = !digits.empty() && digits.find_first_not_of("0123456789") == std::string_view::npos;
+      why = "strconv.Atoi: parsing " + go_quote(key) + (is_number ? ": value out of range" : ": invalid syntax");
       return std::nullopt;
     }
     int64_t at = *index;

@@ -87,8 +87,8 @@ Value status_of(Arena& arena, const Error& error, std::string_view reason) {
   constexpr std::string_view kInternalPrefix = "Internal error occurred: ";
   std::string message = error.message;
   std::vector<Cause> causes = error.causes;
-  if (error.reason == Reason::InternalError && !message.starts_with(kInternalPrefix)) {
-    if (causes.empty()) causes.push_back({"", message, ""});
+  if (error.reason == Reason::InternalError && causes.empty()) {  // Not made by internal(), which gives it a cause.
+    causes.push_back({"", message, ""});
     message.insert(0, kInternalPrefix);
   }
   MapBuilder status(arena);

@@ -325,14 +325,16 @@ Result<Value> finish_built_in_body(call::Call& call, std::string_view bytes, Doc
 
 Result<Document> read_json_document(Arena& arena, std::string_view bytes, const Expected& expected, bool custom) {
   Document document;
-  codec::JsonError error;
   codec::JsonOptions reading{
-      .duplicates = &document.duplicates, .error = &error, .keep_huge_numbers = !custom, .unite_repeated_maps = true};
+      .duplicates = &document.duplicates, .keep_huge_numbers = !custom, .unite_repeated_maps = true};
   Result<Value> tree = codec::decode_json(arena, bytes, reading);
-  if (!tree && error.message.starts_with("json: cannot unmarshal number")) {
-    document.huge_number = std::move(error.message);
+  if (!tree && custom) {
+    // Of a document that can be read but for its numbers the kind is looked at first.
     reading.keep_huge_numbers = true;
-    tree = codec::decode_json(arena, bytes, reading);
+    if (Result<Value> readable = codec::decode_json(arena, bytes, reading)) {
+      document.huge_number = tree.take_error().message;
+      tree = std::move(readable);
+    }
   }
   if (!tree) {
     return unrecognized(expected, "couldn't get version/kind; json parse error: " + tree.error().message, bytes);
