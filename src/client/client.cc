@@ -325,7 +325,7 @@ Matches match_name(std::string_view wanted) {
 
 Task<Result<Resource>> find_resource(std::shared_ptr<Core> core, Matches matches, Error otherwise) {
   const Core::Use use(core);
-  // A kind that was made a moment ago is not in what is remembered.
+  // A kind that was just created is not in the cached discovery.
   for (const std::chrono::seconds max_age : {std::chrono::seconds(std::chrono::minutes(10)), std::chrono::seconds(0)}) {
     Result<std::vector<ServedResource>> all = co_await discover_all(core, max_age);
     if (!all) co_return all.take_error();

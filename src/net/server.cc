@@ -119,7 +119,7 @@ std::string describe(const sockaddr_storage& storage) {
 void tune(int fd) {
   const int one = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-  // A peer that vanished without a word is noticed in about a minute.
+  // A peer that disappeared without closing is noticed in about a minute.
   const int idle_seconds = 30;
   const int interval_seconds = 10;
   const int probes = 3;
@@ -174,7 +174,7 @@ void Server::State::accept_all() {
     socklen_t bytes = sizeof from;
     const int fd = accept4(listen_fd, reinterpret_cast<sockaddr*>(&from), &bytes, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0) {
-      // One that went away meanwhile is not worth a word; without descriptors or memory the next try fails too.
+      // One that disconnected meanwhile is not worth logging; without descriptors or memory the next try fails too.
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) pause_accepting();
       return;
     }

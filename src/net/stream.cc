@@ -126,7 +126,7 @@ void Stream::handler_done(std::exception_ptr failure) {
   if (failure) on_exception_(failure);
   if (!closed && !ended) {
     if (status == 0) {
-      // Thrown, or ended without a word: the peer gets a response either way.
+      // It threw, or ended without a response: the peer gets one either way.
       headers.clear();
       gzip_allowed = false;
       add_header("content-type", "text/plain; charset=utf-8");

@@ -92,7 +92,7 @@ TEST_F(Fields, EntriesThatCannotBeReadAreRefusedInKubernetesWords) {
   EXPECT_EQ(error("[{manager: a, operation: Apply, apiVersion: v1, fieldsType: FieldsV9}]"),
             "invalid fieldsType \"FieldsV9\" in managed fields entry 0");
   EXPECT_EQ(error("[{manager: a, operation: Apply, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {x: {}}}]"),
-            "error decoding set: \"x\" is no path element: it needs at least 2 characters");
+            "error decoding set: \"x\" is not a path element: it needs at least 2 characters");
 }
 
 TEST_F(Fields, BinaryFieldsAreReadOnlyWhereTheGateIsOn) {

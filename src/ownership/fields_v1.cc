@@ -334,7 +334,8 @@ ReadElement read_element(Arena& arena, std::string_view text, std::string& probl
     problem = std::move(what);
     return ReadElement{ElementText::Bad, no_element()};
   };
-  if (text.size() < 2) return bad("\"" + std::string(text) + "\" is no path element: it needs at least 2 characters");
+  if (text.size() < 2)
+    return bad("\"" + std::string(text) + "\" is not a path element: it needs at least 2 characters");
   if (text[1] != ':') return bad("missing colon: " + std::string(text));
   const std::string_view payload = text.substr(2);
   switch (text[0]) {

@@ -76,7 +76,7 @@ TEST(FieldsV1, ReadAndWritten) {
 TEST(FieldsV1, RefusedWithAMessageThatNamesThePlace) {
   for (const Row& row : {
            Row{"a name shorter than two characters", R"({"f":{}})",
-               R"(error: "f" is no path element: it needs at least 2 characters)"},
+               R"(error: "f" is not a path element: it needs at least 2 characters)"},
            Row{"no colon", R"({"fa:":{}})", "error: missing colon: fa:"},
            Row{"an index that is no integer", R"({"i:x":{}})", "error: i:x: an index must be an integer"},
            Row{"a number where an object belongs", R"({"f:a":1})", "error: an object was expected at byte 7"},

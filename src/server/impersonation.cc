@@ -102,7 +102,7 @@ Result<Unit> ask(const auth::Authorizer& authorizer, const auth::Attributes& att
   return auth::forbidden_error(attributes, decision.reason);
 }
 
-// One way of being allowed. An empty name is the older right, which knows no limits.
+// One mode of impersonation. An empty name is the original verb, which has no constraints.
 class Mode {
  public:
   Mode(std::string_view name, const auth::Attributes& request, const auth::Authorizer& authorizer)

@@ -188,7 +188,7 @@ Task<void> Pipeline::serve_known(net::Request& request, net::Response& response,
     call::send_error(account.info, request, response, error);
   };
 
-  // Only now: what no one known asked for is not worth a word.
+  // Only now: an unauthenticated client does not learn what is wrong with its request.
   if (const std::string_view timeout = account.info.query().get("timeout"); !lasting && !timeout.empty()) {
     Result<int64_t> nanoseconds = parse_go_duration(timeout);
     if (!nanoseconds) {

@@ -131,7 +131,7 @@ class BackupSource final : public Source {
   StoreResult<Unit> walk(const std::function<StoreResult<Unit>(const Record&)>& take) override {
     at_ = 0;
     std::string magic(kMagic.size(), '\0');
-    if (!read(magic) || magic != kMagic) return damaged(path_, 0, "this is no backup of a Holdfast store");
+    if (!read(magic) || magic != kMagic) return damaged(path_, 0, "this is not a backup of a Holdfast store");
     uint64_t records = 0;
     while (true) {
       uint64_t frame_at = at_;

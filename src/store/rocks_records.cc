@@ -181,7 +181,7 @@ void check_versions(View& view, const CheckOptions& check, CheckReport& report, 
   for (it->Seek("d"); it->Valid() && it->key()[0] == 'd'; it->Next()) {
     std::optional<VersionKey> found = parse_version_key(it->key().ToStringView());
     if (!found) {
-      problems.add(it->key().ToString(true), "this is no key of a version");
+      problems.add(it->key().ToString(true), "this is not the key of a version");
       continue;
     }
     std::string key(found->key);

@@ -245,7 +245,7 @@ Result<Signer> Signer::from_pem(std::string_view private_key_pem) {
   const std::unique_ptr<BIO, FreeBio> bio(
       BIO_new_mem_buf(private_key_pem.data(), static_cast<int>(private_key_pem.size())));
   KeyPtr key(PEM_read_bio_PrivateKey(bio.get(), nullptr, nullptr, nullptr));
-  if (key == nullptr) return bad_request("the service account signing key is no private key in PEM form");
+  if (key == nullptr) return bad_request("the service account signing key is not a private key in PEM form");
   const Algorithm algorithm = algorithm_of(key.get());
   if (algorithm.name.empty())
     return bad_request("the service account signing key is neither RSA nor an EC key of P-256, P-384 or P-521");

@@ -11,7 +11,7 @@
 namespace holdfast::verbs {
 namespace {
 
-Error no_nodes() { return Error{Reason::ServiceUnavailable, "this server reaches no nodes"}; }
+Error no_nodes() { return Error{Reason::ServiceUnavailable, "this server does not connect to nodes"}; }
 
 // As kube-apiserver finds the address of a node's kubelet.
 Task<Error> node_error(call::Call& call, std::string node, GroupResource asked) {

@@ -99,7 +99,7 @@ def what_needs_a_kubelet_is_refused(server):
     node = {"metadata": {"name": "n"}, "status": {"addresses": [{"type": "InternalIP", "address": "192.0.2.1"}]}}
     send(server, "POST", "/api/v1/nodes", node)
     code, answer = send(server, "GET", "/api/v1/nodes/n/proxy/x")
-    check(code == 503 and answer["message"] == "this server reaches no nodes", f"node: {answer}")
+    check(code == 503 and answer["message"] == "this server does not connect to nodes", f"node: {answer}")
 
 
 def a_pod_is_bound_the_older_way(server):
