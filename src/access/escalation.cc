@@ -8,20 +8,6 @@ namespace {
 
 constexpr std::string_view kGroup = "rbac.authorization.k8s.io";
 
-bool may(const call::Call& call, const auth::Authorizer& authorizer, std::string_view verb, std::string_view group,
-         std::string_view resource, std::string_view ns, std::string_view name) {
-  auth::Attributes attributes;
-  attributes.user = call.user.get();
-  attributes.verb = verb;
-  attributes.is_resource = true;
-  attributes.group = group;
-  attributes.version = "*";
-  attributes.resource = resource;
-  attributes.ns = ns;
-  attributes.name = name;
-  return authorizer.authorize(attributes).allowed();
-}
-
 // What lets the garbage collector finish needs no rights: upstream's IsOnlyMutatingGCFields.
 bool only_collects(Arena& arena, const Value& next, const Value& old) {
   auto without = [&arena](const Value& object) {
@@ -69,8 +55,11 @@ Task<Result<Unit>> check_binding(call::Call& call, const auth::Authorizer& autho
   const std::string_view plural = kind == "Role" ? "roles" : "clusterroles";
   if (kind != "Role" && kind != "ClusterRole")
     co_return untyped("unsupported role reference kind: \"" + std::string(kind) + "\"");
-  if (may(call, authorizer, "bind", binding.text_at("roleRef", "apiGroup"), plural, call.ns(), role)) co_return Unit{};
-  // Read anew: the index may not have heard of a role that was made a moment ago.
+  const auth::Attributes bind(
+      call.user.get(), "bind",
+      {.group = binding.text_at("roleRef", "apiGroup"), .resource = plural, .ns = call.ns(), .name = role});
+  if (authorizer.allows(bind)) co_return Unit{};
+  // From the store: the index may not include a role that was just created.
   resource::Storage& storage = *call.registry->storage_of(kGroup, plural);
   Result<cache::Cache::Latest> latest = co_await storage.cache().latest(
       storage.short_key(kind == "Role" ? call.ns() : std::string_view(), role), call.executor());
@@ -93,8 +82,7 @@ Task<Result<Unit>> check_escalation(call::Call& call, const auth::Authorizer& au
   const bool is_binding = resource.plural == "rolebindings" || resource.plural == "clusterrolebindings";
   if (!is_role && !is_binding) co_return Unit{};
   if (call.user->in_group(auth::kMastersGroup)) co_return Unit{};
-  if (is_role && may(call, authorizer, "escalate", kGroup, resource.plural, call.info.ns, call.info.name))
-    co_return Unit{};
+  if (is_role && authorizer.allows(call.attributes("escalate"))) co_return Unit{};
   if (old != nullptr && only_collects(call.arena, next, *old)) co_return Unit{};
   if (is_role) co_return check_role(call, *rbac, next, old);
   co_return co_await check_binding(call, authorizer, *rbac, next);

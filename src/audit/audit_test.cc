@@ -33,14 +33,7 @@ rules:
 
 auth::Attributes on(const auth::UserInfo& user, std::string_view verb, std::string_view ns, std::string_view resource,
                     std::string_view subresource = "") {
-  auth::Attributes a;
-  a.user = &user;
-  a.verb = verb;
-  a.is_resource = true;
-  a.ns = ns;
-  a.resource = resource;
-  a.subresource = subresource;
-  return a;
+  return {&user, verb, {.resource = resource, .subresource = subresource, .ns = ns}};
 }
 
 TEST(AuditTest, TheFirstRuleThatMatchesDecides) {
@@ -55,10 +48,7 @@ TEST(AuditTest, TheFirstRuleThatMatchesDecides) {
   EXPECT_EQ(level(on(ann, "create", "x", "secrets", "any")), "Request");
   EXPECT_EQ(level(on(ann, "get", "prod", "pods")), "RequestResponse");
   EXPECT_EQ(level(on(ann, "get", "x", "pods")), "None");
-  auth::Attributes path;
-  path.user = &ann;
-  path.verb = "get";
-  path.path = "/healthz/etcd";
+  auth::Attributes path(&ann, "get", "/healthz/etcd");
   EXPECT_EQ(level(path), "Metadata");
   path.user = nullptr;
   EXPECT_EQ(level(path), "Metadata");

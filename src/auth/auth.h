@@ -106,13 +106,29 @@ class Authenticator {
 
 // ---------------------------------------------------------------------------------------------------- Authorization
 
-// What a request asks to do. Views live as long as the request.
-struct Attributes {
-  const UserInfo* user = nullptr;
+// Objects of a resource: one if there is a name, otherwise all of them.
+struct ResourceAttributes {
+  std::string_view group = {};
+  std::string_view version = "*";
+  std::string_view resource = {};
+  std::string_view subresource = {};
+  std::string_view ns = {};  // Empty: all namespaces, or a cluster-scoped resource.
+  std::string_view name = {};
+};
+
+// Who wants to do what: the request itself, or a right that something in the request requires. A request's own come
+// from call::attributes_of(). Views live as long as the request.
+struct Attributes : ResourceAttributes {
+  Attributes(const UserInfo* who, std::string_view wanted, const ResourceAttributes& on)
+      : ResourceAttributes(on), user(who), verb(wanted), is_resource(true) {}
+  // On a path that is not a resource.
+  Attributes(const UserInfo* who, std::string_view method, std::string_view on)
+      : ResourceAttributes{.version = {}}, user(who), verb(method), path(on) {}
+
+  const UserInfo* user;   // Null: not known yet.
   std::string_view verb;  // get, list, watch, create, ...; the lower-case method for paths.
   bool is_resource = false;
-  std::string_view group, version, resource, subresource, ns, name;
-  std::string_view path;  // If it is not a resource.
+  std::string_view path = {};
 };
 
 struct Decision {
@@ -127,6 +143,10 @@ class Authorizer {
  public:
   virtual ~Authorizer() = default;
   virtual Decision authorize(const Attributes& attributes) const = 0;
+
+  bool allows(const Attributes& attributes) const { return authorize(attributes).allowed(); }
+  // forbidden_error() for what is not allowed.
+  Result<Unit> check(const Attributes& attributes) const;
 };
 
 // Allows everything to everyone.

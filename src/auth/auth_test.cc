@@ -73,22 +73,19 @@ struct ForbiddenCase {
 TEST(Forbidden, SaysWhatKubernetesSays) {
   const UserInfo user{.name = "system:anonymous", .uid = {}, .groups = {}, .extra = {}};
   const ForbiddenCase cases[] = {
-      {"a path",
-       {&user, "get", false, "", "", "", "", "", "", "/a<b"},
-       "forbidden: User \"system:anonymous\" cannot get path \"/a&lt;b\"",
-       {}},
+      {"a path", {&user, "get", "/a<b"}, "forbidden: User \"system:anonymous\" cannot get path \"/a&lt;b\"", {}},
       {"a list in a namespace",
-       {&user, "list", true, "apps", "v1", "deployments", "", "default", "", ""},
+       {&user, "list", {.group = "apps", .version = "v1", .resource = "deployments", .ns = "default"}},
        "deployments.apps is forbidden: User \"system:anonymous\" cannot list resource \"deployments\" in API group "
        "\"apps\" in the namespace \"default\"",
        {"", "apps", "deployments", ""}},
       {"a subresource of one object",
-       {&user, "get", true, "", "v1", "pods", "log", "default", "x", ""},
+       {&user, "get", {.version = "v1", .resource = "pods", .subresource = "log", .ns = "default", .name = "x"}},
        "pods \"x\" is forbidden: User \"system:anonymous\" cannot get resource \"pods/log\" in API group \"\" in the "
        "namespace \"default\"",
        {"x", "", "pods", ""}},
       {"cluster scope",
-       {&user, "list", true, "", "v1", "nodes", "", "", "", ""},
+       {&user, "list", {.version = "v1", .resource = "nodes"}},
        "nodes is forbidden: User \"system:anonymous\" cannot list resource \"nodes\" in API group \"\" at the cluster "
        "scope",
        {"", "", "nodes", ""}},

@@ -36,6 +36,12 @@ std::string html_escape(std::string_view text) {
 
 std::unique_ptr<Authorizer> always_allow() { return std::make_unique<AlwaysAllow>(); }
 
+Result<Unit> Authorizer::check(const Attributes& attributes) const {
+  const Decision decision = authorize(attributes);
+  if (decision.allowed()) return Unit{};
+  return forbidden_error(attributes, decision.reason);
+}
+
 Error forbidden_error(const Attributes& a, std::string_view reason) {
   const std::string suffix = reason.empty() ? std::string() : ": " + std::string(reason);
   const std::string user = go_quote(a.user->name);

@@ -145,6 +145,8 @@ struct Call {
   resource::Storage& storage() const { return *served->storage; }
   // The namespace of the request as objects have it: empty for cluster-scoped kinds.
   std::string_view ns() const { return served->resource->namespaced ? info.ns : std::string_view{}; }
+  // Another verb on what the request is about, for a right that the request's own verb does not imply.
+  auth::Attributes attributes(std::string_view verb) const;
   // Ends the calls to webhooks that are made for this request when its client disconnects and at its deadline: a
   // request that waits for one holds a seat. It is the response's on_interrupt(); a handler with one of its own takes
   // it first, and cancels it.
@@ -162,6 +164,9 @@ struct Call {
   std::function<void()> answer_;  // What respond() is to do once the request is back on its loop.
   mutable std::shared_ptr<net::Cancellation> outgoing_;  // Null: nothing was called yet.
 };
+
+// What authorization, audit and flow schemas see of a request. The user is null until it is known.
+auth::Attributes attributes_of(const request::RequestInfo& info, const auth::UserInfo* user);
 
 request::NegotiationInput negotiation_input(const net::Request& request, const request::Query& query);
 // A request with a large body, or about a large object, is decoded, merged, validated and rendered on another thread

@@ -81,9 +81,7 @@ struct Bench {
   }
   Task<void> ask(std::string user, std::string name, int64_t width) {
     const auth::UserInfo info{.name = std::move(user), .groups = {"g"}};
-    auth::Attributes attributes;
-    attributes.user = &info;
-    attributes.is_resource = true;
+    const auth::Attributes attributes(&info, "get", auth::ResourceAttributes{});
     Dispatcher::Entry entry = co_await dispatcher->enter(
         *schemas->classify(attributes), width, loop,
         [this](std::chrono::milliseconds, std::function<void()> work) { timers.push_back(std::move(work)); });
@@ -106,19 +104,13 @@ TEST(FlowTest, TheFirstSchemaThatMatchesTakesTheRequest) {
                                        trees.schema("lost", 1, "gone", trees.group("*"), "")},
                                       {trees.level("work", 1, "Reject", 1, 1)});
   const auth::UserInfo ann{.name = "ann", .groups = {"ops"}}, bob{.name = "bob", .groups = {"devs"}};
-  auth::Attributes attributes;
-  attributes.is_resource = true;
-  attributes.ns = "prod";
-  attributes.user = &ann;
+  auth::Attributes attributes(&ann, "get", {.ns = "prod"});
   EXPECT_EQ(schemas->classify(attributes)->schema, "early");
   EXPECT_EQ(schemas->classify(attributes)->distinguisher, "prod");
   attributes.user = &bob;
   EXPECT_EQ(schemas->classify(attributes)->schema, "late");
-  attributes.is_resource = false;
-  attributes.path = "/x/y";
-  EXPECT_TRUE(schemas->classify(attributes));
-  attributes.path = "/healthzz";
-  EXPECT_FALSE(schemas->classify(attributes));
+  EXPECT_TRUE(schemas->classify({&bob, "get", "/x/y"}));
+  EXPECT_FALSE(schemas->classify({&bob, "get", "/healthzz"}));
 }
 
 TEST(FlowTest, FlowsTakeTurnsHoweverManyRequestsOneOfThemHas) {

@@ -22,15 +22,7 @@ struct Fixture : testing::Test {
   }
   auth::Attributes get(const auth::UserInfo& user, std::string_view resource, std::string_view ns,
                        std::string_view name = "", std::string_view sub = "") {
-    auth::Attributes attributes;
-    attributes.user = &user;
-    attributes.verb = "get";
-    attributes.is_resource = true;
-    attributes.resource = resource;
-    attributes.ns = ns;
-    attributes.name = name;
-    attributes.subresource = sub;
-    return attributes;
+    return {&user, "get", {.resource = resource, .subresource = sub, .ns = ns, .name = name}};
   }
 };
 using RbacTest = Fixture;
@@ -62,10 +54,7 @@ TEST_F(RbacTest, ClusterBindingsHoldEverywhereAndNamesLimitThem) {
   EXPECT_FALSE(index->authorize(get(account, "secrets", "x", "other")).allowed());
   EXPECT_FALSE(index->authorize(get(account, "secrets", "x")).allowed());
   EXPECT_TRUE(index->authorize(get(account, "deployments", "x", "d", "scale")).allowed());
-  auth::Attributes path;
-  path.user = &account;
-  path.verb = "get";
-  path.path = "/healthz/etcd";
+  auth::Attributes path(&account, "get", "/healthz/etcd");
   EXPECT_TRUE(index->authorize(path).allowed());
   path.path = "/metricsx";
   EXPECT_FALSE(index->authorize(path).allowed());

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "base/strings.h"
 #include "kinds/kinds.h"
 
 namespace holdfast::request {
@@ -145,7 +146,9 @@ std::string demanded_name(const std::vector<FieldTerm>& terms) {
 
 RequestInfo::RequestInfo(std::string_view method, std::string_view path, std::string_view raw_query)
     : query_(raw_query),
+      path_(path),
       target_(parse_target(method, path, query_)),
+      verb_(target_.is_resource ? std::string(to_string(target_.verb)) : to_lower(method)),
       list_(reads_list_options(target_.verb) ? parse_list_query(query_) : ListQuery{}) {
   const bool collection = target_.is_resource && target_.name.empty() && !target_.legacy_watch;
   if (collection && (target_.verb == Verb::List || target_.verb == Verb::Watch) && list_) {

@@ -56,6 +56,9 @@ class RequestInfo {
 
   const Target& target() const { return target_; }
   const Query& query() const { return query_; }
+  std::string_view path() const { return path_; }
+  // The verb as authorization and audit see it; of a path that is not a resource the method in lower case.
+  std::string_view verb() const { return verb_; }
 
   // The object that the request is about, as authorization, audit and seats see it: the name in the path or, for a GET
   // of a collection, the one that the field selector demands. As in Kubernetes (NewRequestInfo in
@@ -68,7 +71,9 @@ class RequestInfo {
 
  private:
   const Query query_;
+  const std::string_view path_;
   Target target_;
+  const std::string verb_;
   Result<ListQuery> list_;
   std::string selected_name_;
 };

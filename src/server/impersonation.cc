@@ -96,12 +96,6 @@ std::string_view extra_value(const auth::UserInfo& user, std::string_view key) {
   return {};
 }
 
-Result<Unit> ask(const auth::Authorizer& authorizer, const auth::Attributes& attributes) {
-  const auth::Decision decision = authorizer.authorize(attributes);
-  if (decision.allowed()) return Unit{};
-  return auth::forbidden_error(attributes, decision.reason);
-}
-
 // One mode of impersonation. An empty name is the original verb, which has no constraints.
 class Mode {
  public:
@@ -129,7 +123,7 @@ class Mode {
       auth::Attributes on = request_;
       const std::string verb = "impersonate-on:" + std::string(name_) + ":" + std::string(request_.verb);
       on.verb = verb;
-      if (Result<Unit> ok = ask(authorizer_, on); !ok) return ok.take_error();
+      if (Result<Unit> ok = authorizer_.check(on); !ok) return ok.take_error();
     }
     auth::UserInfo actual = wanted;
     if (Result<Unit> ok = check_name(wanted, actual); !ok) return ok.take_error();
@@ -149,21 +143,14 @@ class Mode {
 
   auth::Attributes about(std::string_view group, std::string_view resource, std::string_view subresource,
                          std::string_view ns, std::string_view name) const {
-    auth::Attributes attributes;
-    attributes.user = request_.user;
-    attributes.verb = verb_;
-    attributes.is_resource = true;
-    attributes.group = group;
-    attributes.version = "v1";
-    attributes.resource = resource;
-    attributes.subresource = subresource;
-    attributes.ns = ns;
-    attributes.name = name;
-    return attributes;
+    return {
+        request_.user,
+        verb_,
+        {.group = group, .version = "v1", .resource = resource, .subresource = subresource, .ns = ns, .name = name}};
   }
   Result<Unit> ask_about(std::string_view group, std::string_view resource, std::string_view subresource,
                          std::string_view ns, std::string_view name) const {
-    return ask(authorizer_, about(group, resource, subresource, ns, name));
+    return authorizer_.check(about(group, resource, subresource, ns, name));
   }
 
   Result<Unit> check_name(const auth::UserInfo& wanted, auth::UserInfo& actual) const {

@@ -74,26 +74,21 @@ struct Pipeline::Account {
   std::string audit_id;
   auth::UserRef user;
   const request::RequestInfo info;
-  const std::string verb;  // get, list, ...; of a path the method in lower case.
   const bool lasting;
   AuditTrail trail;
   std::shared_ptr<const flow::Schemas> schemas;  // The seat's flow lies in them.
   flow::Dispatcher::Seat seat;
 
   Account(const net::Request& request, const Auditor* auditor)
-      : info(request.method, request.path, request.query),
-        verb(info.target().is_resource ? std::string(request::to_string(info.target().verb))
-                                       : to_lower(request.method)),
-        lasting(lasts_long(info.target())),
-        trail(auditor) {}
+      : info(request.method, request.path, request.query), lasting(lasts_long(info.target())), trail(auditor) {}
 };
 
 // Of a path: a method that HTTP knows. Others are a client's invention.
 std::string_view Pipeline::known_verb(const Account& account) {
   constexpr std::string_view kMethods[] = {"get", "head", "post", "put", "patch", "delete", "options", "connect"};
   const request::Target& target = account.info.target();
-  if (target.is_resource && target.verb != request::Verb::Other) return account.verb;
-  const auto found = std::find(std::begin(kMethods), std::end(kMethods), account.verb);
+  if (target.is_resource && target.verb != request::Verb::Other) return account.info.verb();
+  const auto found = std::find(std::begin(kMethods), std::end(kMethods), account.info.verb());
   return found == std::end(kMethods) ? "other" : *found;
 }
 
@@ -152,15 +147,7 @@ Task<void> Pipeline::serve_known(net::Request& request, net::Response& response,
   auto send_away = [&] {
     if (request.protocol == net::Protocol::Http2) response.close_connection_after();
   };
-  auth::Attributes attributes{.verb = account.verb,
-                              .is_resource = info.is_resource,
-                              .group = info.group,
-                              .version = info.version,
-                              .resource = info.resource,
-                              .subresource = info.subresource,
-                              .ns = info.ns,
-                              .name = account.info.name(),
-                              .path = request.path};
+  auth::Attributes attributes = call::attributes_of(account.info, nullptr);
   Result<auth::UserRef> user = authenticator_.load()->authenticate(request);
   if (!user) {
     if (log::verbose(2)) {

@@ -35,16 +35,7 @@ Result<Unit> check_create(const call::Call& call, const auth::Authorizer& author
   if (call.info.verb == request::Verb::Create || call.info.subresource == "proxy" || call.info.resource != "pods") {
     return Unit{};
   }
-  auth::Attributes asked;
-  asked.user = call.user.get();
-  asked.verb = "create";
-  asked.is_resource = true;
-  asked.version = call.info.version;
-  asked.resource = call.info.resource;
-  asked.subresource = call.info.subresource;
-  asked.ns = call.ns();
-  asked.name = call.info.name;
-  const auth::Decision decision = authorizer.authorize(asked);
+  const auth::Decision decision = authorizer.authorize(call.attributes("create"));
   if (decision.allowed()) return Unit{};
   return forbidden(call.group_resource(), call.info.name, decision.reason);
 }

@@ -40,22 +40,18 @@ Value user_value(Arena& arena, const auth::UserInfo& user) {
 
 // What an access review asks about.
 auth::Attributes attributes_of(const Value& spec, const auth::UserInfo& user) {
-  auth::Attributes attributes;
-  attributes.user = &user;
-  if (const Value* resource = spec.find("resourceAttributes"); resource != nullptr && resource->is_map()) {
-    attributes.is_resource = true;
-    attributes.verb = resource->text_at("verb");
-    attributes.group = resource->text_at("group");
-    attributes.version = resource->text_at("version");
-    attributes.resource = resource->text_at("resource");
-    attributes.subresource = resource->text_at("subresource");
-    attributes.ns = resource->text_at("namespace");
-    attributes.name = resource->text_at("name");
-  } else {
-    attributes.verb = spec.text_at("nonResourceAttributes", "verb");
-    attributes.path = spec.text_at("nonResourceAttributes", "path");
+  const Value* resource = spec.find("resourceAttributes");
+  if (resource == nullptr || !resource->is_map()) {
+    return {&user, spec.text_at("nonResourceAttributes", "verb"), spec.text_at("nonResourceAttributes", "path")};
   }
-  return attributes;
+  return {&user,
+          resource->text_at("verb"),
+          {.group = resource->text_at("group"),
+           .version = resource->text_at("version"),
+           .resource = resource->text_at("resource"),
+           .subresource = resource->text_at("subresource"),
+           .ns = resource->text_at("namespace"),
+           .name = resource->text_at("name")}};
 }
 
 auth::UserInfo user_of_spec(const Value& spec) {

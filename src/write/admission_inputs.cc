@@ -18,21 +18,14 @@ cel::Authorizer::Decision RequestAuthorizer::decide(const Check& check) {
     account.name = "system:serviceaccount:" + ns + ":" + std::string(check.service_account_name);
     account.groups = {"system:serviceaccounts", "system:serviceaccounts:" + ns, std::string(auth::kAuthenticatedGroup)};
   }
-  auth::Attributes attributes;
-  attributes.user = check.service_account_name.empty() ? &user_ : &account;
-  attributes.verb = check.verb;
-  attributes.is_resource = check.about_resource;
-  if (check.about_resource) {
-    attributes.group = check.group;
-    attributes.version = "*";
-    attributes.resource = check.resource;
-    attributes.subresource = check.subresource;
-    attributes.ns = check.namespace_name;
-    attributes.name = check.name;
-  } else {
-    attributes.path = check.path;
-  }
-  const auth::Decision decision = authorizer_.authorize(attributes);
+  const auth::UserInfo* user = check.service_account_name.empty() ? &user_ : &account;
+  const auth::ResourceAttributes on = {.group = check.group,
+                                       .resource = check.resource,
+                                       .subresource = check.subresource,
+                                       .ns = check.namespace_name,
+                                       .name = check.name};
+  const auth::Decision decision = authorizer_.authorize(
+      check.about_resource ? auth::Attributes(user, check.verb, on) : auth::Attributes(user, check.verb, check.path));
   return {decision.allowed(), decision.reason, std::nullopt};
 }
 

@@ -64,19 +64,12 @@ bool is_on_node(const auth::UserInfo& user, std::string_view node) {
 // Null: allowed. Otherwise the sentence that says what is missing.
 std::optional<std::string> refusal(const call::Call& call, const auth::Authorizer& authorizer, std::string_view verb,
                                    std::string_view subresource, std::string_view ns, std::string_view name) {
-  auth::Attributes asked;
-  asked.user = call.user.get();
-  asked.verb = verb;
-  asked.is_resource = true;
-  asked.group = call.info.group;
-  asked.version = call.info.version;
-  asked.resource = call.info.resource;
+  auth::Attributes asked = call.attributes(verb);
   asked.subresource = subresource;
   asked.ns = ns;
   asked.name = name;
-  const auth::Decision decision = authorizer.authorize(asked);
-  if (decision.allowed()) return std::nullopt;
-  return auth::forbidden_error(asked, decision.reason).message;
+  Result<Unit> allowed = authorizer.check(asked);
+  return allowed ? std::nullopt : std::optional(allowed.take_error().message);
 }
 
 std::string permission(std::string_view what, std::string_view subresource, std::string_view verb,

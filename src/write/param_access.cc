@@ -50,16 +50,10 @@ Wanted wanted_of(const call::Call& call, const policy::ParamKind& kind) {
 
 bool may(const call::Call& call, const auth::Authorizer& authorizer, std::string_view verb, const Wanted& wanted,
          std::string_view ns, std::string_view name) {
-  auth::Attributes attributes;
-  attributes.user = call.user.get();
-  attributes.verb = verb;
-  attributes.is_resource = true;
-  attributes.group = wanted.group;
-  attributes.version = wanted.version;
-  attributes.resource = wanted.resource;
-  attributes.ns = ns;
-  attributes.name = name;
-  return authorizer.authorize(attributes).allowed();
+  return authorizer.allows(
+      {call.user.get(),
+       verb,
+       {.group = wanted.group, .version = wanted.version, .resource = wanted.resource, .ns = ns, .name = name}});
 }
 
 Error refused(const call::Call& call, const Value& object, std::string_view field, const std::string& why) {

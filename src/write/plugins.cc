@@ -59,15 +59,7 @@ class Objects final : public admission::Lookup {
 
   bool authorized(std::string_view verb, std::string_view group, std::string_view resource,
                   std::string_view name) const override {
-    auth::Attributes attributes;
-    attributes.user = call_.user.get();
-    attributes.verb = verb;
-    attributes.is_resource = true;
-    attributes.group = group;
-    attributes.version = "*";
-    attributes.resource = resource;
-    attributes.name = name;
-    return authorizer_.authorize(attributes).allowed();
+    return authorizer_.allows({call_.user.get(), verb, {.group = group, .resource = resource, .name = name}});
   }
 
   // Set when something that a plugin asked for is stored and cannot be read: it cannot judge without it.

@@ -605,33 +605,12 @@ Task<void> Writer::release(call::Call& call, Value removed) {
 }
 
 Result<Unit> Writer::authorize_create(const call::Call& call) const {
-  auth::Attributes attributes;
-  attributes.user = call.user.get();
-  attributes.verb = "create";
-  attributes.is_resource = true;
-  attributes.group = call.served->resource->group;
-  attributes.version = call.served->resource->version;
-  attributes.resource = call.served->resource->plural;
-  attributes.subresource = call.info.subresource;
-  attributes.ns = call.info.ns;
-  attributes.name = call.info.name;
-  const auth::Decision decision = authorizer_.authorize(attributes);
-  if (decision.allowed()) return Unit{};
-  return auth::forbidden_error(attributes, decision.reason);
+  return authorizer_.check(call.attributes("create"));
 }
 
 Result<Unit> Writer::authorize_unsafe_delete(const call::Call& call) const {
   constexpr std::string_view kVerb = "unsafe-delete-ignore-read-errors";
-  auth::Attributes attributes;
-  attributes.user = call.user.get();
-  attributes.verb = kVerb;
-  attributes.is_resource = true;
-  attributes.group = call.served->resource->group;
-  attributes.version = call.served->resource->version;
-  attributes.resource = call.served->resource->plural;
-  attributes.ns = call.info.ns;
-  attributes.name = call.info.name;
-  const auth::Decision decision = authorizer_.authorize(attributes);
+  const auth::Decision decision = authorizer_.authorize(call.attributes(kVerb));
   if (decision.allowed()) return Unit{};
   return forbidden(call.group_resource(), call.info.name,
                    "not permitted to do " + go_quote(kVerb) + ", reason: " + decision.reason);
