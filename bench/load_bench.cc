@@ -230,7 +230,7 @@ class Target {
     for (size_t i = 0; i < count; ++i) {
       net::EventLoop& loop = loop_of(i);
       connections.push_back(std::make_unique<net::Client>(loop, transport_));
-      Result<net::ClientResponse> answer =
+      net::CallResult<net::ClientResponse> answer =
           block_on(loop, connections.back()->fetch(request("GET", "/version", "application/json"), 1 << 20));
       if (!answer) fail(answer.error().message);
     }
@@ -354,7 +354,7 @@ class Requests {
 // Sends one request and adds it to the tally.
 Task<void> send_one(net::Client& connection, net::ClientRequest request, Tally& tally) {
   const Clock::time_point start = Clock::now();
-  Result<net::ClientResponse> answer = co_await connection.fetch(std::move(request), size_t{1} << 30);
+  net::CallResult<net::ClientResponse> answer = co_await connection.fetch(std::move(request), size_t{1} << 30);
   if (!answer) {
     ++tally.failures[answer.error().message];
   } else if (answer->status >= 300) {
@@ -458,7 +458,7 @@ Outcome run_lists(Target& target, const Plan& plan, std::vector<Process>& proces
         if (!more.empty()) query += "&continue=" + client::query_text(more);
         more.clear();
         const Clock::time_point start = Clock::now();
-        Result<net::ClientStream> stream =
+        net::CallResult<net::ClientStream> stream =
             co_await connections[me]->open(requests.list(query, plan.accepts[i % plan.accepts.size()]));
         if (!stream || stream->head().status >= 300) {
           ++tallies[me].failures[stream ? std::to_string(stream->head().status) : stream.error().message];
@@ -468,7 +468,7 @@ Outcome run_lists(Target& target, const Plan& plan, std::vector<Process>& proces
         size_t bytes = 0;
         bool whole = false;
         while (!whole) {
-          Result<std::string> piece = co_await stream->read_some();
+          net::CallResult<std::string> piece = co_await stream->read_some();
           if (!piece) {
             ++tallies[me].failures[piece.error().message];
             break;
@@ -538,7 +538,8 @@ Outcome run_watch(Target& target, const Plan& plan, std::vector<Process>& proces
   const auto writing = target.connect(1);
   net::EventLoop& writing_loop = target.loop_of(0);
   const auto fetch = [&](net::ClientRequest request) {
-    Result<net::ClientResponse> answer = block_on(writing_loop, writing[0]->fetch(std::move(request), size_t{1} << 30));
+    net::CallResult<net::ClientResponse> answer =
+        block_on(writing_loop, writing[0]->fetch(std::move(request), size_t{1} << 30));
     if (!answer) fail(answer.error().message);
     if (answer->status >= 300) fail(answer->body);
     return answer->body;
@@ -560,7 +561,7 @@ Outcome run_watch(Target& target, const Plan& plan, std::vector<Process>& proces
   const auto watcher = [&](size_t me) -> Task<void> {
     std::string path = plan.path + "?watch=true&timeoutSeconds=3600&resourceVersion=" + version;
     net::ClientRequest request = target.request("GET", std::move(path), plan.accepts[me % plan.accepts.size()]);
-    Result<net::ClientStream> stream =
+    net::CallResult<net::ClientStream> stream =
         co_await connections[me / plan.watchers_per_connection]->open(std::move(request));
     ++open;
     if (!stream || stream->head().status != 200) {
@@ -571,7 +572,7 @@ Outcome run_watch(Target& target, const Plan& plan, std::vector<Process>& proces
     streams[me] = &*stream;
     MarkCounter marks;
     for (size_t seen = 0; seen < plan.count;) {
-      Result<std::string> piece = co_await stream->read_some();
+      net::CallResult<std::string> piece = co_await stream->read_some();
       if (!piece || piece->empty()) {
         ++tallies[me].failures["the watch ended"];
         ++ended;

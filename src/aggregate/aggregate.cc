@@ -346,7 +346,7 @@ Task<Condition> Aggregation::availability(net::EventLoop& loop, const RemoteApi&
   const std::string url = "https://" + host_port(*address) + path;
   const std::string what = "failing or missing response from " + url + ": ";
   // In whichever form it likes best: some have only one.
-  Result<net::ClientResponse> answer = co_await ask(loop, remote, *address, path, {}, {});
+  net::CallResult<net::ClientResponse> answer = co_await ask(loop, remote, *address, path, {}, {});
   if (!answer) co_return failed(what + "Get " + go_quote(url) + ": " + answer.error().message);
   if (answer->status < 200 || answer->status >= 300) {
     co_return failed(what + "bad status from " + url + ": " + std::to_string(answer->status));
@@ -380,7 +380,7 @@ Task<bool> Aggregation::read_discovery(net::EventLoop& loop, RemoteApi remote, w
                                        std::string plain) {
   constexpr std::string_view kForm = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
   const std::string accept = "application/json" + std::string(kForm);
-  Result<net::ClientResponse> answer = co_await ask(loop, remote, address, "/apis", {}, accept);
+  net::CallResult<net::ClientResponse> answer = co_await ask(loop, remote, address, "/apis", {}, accept);
   if (!answer || answer->status == 503) co_return false;
   std::shared_ptr<const std::string> discovery, resources;
   if (answer->status == 200 && answer->header("content-type").find("as=APIGroupDiscoveryList") != std::string::npos) {
@@ -408,9 +408,9 @@ void Aggregation::change(std::string_view name, const std::function<void(RemoteA
   remotes_ = std::move(next);
 }
 
-Task<Result<net::ClientResponse>> Aggregation::ask(net::EventLoop& loop, const RemoteApi& remote,
-                                                   const webhook::Address& address, std::string path, std::string etag,
-                                                   std::string accept) {
+Task<net::CallResult<net::ClientResponse>> Aggregation::ask(net::EventLoop& loop, const RemoteApi& remote,
+                                                            const webhook::Address& address, std::string path,
+                                                            std::string etag, std::string accept) {
   net::ClientRequest probe;
   probe.target = std::move(path);
   probe.timeout = kProbeTimeout;
@@ -425,8 +425,8 @@ Task<Result<net::ClientResponse>> Aggregation::ask(net::EventLoop& loop, const R
 }
 
 Task<void> Aggregation::read_openapi(net::EventLoop& loop, RemoteApi remote, webhook::Address address) {
-  Result<net::ClientResponse> v3 = co_await ask(loop, remote, address, "/openapi/v3");
-  Result<net::ClientResponse> v2 = co_await ask(loop, remote, address, "/openapi/v2", remote.v2_etag);
+  net::CallResult<net::ClientResponse> v3 = co_await ask(loop, remote, address, "/openapi/v3");
+  net::CallResult<net::ClientResponse> v2 = co_await ask(loop, remote, address, "/openapi/v2", remote.v2_etag);
   std::shared_ptr<const std::string> index = remote.openapi_v3, document = remote.openapi_v2;
   if (v3 && v3->status == 200) index = std::make_shared<const std::string>(std::move(v3->body));
   if (v3 && v3->status == 404) index = nullptr;  // It does not know v3; other errors pass.
@@ -516,7 +516,7 @@ Task<void> Aggregation::proxy(call::Call& call, RemoteApi remote) {
   call.response.on_interrupt([cancellation = forwarded.cancellation](net::Interrupt why) {
     if (why == net::Interrupt::PeerGone) cancellation->cancel();
   });
-  Result<net::ClientStream> opened = co_await client->open(std::move(forwarded));
+  net::CallResult<net::ClientStream> opened = co_await client->open(std::move(forwarded));
   if (!opened) co_return send_plain(call, 503, "error trying to reach service: " + opened.error().message);
   net::ClientStream stream = std::move(*opened);
   for (const auto& [name, value] : stream.head().headers) {
@@ -530,7 +530,7 @@ Task<void> Aggregation::proxy(call::Call& call, RemoteApi remote) {
   if (!call.response.start(stream.head().status)) co_return;
   call.response.on_interrupt([&stream](net::Interrupt) { stream.cancel(); });
   while (true) {
-    Result<std::string> piece = co_await stream.read_some();
+    net::CallResult<std::string> piece = co_await stream.read_some();
     if (!piece) co_return call.response.abort();
     if (piece->empty()) break;
     Result<Unit> written = co_await call.response.write(net::Bytes(std::move(*piece)));

@@ -101,9 +101,9 @@ class Aggregation {
   // The same; checking_ is false at its end, however it ends.
   Task<void> check(net::EventLoop& loop);
   // Asks the server of `remote` for a document of its own.
-  Task<Result<net::ClientResponse>> ask(net::EventLoop& loop, const RemoteApi& remote, const webhook::Address& address,
-                                        std::string path, std::string etag = {},
-                                        std::string accept = "application/json");
+  Task<net::CallResult<net::ClientResponse>> ask(net::EventLoop& loop, const RemoteApi& remote,
+                                                 const webhook::Address& address, std::string path,
+                                                 std::string etag = {}, std::string accept = "application/json");
   // Whether it answers; `resources` is what it says of its version then.
   Task<Condition> availability(net::EventLoop& loop, const RemoteApi& remote, const Result<webhook::Address>& address,
                                std::string& resources);

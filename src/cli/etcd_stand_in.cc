@@ -151,7 +151,8 @@ std::optional<StandIn> find_stand_in(const std::string& url) {
     net::ClientRequest request;
     request.target = std::string(kWhere);
     request.timeout = net::Millis(2000);
-    const Result<net::ClientResponse> response = block_on(loops.at(0), client.fetch(std::move(request), 1 << 16));
+    const net::CallResult<net::ClientResponse> response =
+        block_on(loops.at(0), client.fetch(std::move(request), 1 << 16));
     const std::string text = response && response->status == 200 ? response->body : std::string();
     Arena arena;
     Result<Value> found = codec::decode_json(arena, text);

@@ -84,7 +84,7 @@ Result<std::string> fetch_text(const std::string& url) {
     net::ClientRequest request{.target = (place->path.empty() ? "/" : place->path) + place->query,
                                .headers = {{"user-agent", "holdfast"}},
                                .timeout = kFetchTimeout};
-    Result<net::ClientResponse> answer = block_on(loops.at(0), client.fetch(std::move(request), kMaxBytes));
+    net::CallResult<net::ClientResponse> answer = block_on(loops.at(0), client.fetch(std::move(request), kMaxBytes));
     if (!answer) return bad_request(now + ": " + answer.error().message);
     if (answer->status == 200) return std::move(answer->body);
     const std::string_view location = answer->header("location");

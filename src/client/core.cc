@@ -271,22 +271,23 @@ Task<Result<Answer>> Core::send(std::shared_ptr<Core> core, Sent sent) {
     me.add_headers(sent, request);
     const std::shared_ptr<net::Client> transport = me.transport_;
     Answer answer;
-    std::optional<Error> failure;
+    std::optional<net::CallError> failure;
     if (sent.streaming) {
-      Result<net::ClientStream> opened = co_await transport->open(std::move(request));
+      net::CallResult<net::ClientStream> opened = co_await transport->open(std::move(request));
       if (!opened) {
         failure = opened.take_error();
       } else {
         answer.stream.emplace(std::move(*opened));
         answer.response = answer.stream->head();
         while (answer.response.status >= 300) {  // What went wrong is read here.
-          Result<std::string> piece = co_await answer.stream->read_some();
+          net::CallResult<std::string> piece = co_await answer.stream->read_some();
           if (!piece || piece->empty() || answer.response.body.size() > (1 << 20)) break;
           answer.response.body += *piece;
         }
       }
     } else {
-      Result<net::ClientResponse> fetched = co_await transport->fetch(std::move(request), me.options.max_answer_bytes);
+      net::CallResult<net::ClientResponse> fetched =
+          co_await transport->fetch(std::move(request), me.options.max_answer_bytes);
       if (!fetched) {
         failure = fetched.take_error();
       } else {
@@ -300,7 +301,7 @@ Task<Result<Answer>> Core::send(std::shared_ptr<Core> core, Sent sent) {
                                            static_cast<double>(int64_t{1} << std::min(attempt - 1, 20)));
     if (failure) {
       // A connection that was never made has carried nothing to the server.
-      const bool never_left = failure->message.starts_with("dial tcp");
+      const bool never_left = failure->progress == net::CallError::Progress::NotConnected;
       const bool again = failure->reason == Reason::ServiceUnavailable && (never_left || sent.safe_twice);
       if (last || !again || me.closing) co_return std::move(*failure);
     } else {

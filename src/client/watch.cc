@@ -136,7 +136,7 @@ Task<Result<std::optional<Watch::Raw>>> Watch::next_raw() {
     if (frame->empty()) {
       if (me.canceled || me.core->closing) co_return Error{Reason::ServiceUnavailable, "context canceled"};
       me.buffer.erase(0, std::exchange(me.from, 0));
-      Result<std::string> piece = co_await me.stream.read_some();
+      net::CallResult<std::string> piece = co_await me.stream.read_some();
       if (!piece) co_return piece.take_error();
       if (piece->empty()) co_return std::optional<Raw>();
       if (me.buffer.empty()) {

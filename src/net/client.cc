@@ -18,12 +18,12 @@ namespace {
 
 using detail::BodyDecoder;
 using detail::call_error;
+using Progress = CallError::Progress;
 using detail::ContextPtr;
 using detail::Endpoint;
 using detail::Http2Call;
 using detail::Http2Calls;
 using detail::kCancelled;
-using detail::kDeadline;
 using detail::lookup;
 using detail::Wire;
 
@@ -213,9 +213,9 @@ struct ClientStream::State {
     wire.reset();
   }
 
-  void fail(std::string_view why) {
-    if (call) call->cancel(std::string(why));
-    if (wire) wire->fail(std::string(why));
+  void cancel() {
+    if (call) call->cancel(std::string(kCancelled));
+    if (wire) wire->cancel();
   }
 };
 
@@ -224,7 +224,7 @@ namespace {
 using ClientState = Client::State;
 
 // Asks the proxy at the other end for a tunnel.
-Task<Result<Unit>> open_tunnel(Wire& wire, const ClientOptions& options) {
+Task<CallResult<Unit>> open_tunnel(Wire& wire, const ClientOptions& options) {
   const bool v6 = options.host.find(':') != std::string::npos;
   const std::string target = (v6 ? "[" + options.host + "]" : options.host) + ":" + std::to_string(options.port);
   std::string request = "CONNECT " + target + " HTTP/1.1\r\nHost: " + target + "\r\n";
@@ -247,46 +247,51 @@ Task<Result<Unit>> open_tunnel(Wire& wire, const ClientOptions& options) {
   co_return Unit{};
 }
 
-Task<Result<std::unique_ptr<Wire>>> dial(std::shared_ptr<ClientState> client, const ClientRequest& request) {
+Task<CallResult<std::unique_ptr<Wire>>> dial(std::shared_ptr<ClientState> client, const ClientRequest& request) {
   const Millis timeout = request.timeout;
   const ClientOptions& options = client->options;
   if (options.tls && !client->context) client->context = detail::client_context(options);
-  if (options.tls && !client->context->ok()) co_return client->context->error();
+  if (options.tls && !client->context->ok()) co_return CallError(client->context->error());
   const bool proxied = !options.proxy_host.empty();
   const std::string host = proxied ? options.proxy_host : options.host;
   const uint16_t port = proxied ? options.proxy_port : options.port;
-  Result<std::vector<Endpoint>> endpoints = lookup(host, port, AI_NUMERICHOST);
+  CallResult<std::vector<Endpoint>> endpoints = lookup(host, port, AI_NUMERICHOST);
   if (!endpoints) {
-    endpoints = co_await from_callback<Result<std::vector<Endpoint>>>(client->loop, [host, port](auto done) {
+    endpoints = co_await from_callback<CallResult<std::vector<Endpoint>>>(client->loop, [host, port](auto done) {
       lookup_threads().post([=]() mutable { done(lookup(host, port, 0)); });
     });
   }
   if (!endpoints) co_return endpoints.take_error();
-  std::string why = "dial tcp: lookup " + host + ": no addresses";
+  CallError failure = call_error("dial tcp: lookup " + host + ": no addresses", Progress::NotConnected);
   for (const Endpoint& endpoint : *endpoints) {
     auto wire = std::make_unique<Wire>(client->loop, endpoint);
-    const CancellationScope scope(request.cancellation, [&wire = *wire] { wire.fail(std::string(kCancelled)); });
+    const CancellationScope scope(request.cancellation, [&wire = *wire] { wire.cancel(); });
     if (options.tls && !proxied) wire->use_tls(**client->context, options.server_name, !options.insecure);
     wire->set_deadline(timeout.count() > 0 ? std::min(timeout, options.connect_timeout) : options.connect_timeout);
     while (wire->failure.empty() && !wire->connected) co_await wire->changed();
     if (proxied && wire->failure.empty()) {
-      Result<Unit> tunnel = co_await open_tunnel(*wire, options);
+      CallResult<Unit> tunnel = co_await open_tunnel(*wire, options);
       if (!tunnel) co_return tunnel.take_error();
       if (options.tls) wire->use_tls(**client->context, options.server_name, !options.insecure);
     }
     while (wire->failure.empty() && options.tls && !wire->secured) co_await wire->changed();
     if (wire->failure.empty()) co_return wire;
-    why = wire->failure;
-    if (why == kCancelled) break;
-    if (why == kDeadline && timeout.count() == 0) why = "dial tcp " + endpoint.text + ": i/o timeout";
+    if (wire->cancelled) co_return call_error(wire->failure);
+    if (wire->timed_out) {
+      failure = timeout.count() > 0 ? call_error(wire->failure)
+                                    : call_error("dial tcp " + endpoint.text + ": i/o timeout", Progress::NotConnected);
+    } else {
+      failure = call_error(wire->failure, wire->connected ? Progress::Unknown : Progress::NotConnected);
+    }
   }
-  co_return call_error(std::move(why));
+  co_return failure;
 }
 
 // Sends the request and reads the head of the response. `reused` tells whether the connection had served before.
-Task<Result<std::unique_ptr<ClientStream::State>>> exchange(std::shared_ptr<ClientState> client,
-                                                            const ClientRequest& request, std::unique_ptr<Wire> wire) {
-  const CancellationScope scope(request.cancellation, [&wire = *wire] { wire.fail(std::string(kCancelled)); });
+Task<CallResult<std::unique_ptr<ClientStream::State>>> exchange(std::shared_ptr<ClientState> client,
+                                                                const ClientRequest& request,
+                                                                std::unique_ptr<Wire> wire) {
+  const CancellationScope scope(request.cancellation, [&wire = *wire] { wire.cancel(); });
   wire->set_deadline(request.timeout);
   wire->send(request_text(client->options, request));
   auto stream = std::make_unique<ClientStream::State>();
@@ -296,7 +301,7 @@ Task<Result<std::unique_ptr<ClientStream::State>>> exchange(std::shared_ptr<Clie
       if (wire->in.size() > client->options.max_header_bytes)
         co_return call_error("net/http: response headers too large");
       if (!wire->failure.empty()) co_return call_error(wire->failure);
-      if (wire->ended) co_return call_error("EOF");
+      if (wire->ended) co_return call_error("EOF", Progress::Unanswered);
       co_await wire->changed();
       continue;
     }
@@ -312,16 +317,19 @@ Task<Result<std::unique_ptr<ClientStream::State>>> exchange(std::shared_ptr<Clie
   co_return stream;
 }
 
-Task<Result<std::unique_ptr<ClientStream::State>>> exchange(std::shared_ptr<ClientState> client,
-                                                            const ClientRequest& request,
-                                                            std::shared_ptr<Http2Calls> connection) {
+Task<CallResult<std::unique_ptr<ClientStream::State>>> exchange(std::shared_ptr<ClientState> client,
+                                                                const ClientRequest& request,
+                                                                std::shared_ptr<Http2Calls> connection) {
   auto stream = std::make_unique<ClientStream::State>();
   stream->client = std::move(client);
   stream->call = connection->start(request);
   Http2Call& call = *stream->call;
   const CancellationScope scope(request.cancellation, [&call] { call.cancel(std::string(kCancelled)); });
   while (!call.head_done && call.failure.empty() && !call.ended) co_await call.changed();
-  if (!call.head_done) co_return call_error(call.failure.empty() ? "unexpected EOF" : call.failure);
+  if (!call.head_done) {
+    co_return call_error(call.failure.empty() ? "unexpected EOF" : call.failure,
+                         call.refused ? Progress::NotProcessed : Progress::Unknown);
+  }
   stream->head = std::move(call.head);
   co_return stream;
 }
@@ -331,7 +339,7 @@ struct Connected {
   std::shared_ptr<Http2Calls> shared;
   std::unique_ptr<Wire> wire;
 };
-Task<Result<Connected>> connect(std::shared_ptr<ClientState> client, const ClientRequest& request) {
+Task<CallResult<Connected>> connect(std::shared_ptr<ClientState> client, const ClientRequest& request) {
   const bool may_share = client->options.http2 && client->options.tls;
   while (may_share && !client->http1_only) {
     if (std::shared_ptr<Http2Calls> shared = client->take_shared()) co_return Connected{std::move(shared), nullptr};
@@ -339,7 +347,7 @@ Task<Result<Connected>> connect(std::shared_ptr<ClientState> client, const Clien
     co_await client->dialled();
   }
   client->dialling = may_share;
-  Result<std::unique_ptr<Wire>> wire = co_await dial(client, request);
+  CallResult<std::unique_ptr<Wire>> wire = co_await dial(client, request);
   if (!wire) {
     client->end_dialling();
     co_return wire.take_error();
@@ -359,28 +367,28 @@ Task<Result<Connected>> connect(std::shared_ptr<ClientState> client, const Clien
   co_return Connected{std::move(shared), nullptr};
 }
 
-Task<Result<std::unique_ptr<ClientStream::State>>> open_stream(std::shared_ptr<ClientState> client,
-                                                               const ClientRequest& request) {
+Task<CallResult<std::unique_ptr<ClientStream::State>>> open_stream(std::shared_ptr<ClientState> client,
+                                                                   const ClientRequest& request) {
   if (!client->loop.in_thread()) co_await resume_on(client->loop);
   if (std::string why = why_unsendable(request); !why.empty()) co_return call_error(std::move(why));
   if (std::unique_ptr<Wire> wire = client->take_idle()) {
-    Result<std::unique_ptr<ClientStream::State>> opened = co_await exchange(client, request, std::move(wire));
+    CallResult<std::unique_ptr<ClientStream::State>> opened = co_await exchange(client, request, std::move(wire));
     // The server may have closed an idle connection while the request was being sent: try again on a new one.
-    if (opened || opened.error().message != "EOF") co_return opened;
+    if (opened || opened.error().progress != Progress::Unanswered) co_return opened;
   }
   // A server that goes away rejects what it has not examined: that is sent again over a new connection.
   constexpr int kTries = 3;
   for (int tried = 1;; ++tried) {
-    Result<Connected> connected = co_await connect(client, request);
+    CallResult<Connected> connected = co_await connect(client, request);
     if (!connected) co_return connected.take_error();
     if (connected->wire) co_return co_await exchange(client, request, std::move(connected->wire));
-    Result<std::unique_ptr<ClientStream::State>> opened = co_await exchange(client, request, connected->shared);
-    if (opened || tried == kTries || opened.error().message != detail::kRefusedStream) co_return opened;
+    CallResult<std::unique_ptr<ClientStream::State>> opened = co_await exchange(client, request, connected->shared);
+    if (opened || tried == kTries || opened.error().progress != Progress::NotProcessed) co_return opened;
   }
 }
 
 // The next piece of the body; empty at its end.
-Task<Result<std::string>> read_piece(ClientStream::State& stream) {
+Task<CallResult<std::string>> read_piece(ClientStream::State& stream) {
   if (stream.call) {
     Http2Call& call = *stream.call;
     while (call.body.empty() && !call.ended && call.failure.empty()) co_await call.changed();
@@ -427,8 +435,8 @@ ClientStream& ClientStream::operator=(ClientStream&&) noexcept = default;
 ClientStream::~ClientStream() = default;
 
 const ClientResponse& ClientStream::head() const { return state_->head; }
-Task<Result<std::string>> ClientStream::read_some() { return read_piece(*state_); }
-void ClientStream::cancel() { state_->fail(kCancelled); }
+Task<CallResult<std::string>> ClientStream::read_some() { return read_piece(*state_); }
+void ClientStream::cancel() { state_->cancel(); }
 
 Client::Client(EventLoop& loop, ClientOptions options) : state_(std::make_shared<State>(loop, std::move(options))) {}
 
@@ -441,8 +449,8 @@ Client::~Client() {
   });
 }
 
-Task<Result<ClientStream>> Client::open(ClientRequest request) {
-  Result<std::unique_ptr<ClientStream::State>> opened = co_await open_stream(state_, request);
+Task<CallResult<ClientStream>> Client::open(ClientRequest request) {
+  CallResult<std::unique_ptr<ClientStream::State>> opened = co_await open_stream(state_, request);
   if (!opened) co_return opened.take_error();
   if ((*opened)->call) {
     (*opened)->call->set_deadline(Millis(0));
@@ -452,26 +460,26 @@ Task<Result<ClientStream>> Client::open(ClientRequest request) {
   co_return ClientStream(std::move(*opened));
 }
 
-Task<Result<ClientResponse>> Client::fetch(ClientRequest request, size_t body_limit_bytes) {
-  Result<std::unique_ptr<ClientStream::State>> opened = co_await open_stream(state_, request);
+Task<CallResult<ClientResponse>> Client::fetch(ClientRequest request, size_t body_limit_bytes) {
+  CallResult<std::unique_ptr<ClientStream::State>> opened = co_await open_stream(state_, request);
   if (!opened) co_return opened.take_error();
   std::unique_ptr<ClientStream::State> stream = std::move(*opened);
-  const CancellationScope scope(request.cancellation, [&stream = *stream] { stream.fail(kCancelled); });
+  const CancellationScope scope(request.cancellation, [&stream = *stream] { stream.cancel(); });
   std::string body;
   while (true) {
-    Result<std::string> piece = co_await read_piece(*stream);
+    CallResult<std::string> piece = co_await read_piece(*stream);
     if (!piece) co_return piece.take_error();
     if (piece->empty()) break;
     if (body.size() + piece->size() > body_limit_bytes) {
-      co_return Error{Reason::RequestEntityTooLarge,
-                      "the answer is larger than " + std::to_string(body_limit_bytes) + " bytes"};
+      co_return CallError(
+          {Reason::RequestEntityTooLarge, "the answer is larger than " + std::to_string(body_limit_bytes) + " bytes"});
     }
     body += *piece;
   }
   ClientResponse response = std::move(stream->head);
   if (response.header("content-encoding") == "gzip") {
     Result<std::string> plain = gunzip(body, body_limit_bytes);
-    if (!plain) co_return plain.take_error();
+    if (!plain) co_return CallError(plain.take_error());
     body = std::move(*plain);
   }
   response.body = std::move(body);

@@ -45,7 +45,7 @@ TEST_P(EitherClient, FetchesOverTlsAndKeepsTheConnection) {
   TestServer s(tls_options());
   Client client(s.loops.at(0), to(s, GetParam()));
   for (int i = 0; i < 5; ++i) {
-    Result<ClientResponse> answer = run(s.loops.at(0), client.fetch(get("/x"), 1000));
+    CallResult<ClientResponse> answer = run(s.loops.at(0), client.fetch(get("/x"), 1000));
     ASSERT_TRUE(answer) << answer.error().message;
     EXPECT_EQ(answer->status, 200);
     EXPECT_EQ(answer->header("Content-Type"), "text/plain");
@@ -60,7 +60,7 @@ TEST_P(EitherClient, SendsABodyAndReadsALargeOneBack) {
   ClientRequest request = get("/echo");
   request.method = "POST";
   request.body = std::string(1'000'000, 'z');
-  Result<ClientResponse> answer = run(s.loops.at(0), client.fetch(request, 2'000'000));
+  CallResult<ClientResponse> answer = run(s.loops.at(0), client.fetch(request, 2'000'000));
   ASSERT_TRUE(answer) << answer.error().message;
   EXPECT_TRUE(answer->body == request.body);
 }
@@ -70,7 +70,7 @@ TEST_P(EitherClient, UnpacksGzip) {
   Client client(s.loops.at(0), to(s, GetParam()));
   ClientRequest request = get("/gzip?500");
   request.headers.emplace_back("Accept-Encoding", "gzip, deflate");
-  Result<ClientResponse> answer = run(s.loops.at(0), client.fetch(request, 2'000'000));
+  CallResult<ClientResponse> answer = run(s.loops.at(0), client.fetch(request, 2'000'000));
   ASSERT_TRUE(answer) << answer.error().message;
   EXPECT_EQ(answer->header("content-encoding"), "gzip");
   EXPECT_EQ(answer->header("vary"), "Accept-Encoding");
@@ -102,7 +102,7 @@ TEST(Gzip, IsUsedAsKubeApiserverUsesIt) {
   for (const GzipCase& c : cases) {
     ClientRequest request = get(c.target);
     if (*c.accept != 0) request.headers.emplace_back("Accept-Encoding", c.accept);
-    Result<ClientResponse> answer = run(s.loops.at(0), client.fetch(request, 2'000'000));
+    CallResult<ClientResponse> answer = run(s.loops.at(0), client.fetch(request, 2'000'000));
     ASSERT_TRUE(answer) << c.name << answer.error().message;
     EXPECT_EQ(answer->header("content-encoding") == "gzip", c.compressed) << c.name;
   }
@@ -113,7 +113,7 @@ TEST_P(EitherClient, ShowsItsCertificate) {
   ClientOptions options = to(s, GetParam());
   options.identity = TestPki::get().client;
   Client client(s.loops.at(0), options);
-  Result<ClientResponse> answer = run(s.loops.at(0), client.fetch(get("/who"), 1000));
+  CallResult<ClientResponse> answer = run(s.loops.at(0), client.fetch(get("/who"), 1000));
   ASSERT_TRUE(answer) << answer.error().message;
   EXPECT_EQ(answer->body, "alice");
 }
@@ -123,7 +123,7 @@ TEST_P(EitherClient, DoesNotTrustJustAnybody) {
   ClientOptions options = to(s, GetParam());
   options.ca_pem = TestPki::make("other-ca", "", nullptr).certificate_pem;
   Client stranger(s.loops.at(0), options);
-  Result<ClientResponse> answer = run(s.loops.at(0), stranger.fetch(get("/"), 1000));
+  CallResult<ClientResponse> answer = run(s.loops.at(0), stranger.fetch(get("/"), 1000));
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().message, "tls: failed to verify certificate: x509: certificate signed by unknown authority");
   options = to(s, GetParam());
@@ -140,8 +140,9 @@ TEST(Client, SaysWhyItCouldNotConnect) {
   options.host = "127.0.0.1";
   options.port = 1;
   Client nobody(loops.at(0), options);
-  EXPECT_EQ(run(loops.at(0), nobody.fetch(get("/"), 1000)).error().message,
-            "dial tcp 127.0.0.1:1: connect: connection refused");
+  const CallError refused = run(loops.at(0), nobody.fetch(get("/"), 1000)).take_error();
+  EXPECT_EQ(refused.message, "dial tcp 127.0.0.1:1: connect: connection refused");
+  EXPECT_EQ(refused.progress, CallError::Progress::NotConnected);
   options.host = "no-such-host.invalid";
   Client nowhere(loops.at(0), options);
   EXPECT_EQ(run(loops.at(0), nowhere.fetch(get("/"), 1000)).error().message,
@@ -191,7 +192,7 @@ TEST_P(EitherClient, TriesAgainWhenAKeptConnectionWasClosed) {
   TestServer s(server_options);
   Client client(s.loops.at(0), to(s, GetParam()));
   for (int i = 0; i < 4; ++i) {
-    Result<ClientResponse> answer = run(s.loops.at(0), client.fetch(get("/x"), 1000));
+    CallResult<ClientResponse> answer = run(s.loops.at(0), client.fetch(get("/x"), 1000));
     ASSERT_TRUE(answer) << answer.error().message;
     std::this_thread::sleep_for(std::chrono::milliseconds(30 * i));
   }
@@ -202,7 +203,7 @@ TEST_P(EitherClient, FollowsAStreamAndCanLeaveIt) {
   Client client(s.loops.at(0), to(s, GetParam()));
   const int before = seen.peer_gone;
   {
-    Result<ClientStream> stream = run(s.loops.at(0), client.open(get("/forever")));
+    CallResult<ClientStream> stream = run(s.loops.at(0), client.open(get("/forever")));
     ASSERT_TRUE(stream) << stream.error().message;
     EXPECT_EQ(stream->head().status, 200);
     EXPECT_EQ(*run(s.loops.at(0), stream->read_some()), "hello\n");
@@ -222,7 +223,7 @@ TEST_P(EitherClient, AnAnswerAboveTheLimitIsAnError) {
 
 Task<Result<ClientResponse>> fetch_together(Client& client, int count) {
   auto one = [](Client& c, int& left, std::coroutine_handle<>& all, std::optional<Error>& error) -> Task<void> {
-    Result<ClientResponse> answer = co_await c.fetch(get("/wait"), 1000);
+    CallResult<ClientResponse> answer = co_await c.fetch(get("/wait"), 1000);
     if (!answer) error = answer.error();
     if (--left == 0 && all) all.resume();
   };
@@ -245,7 +246,7 @@ Task<Result<ClientResponse>> fetch_together(Client& client, int count) {
 TEST(Http2Client, CallsAtTheSameTimeShareAConnection) {
   TestServer s(tls_options());
   Client client(s.loops.at(0), to(s, true));
-  Result<ClientResponse> all = run(s.loops.at(0), fetch_together(client, 50));
+  CallResult<ClientResponse> all = run(s.loops.at(0), fetch_together(client, 50));
   EXPECT_TRUE(all) << all.error().message;
   EXPECT_EQ(s.server->stats().connections_accepted, 1u);
 }
@@ -256,7 +257,7 @@ TEST(Http2Client, OpensAnotherConnectionWhereTheServerAllowsNoMoreCalls) {
   TestServer s(options);
   Client client(s.loops.at(0), to(s, true));
   ASSERT_TRUE(run(s.loops.at(0), client.fetch(get("/x"), 1000)));  // Now the limit is known.
-  Result<ClientResponse> all = run(s.loops.at(0), fetch_together(client, 25));
+  CallResult<ClientResponse> all = run(s.loops.at(0), fetch_together(client, 25));
   EXPECT_TRUE(all) << all.error().message;
   // The first ten share one, the next ten another; for the rest a call may have ended meanwhile.
   EXPECT_GE(s.server->stats().connections_accepted, 2u);
@@ -275,7 +276,9 @@ TEST(Http2Client, GoesOnOverANewConnectionWhenTheServerGoesAway) {
 TEST(Http2Client, AnAnswerBrokenOffIsAnError) {
   TestServer s(tls_options());
   Client client(s.loops.at(0), to(s, true));
-  EXPECT_THAT(run(s.loops.at(0), client.fetch(get("/throw-late"), 1000)).error().message, HasSubstr("stream error"));
+  const CallError late = run(s.loops.at(0), client.fetch(get("/throw-late"), 1000)).take_error();
+  EXPECT_THAT(late.message, HasSubstr("stream error"));
+  EXPECT_EQ(late.progress, CallError::Progress::Unknown) << "the server may have served it";
   EXPECT_TRUE(run(s.loops.at(0), client.fetch(get("/x"), 1000)));
   EXPECT_EQ(s.server->stats().connections_accepted, 1u);
 }
@@ -284,14 +287,14 @@ TEST(Http2Client, SlowReadersHoldUpTheServerAndNobodyElse) {
   TestServer s(tls_options());
   Client client(s.loops.at(0), to(s, true));
   const uint64_t before = seen.written;
-  Result<ClientStream> stream = run(s.loops.at(0), client.open(get("/stream?20000")));
+  CallResult<ClientStream> stream = run(s.loops.at(0), client.open(get("/stream?20000")));
   ASSERT_TRUE(stream);
   EXPECT_TRUE(eventually([&] { return seen.written - before >= 4'000'000; }));
   EXPECT_TRUE(run(s.loops.at(0), client.fetch(get("/stream?3000"), 4'000'000)));
   EXPECT_LT(seen.written - before, 20'000'000u);
   size_t got = 0;
   while (true) {
-    Result<std::string> piece = run(s.loops.at(0), stream->read_some());
+    CallResult<std::string> piece = run(s.loops.at(0), stream->read_some());
     ASSERT_TRUE(piece) << piece.error().message;
     if (piece->empty()) break;
     got += piece->size();
@@ -357,7 +360,7 @@ TEST_P(EitherClient, GoesThroughAProxy) {
     options.proxy_port = proxy.port;
     options.proxy_authorization = "Basic dXNlcjpwYXNz";
     Client client(s.loops.at(0), options);
-    Result<ClientResponse> answer = run(s.loops.at(0), client.fetch(get("/x"), 1000));
+    CallResult<ClientResponse> answer = run(s.loops.at(0), client.fetch(get("/x"), 1000));
     ASSERT_TRUE(answer) << answer.error().message;
     EXPECT_EQ(answer->body, "hello /x?");
   }
@@ -449,7 +452,7 @@ TEST(LocalCall, ReachesAHandlerWithoutAConnection) {
   ClientRequest request = get("/echo");
   request.method = "POST";
   request.body = "hello";
-  Result<ClientResponse> answer = run(loops.at(0), call_handler(loops.at(0), handle, request));
+  CallResult<ClientResponse> answer = run(loops.at(0), call_handler(loops.at(0), handle, request));
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->status, 200);
   EXPECT_EQ(answer->body, "hello");

@@ -42,6 +42,11 @@ void Http2Call::set_deadline(Millis timeout) {
   timer = timeout.count() > 0 ? connection->loop_.run_after(timeout, [this] { cancel(std::string(kDeadline)); }) : 0;
 }
 
+void Http2Call::refuse() {
+  failure = "http2: server refused the stream";
+  refused = true;
+}
+
 void Http2Call::cancel(std::string why) {
   if (failure.empty()) failure = std::move(why);
   wake();
@@ -187,7 +192,7 @@ std::unique_ptr<Http2Call> Http2Calls::start(const ClientRequest& request) {
   const int32_t id = nghttp2_submit_request(session_, nullptr, fields.data(), fields.size(),
                                             request.body.empty() ? nullptr : &body, nullptr);
   if (id < 0) {
-    call->failure = std::string(kRefusedStream);
+    call->refuse();
     return call;
   }
   call->id = id;
@@ -247,7 +252,7 @@ int Http2Calls::on_stream_close(nghttp2_session*, int32_t id, uint32_t code, voi
   self(user).calls_.erase(id);
   call->ended = true;
   if (code == NGHTTP2_REFUSED_STREAM) {
-    call->failure = std::string(kRefusedStream);
+    call->refuse();
   } else if (code != NGHTTP2_NO_ERROR && call->failure.empty()) {
     call->failure = "stream error: stream ID " + std::to_string(id) + "; " + nghttp2_http2_strerror(code);
   }

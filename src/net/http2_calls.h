@@ -11,9 +11,6 @@
 
 namespace holdfast::net::detail {
 
-// The server has not examined the request: it can be sent again, whatever its method.
-inline constexpr std::string_view kRefusedStream = "http2: server refused the stream";
-
 class Http2Calls;
 
 // One request and its response as it arrives.
@@ -28,6 +25,7 @@ struct Http2Call {
   std::string body;  // Arrived and not taken yet.
   bool ended = false;
   std::string failure;
+  bool refused = false;  // The server has not examined the request: it can be sent again, whatever its method.
   uint64_t timer = 0;
   std::coroutine_handle<> waiter;
 
@@ -48,6 +46,7 @@ struct Http2Call {
 
  private:
   friend class Http2Calls;
+  void refuse();
   void wake();
 };
 

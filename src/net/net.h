@@ -447,6 +447,22 @@ struct ClientResponse {
   std::string_view header(std::string_view name) const;
 };
 
+// Why a call got no response. The texts are those Go prints ("dial tcp 10.0.0.1:443: connect: connection refused"):
+// users know them.
+struct CallError : Error {
+  enum class Progress : uint8_t {
+    NotConnected,  // No connection was made: the request has not reached any server.
+    NotProcessed,  // The server rejected the request without examining it.
+    Unanswered,    // The connection ended before there was a response.
+    Unknown,
+  };
+  explicit CallError(Error error, Progress how_far = Progress::Unknown) : Error(std::move(error)), progress(how_far) {}
+
+  Progress progress;
+};
+template <class T>
+using CallResult = Result<T, CallError>;
+
 // A response that is still being received (a watch, a proxied request). Destroying it before the body was read to the
 // end closes its connection, or resets its stream of an HTTP/2 connection.
 class ClientStream {
@@ -459,7 +475,7 @@ class ClientStream {
 
   const ClientResponse& head() const;
   // What has arrived, at least a byte; empty at the end.
-  Task<Result<std::string>> read_some();
+  Task<CallResult<std::string>> read_some();
   // Makes a pending read_some return an error. On the loop's thread.
   void cancel();
 
@@ -478,9 +494,8 @@ class Client {
   Client& operator=(const Client&) = delete;
 
   // When called from another thread they switch to the loop, and their caller resumes there.
-  // The error texts are those Go prints ("dial tcp 10.0.0.1:443: connect: connection refused"): users know them.
-  Task<Result<ClientResponse>> fetch(ClientRequest request, size_t body_limit_bytes);
-  Task<Result<ClientStream>> open(ClientRequest request);
+  Task<CallResult<ClientResponse>> fetch(ClientRequest request, size_t body_limit_bytes);
+  Task<CallResult<ClientStream>> open(ClientRequest request);
 
   struct State;
 

@@ -53,13 +53,13 @@ std::string certificate_problem(long code, const std::string& name) {
 
 }  // namespace
 
-Result<std::vector<Endpoint>> lookup(const std::string& host, uint16_t port, int flags) {
+CallResult<std::vector<Endpoint>> lookup(const std::string& host, uint16_t port, int flags) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = flags | AI_NUMERICSERV;
   addrinfo* found = nullptr;
   if (getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) {
-    return call_error("dial tcp: lookup " + host + ": no such host");
+    return call_error("dial tcp: lookup " + host + ": no such host", CallError::Progress::NotConnected);
   }
   std::vector<Endpoint> endpoints;
   for (addrinfo* a = found; a != nullptr; a = a->ai_next) endpoints.push_back(endpoint_of(a->ai_addr, a->ai_addrlen));
@@ -104,9 +104,17 @@ void Wire::fail(std::string why) {
   wake();
 }
 
+void Wire::cancel() {
+  cancelled = failure.empty();
+  fail(std::string(kCancelled));
+}
+
 void Wire::set_deadline(Millis timeout) {
   loop.cancel(timer_);
-  timer_ = timeout.count() > 0 ? loop.run_after(timeout, [this] { fail(std::string(kDeadline)); }) : 0;
+  timer_ = timeout.count() == 0 ? 0 : loop.run_after(timeout, [this] {
+    timed_out = failure.empty();
+    fail(std::string(kDeadline));
+  });
 }
 
 void Wire::send(std::string_view bytes) {

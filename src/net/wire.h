@@ -19,7 +19,9 @@ namespace holdfast::net::detail {
 inline constexpr std::string_view kDeadline = "context deadline exceeded";
 inline constexpr std::string_view kCancelled = "context canceled";
 
-inline Error call_error(std::string text) { return {Reason::ServiceUnavailable, std::move(text)}; }
+inline CallError call_error(std::string text, CallError::Progress progress = CallError::Progress::Unknown) {
+  return CallError({Reason::ServiceUnavailable, std::move(text)}, progress);
+}
 
 struct Endpoint {
   sockaddr_storage storage{};
@@ -28,7 +30,7 @@ struct Endpoint {
 };
 
 // Blocks when the name is not an address; AI_NUMERICHOST in `flags` rejects names.
-Result<std::vector<Endpoint>> lookup(const std::string& host, uint16_t port, int flags);
+CallResult<std::vector<Endpoint>> lookup(const std::string& host, uint16_t port, int flags);
 
 // Its owner waits with `co_await wire.changed()` and looks again.
 class Wire final : public EventSource {
@@ -39,6 +41,7 @@ class Wire final : public EventSource {
   // Before the connection is established, or later (behind a proxy): then the handshake begins at once.
   void use_tls(const ContextPtr& context, const std::string& name, bool verify);
   void fail(std::string why);
+  void cancel();
   // Fails with Go's text when the time is over; none for 0.
   void set_deadline(Millis timeout);
   void send(std::string_view bytes);
@@ -67,6 +70,7 @@ class Wire final : public EventSource {
   bool secured = false;  // The handshake is done.
   bool ended = false;    // The peer has closed its side.
   std::string failure;
+  bool cancelled = false, timed_out = false;  // Why it failed.
   std::string in;
 
  private:

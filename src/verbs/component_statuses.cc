@@ -35,7 +35,7 @@ Task<Health> probe_port(net::EventLoop& loop, uint16_t port) {
   net::ClientRequest request;
   request.target = "/healthz";
   request.timeout = kProbeTimeout;
-  Result<net::ClientResponse> answer = co_await client.fetch(std::move(request), kMaxProbeBytes);
+  net::CallResult<net::ClientResponse> answer = co_await client.fetch(std::move(request), kMaxProbeBytes);
   if (!answer) {
     const std::string url = "https://127.0.0.1:" + std::to_string(port) + "/healthz";
     co_return Health{.message = "Get " + go_quote(url) + ": " + answer.error().message};

@@ -178,7 +178,7 @@ Task<Result<std::string>> Caller::post(net::EventLoop& loop, ClientConfig config
   if (!loop.in_thread()) co_await resume_on(loop);
   const std::shared_ptr<net::Client> http =
       client(loop, *address, {.server_name = server_name, .ca_pem = config.ca_pem});
-  Result<net::ClientResponse> response = co_await http->fetch(std::move(request), limits::kWebhookAnswerBytes);
+  net::CallResult<net::ClientResponse> response = co_await http->fetch(std::move(request), limits::kWebhookAnswerBytes);
   if (!response) co_return Error{response.error().reason, prefix + response.error().message};
   if (response->status < 200 || response->status > 206) {
     Error error{Reason::InternalError, failure_text(*response)};
