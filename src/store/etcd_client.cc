@@ -66,6 +66,8 @@ StoreError from_grpc(const grpc::Status& status, Repeat repeat, const std::strin
     case grpc::StatusCode::DEADLINE_EXCEEDED:
     case grpc::StatusCode::CANCELLED:
       return error(ErrorKind::Timeout);
+    case grpc::StatusCode::NOT_FOUND:
+      return error(says("lease not found") ? ErrorKind::LeaseGone : ErrorKind::Internal);
     case grpc::StatusCode::DATA_LOSS:
       return error(ErrorKind::Corrupt);
     default:

@@ -353,7 +353,7 @@ class EtcdStore final : public Store {
 
     void answered(StoreResult<pb::TxnResponse*> response) {
       if (!response) {
-        bool lease_gone = response.error().message.find("requested lease not found") != std::string::npos;
+        const bool lease_gone = response.error().kind == ErrorKind::LeaseGone;
         if (!lease_gone || std::exchange(granted_again, true)) return done(response.take_error());
         for (const auto& [ttl, lease] : std::exchange(granted, {})) leases->forget(std::chrono::seconds(ttl));
         return go_on();

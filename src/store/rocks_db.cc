@@ -269,12 +269,27 @@ void AckMarker::set(Revision revision) {
 
 void AckMarker::sync() { ::fdatasync(file_); }
 
+namespace {
+
+std::string summary_of(const rocksdb::Status& status) {
+  if (status.IsCorruption()) return "stored data is damaged";
+  if (status.IsIOError()) return "input/output error";
+  if (status.IsBusy() || status.IsTryAgain()) return "busy, try again";
+  if (status.IsTimedOut()) return "the operation timed out";
+  return "internal error";
+}
+
+}  // namespace
+
 StoreError from_rocks(const rocksdb::Status& status, const std::string& what) {
   ErrorKind kind = ErrorKind::Internal;
   if (status.IsCorruption()) kind = ErrorKind::Corrupt;
   if (status.IsIOError() || status.IsNoSpace() || status.IsBusy() || status.IsTryAgain()) kind = ErrorKind::Unavailable;
   if (status.IsTimedOut()) kind = ErrorKind::Timeout;
-  return {kind, what + ": " + (status.IsNoSpace() ? "the disk is full: " : "") + status.ToString()};
+  // RocksDB's own text names files.
+  const std::string full = status.IsNoSpace() ? "the disk is full" : "";
+  return {kind, what + ": " + (full.empty() ? "" : full + ": ") + status.ToString(),
+          "store: " + (full.empty() ? summary_of(status) : full)};
 }
 
 rocksdb::ReadOptions reading_one_key() {

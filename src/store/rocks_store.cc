@@ -170,11 +170,9 @@ class RocksStore final : public Store {
  private:
   // ---- Reading ----
 
-  StoreError not_open() const { return {ErrorKind::Unavailable, options_.directory + ": " + failure_text()}; }
-
-  std::string failure_text() const {
+  StoreError not_open() const {
     std::lock_guard lock(failure_mutex_);
-    return failure_;
+    return {ErrorKind::Unavailable, options_.directory + ": " + failure_.message, failure_.public_message};
   }
 
   // Nothing if the response is not in the tier asked for.
@@ -527,9 +525,9 @@ class RocksStore final : public Store {
           continue;
         }
         if (disk_full_ && !only_deletes(submission.transactions[t])) {
-          results[s].emplace_back(
-              StoreError{ErrorKind::Unavailable, options_.directory + ": the disk is full (less than " +
-                                                     std::to_string(kReservedDiskBytes >> 20) + " MB are left)"});
+          const std::string why =
+              ": the disk is full (less than " + std::to_string(kReservedDiskBytes >> 20) + " MB are left)";
+          results[s].emplace_back(StoreError{ErrorKind::Unavailable, options_.directory + why, "store" + why});
           continue;
         }
         results[s].push_back(add(group, submission.transactions[t]));
@@ -597,7 +595,8 @@ class RocksStore final : public Store {
     StoreResult<Database> again = open_database(options_, env_);
     {
       std::lock_guard failure(failure_mutex_);
-      failure_ = again ? "" : again.error().message;
+      failure_ = again ? StoreError{} : again.error();
+      if (failure_.public_message.empty()) failure_.public_message = "store: cannot be opened";
     }
     if (!again) return;
     database_ = std::move(*again);
@@ -703,7 +702,7 @@ class RocksStore final : public Store {
   std::shared_mutex database_mutex_;
   Database database_;
   mutable std::mutex failure_mutex_;
-  std::string failure_;
+  StoreError failure_;
 
   // The committer's own.
   bool backlog_ = false;  // History is left to forget.

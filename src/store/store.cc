@@ -22,36 +22,16 @@ std::string_view to_string(ErrorKind kind) {
       return "corrupt";
     case ErrorKind::Closed:
       return "closed";
+    case ErrorKind::LeaseGone:
+      return "lease gone";
     case ErrorKind::Internal:
       return "internal";
   }
   return "internal";
 }
 
-namespace {
-
-// Where the server keeps its files is nothing that clients should learn: words that are paths become "store". URLs
-// stay.
-std::string without_paths(std::string_view message) {
-  std::string shown;
-  while (!message.empty()) {
-    const size_t end = std::min(message.find(' '), message.size());
-    const std::string_view word = message.substr(0, end);
-    if (word.find('/') == std::string_view::npos || word.find("://") != std::string_view::npos) {
-      shown += word;
-    } else {
-      shown += "store";
-      shown += word.substr(word.find_last_not_of(":;,.") + 1);
-    }
-    if (end < message.size()) shown += ' ';
-    message.remove_prefix(std::min(end + 1, message.size()));
-  }
-  return shown;
-}
-
-}  // namespace
-
 Error to_api_error(StoreError error) {
+  if (!error.public_message.empty()) error.message = std::move(error.public_message);
   switch (error.kind) {
     case ErrorKind::Invalid:
       return {Reason::BadRequest, std::move(error.message)};
@@ -68,17 +48,18 @@ Error to_api_error(StoreError error) {
     case ErrorKind::Unavailable:
     case ErrorKind::Closed: {
       // kube-apiserver answers an unreachable etcd with ServerTimeout, retry after 2 s.
-      Error unreachable{Reason::ServerTimeout, without_paths(error.message)};
+      Error unreachable{Reason::ServerTimeout, std::move(error.message)};
       unreachable.retry_after_seconds = 2;
       return unreachable;
     }
     case ErrorKind::Timeout:
-      return {Reason::Timeout, without_paths(error.message)};
+      return {Reason::Timeout, std::move(error.message)};
     case ErrorKind::Corrupt:
+    case ErrorKind::LeaseGone:
     case ErrorKind::Internal:
       break;
   }
-  return {Reason::InternalError, without_paths(error.message)};
+  return {Reason::InternalError, std::move(error.message)};
 }
 
 std::string prefix_end(std::string_view prefix) {

@@ -55,12 +55,15 @@ enum class ErrorKind : uint8_t {
   Timeout,         // No response in time, or the connection broke: a write may or may not have happened.
   Corrupt,         // Stored bytes contradict their checksums or each other.
   Closed,          // The store or the watcher was closed. A pending write may or may not have happened.
+  LeaseGone,       // The lease of a TTL has ended. The etcd engine takes a new one, once.
   Internal,
 };
 
 struct StoreError {
   ErrorKind kind = ErrorKind::Internal;
-  std::string message;  // Names the key, the revision, the file or the endpoint.
+  std::string message;  // Names the key, the revision, the file or the endpoint: for logs and for the operator.
+  // What API clients are told instead, if the message says where the server keeps its files. Empty: the message.
+  std::string public_message = {};
 };
 
 template <class T>
