@@ -27,7 +27,7 @@ constexpr std::string_view kAccountUid = "kubernetes.io/service-account.uid";
 
 // Where entries of Secrets have their type.
 size_t type_position() {
-  const auto names = resource::selectable_fields(*types::find_kind("", "v1", "Secret")).names;
+  const auto names = kinds::selectable_fields(*types::find_kind("", "v1", "Secret")).names;
   return static_cast<size_t>(std::find(names.begin(), names.end(), "type") - names.begin());
 }
 

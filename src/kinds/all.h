@@ -10,6 +10,8 @@ namespace holdfast::kinds {
 inline constexpr std::string_view kAutoscalerAnnotations[] = {
     "autoscaling.alpha.kubernetes.io/metrics", "autoscaling.alpha.kubernetes.io/current-metrics",
     "autoscaling.alpha.kubernetes.io/conditions", "autoscaling.alpha.kubernetes.io/behavior"};
+// Where a DaemonSet counts the changes of its template: apps/v1 has no field for it.
+inline constexpr std::string_view kTemplateGeneration = "deprecated.daemonset.template.generation";
 
 extern const Hooks kApiServiceHooks;
 extern const Hooks kCertificateSigningRequestHooks;

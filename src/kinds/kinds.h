@@ -24,6 +24,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "kinds/field_errors.h"
+#include "kinds/selectable.h"
 #include "types/types.h"
 #include "value/value.h"
 
@@ -74,6 +75,8 @@ struct Rules {
   bool delete_answers_object = false;  // DELETE answers the last state rather than Status Success.
   bool name_may_be_empty = false;      // LimitRange: an empty name is not an error (the name becomes a UUID).
   bool generates_names = true;         // IPAddress: generateName becomes the name as it is.
+  bool expires = false;                // Events: deleted after --event-ttl.
+  bool watch_cached = true;  // Not events: lists honour a limit, and a future revision is an error, as in the store.
   Deletion deletion = Deletion::Plain;
   Propagation propagation = Propagation::Background;
 };
@@ -100,6 +103,14 @@ std::vector<std::string> warnings(Context& context, const Value& object, const V
 // metadata.name: this is used in Pod names ..., and the like, are in warnings() as well. Deprecated versions warn on
 // every verb, before anything else: empty when there is nothing to say.
 std::string_view deprecation_warning(const types::Resource& resource);
+
+// Annotations that stand for fields which the version lacks: conversion to it makes them. PartialObjectMetadata does
+// not have them.
+struct ConversionAnnotation {
+  std::string_view name;
+  std::string_view of_zero_object;  // Empty: an object without that field does not have the annotation.
+};
+std::span<const ConversionAnnotation> conversion_annotations(const types::Resource& resource);
 
 // --- Names -----------------------------------------------------------------------------------------------------
 

@@ -216,8 +216,6 @@ void warn_set(Context&, const Value& object, const Value* old, std::vector<std::
 
 // --- DaemonSet: a counter of template changes lives in an annotation ---
 
-constexpr std::string_view kTemplateGeneration = "deprecated.daemonset.template.generation";
-
 int64_t template_generation(const Value& object) {
   const std::string_view text = object.text_at("metadata", "annotations", kTemplateGeneration);
   int64_t number = 0;

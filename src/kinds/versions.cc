@@ -375,4 +375,13 @@ Value convert(Arena& arena, const types::Resource& from, const types::Resource& 
   return named.build();
 }
 
+std::span<const ConversionAnnotation> conversion_annotations(const types::Resource& resource) {
+  static constexpr ConversionAnnotation kDaemonSet[] = {{kTemplateGeneration, "0"}};
+  static constexpr ConversionAnnotation kAutoscaler[] = {
+      {kBehavior, {}}, {kConditions, {}}, {kCurrentMetrics, {}}, {kMetrics, {}}};
+  if (resource.group == "apps" && resource.plural == "daemonsets") return kDaemonSet;
+  if (resource.plural == "horizontalpodautoscalers" && resource.version == "v1") return kAutoscaler;
+  return {};
+}
+
 }  // namespace holdfast::kinds

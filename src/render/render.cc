@@ -113,7 +113,7 @@ bool transcodes_to_json(const View& view) {
   if (!is_stored_version(view) || view.served->custom || view.accepted.form == request::Form::Table) return false;
   if (view.accepted.form == request::Form::Object) return true;
   // Where annotations are left out of metadata, it takes a tree.
-  return view.accepted.meta_version == "v1" && !(resource.group == "apps" && resource.kind == "DaemonSet");
+  return view.accepted.meta_version == "v1" && kinds::conversion_annotations(resource).empty();
 }
 
 // Such an object's JSON, compact, without a newline. Owners are inserted as text, without parsing them again.
@@ -249,17 +249,11 @@ Result<std::string> encode_answer(const Value& tree, const types::Type* type, re
 }
 
 Value without_converted_annotations(Arena& arena, const types::Resource& resource, const Value& metadata) {
-  constexpr std::string_view kDaemonSets[] = {"deprecated.daemonset.template.generation"};
-  constexpr std::string_view kAutoscalers[] = {
-      "autoscaling.alpha.kubernetes.io/behavior", "autoscaling.alpha.kubernetes.io/conditions",
-      "autoscaling.alpha.kubernetes.io/current-metrics", "autoscaling.alpha.kubernetes.io/metrics"};
-  std::span<const std::string_view> made;
-  if (resource.group == "apps" && resource.kind == "DaemonSet") made = kDaemonSets;
-  if (resource.group == "autoscaling" && resource.version == "v1") made = kAutoscalers;
+  const std::span<const kinds::ConversionAnnotation> made = kinds::conversion_annotations(resource);
   const Value* annotations = made.empty() ? nullptr : metadata.find("annotations");
   if (annotations == nullptr) return metadata;
   Value left = *annotations;
-  for (const std::string_view key : made) left = without_member(arena, left, key);
+  for (const auto& annotation : made) left = without_member(arena, left, annotation.name);
   if (left.count() == 0) return without_member(arena, metadata, "annotations");
   return with_member(arena, metadata, "annotations", left);
 }

@@ -127,9 +127,9 @@ std::string render_bookmark(const View& view, std::string_view revision, bool in
   Draft::Node metadata = root.child("metadata");
   metadata.set("resourceVersion", Value::string(arena, revision));
   if (initial_events_end) metadata.child("annotations").set("k8s.io/initial-events-end", Value::string("true"));
-  // The annotation that stands for a field which the version lacks.
-  if (resource.group == "apps" && resource.kind == "DaemonSet") {
-    metadata.child("annotations").set("deprecated.daemonset.template.generation", Value::string("0"));
+  for (const auto& annotation : kinds::conversion_annotations(resource)) {
+    if (annotation.of_zero_object.empty()) continue;
+    metadata.child("annotations").set(annotation.name, Value::string(annotation.of_zero_object));
   }
   Result<std::string> object = encode_shown(plain, arena, draft.value(), first_table);
   assert(object.ok());

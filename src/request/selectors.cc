@@ -323,7 +323,7 @@ std::vector<std::string_view> split_terms(std::string_view text) {
   return terms;
 }
 
-Result<int> resolve_field(std::string_view name, const SelectableFields& fields) {
+Result<int> resolve_field(std::string_view name, const kinds::SelectableFields& fields) {
   if (name == "metadata.name") return FieldRequirement::kName;
   const bool own_list = !fields.refusal.empty();
   if (name == "metadata.namespace" && (fields.namespaced || !own_list)) return FieldRequirement::kNamespace;
@@ -403,7 +403,7 @@ Result<std::vector<FieldTerm>> parse_field_terms(std::string_view text) {
 }
 
 Result<std::vector<FieldRequirement>> resolve_fields(const std::vector<FieldTerm>& terms,
-                                                     const SelectableFields& fields) {
+                                                     const kinds::SelectableFields& fields) {
   std::vector<FieldRequirement> requirements;
   requirements.reserve(terms.size());
   for (const FieldTerm& term : terms) {

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "cache/cache.h"
+#include "kinds/kinds.h"
 
 namespace holdfast::request {
 
@@ -17,16 +18,6 @@ Result<std::vector<cache::LabelRequirement>> parse_label_selector(std::string_vi
 // The selector written out again, requirements by key, as Kubernetes prints it in Scale and authorization.
 std::string label_selector_text(const std::vector<cache::LabelRequirement>& requirements);
 
-// Which fields of a resource can be selected beside metadata.name and metadata.namespace.
-struct SelectableFields {
-  std::span<const std::string_view> names = {};  // In the order of its codec.
-  bool namespaced = true;
-  // Kinds with a list of their own word a refusal so ("field label not supported: %s"); empty: the general wording.
-  std::string_view refusal = {};
-  // Names that mean another: pods' spec.host is spec.nodeName. Pairs of alias and name.
-  std::span<const std::pair<std::string_view, std::string_view>> aliases = {};
-  bool only_aliases = false;  // The names themselves are not known under this version.
-};
 // "metadata.name=a,spec.nodeName!=b" parsed: 400 if it is invalid.
 struct FieldTerm {
   std::string_view field;  // Of the text.
@@ -36,7 +27,7 @@ struct FieldTerm {
 Result<std::vector<FieldTerm>> parse_field_terms(std::string_view text);
 // 400 for fields that a resource does not select by.
 Result<std::vector<cache::FieldRequirement>> resolve_fields(const std::vector<FieldTerm>& terms,
-                                                            const SelectableFields& fields);
+                                                            const kinds::SelectableFields& fields);
 
 // The value of metadata.name that a field selector demands, if it demands one.
 std::optional<std::string> name_demanded(const std::vector<cache::FieldRequirement>& fields);

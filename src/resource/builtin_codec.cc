@@ -7,7 +7,6 @@
 #include "kinds/kinds.h"
 #include "resource/managed.h"
 #include "resource/object_codec.h"
-#include "resource/selectable.h"
 
 namespace holdfast::resource {
 namespace {
@@ -50,7 +49,7 @@ class BuiltinCodec final : public ObjectCodec {
         written_version_(api_version_of(stored.storage_group, stored.storage_version)),
         is_definition_(stored.group == "apiextensions.k8s.io"),
         is_webhooks_(stored.kind.ends_with("WebhookConfiguration")),
-        selectable_(selectable_fields(stored)) {}
+        selectable_(kinds::selectable_fields(stored)) {}
 
   const types::Resource& stored() const override { return stored_; }
 
@@ -98,7 +97,7 @@ class BuiltinCodec final : public ObjectCodec {
   }
 
   std::span<const std::string_view> field_names() const override { return selectable_.names; }
-  std::span<const uint16_t> indexed_fields() const override { return resource::indexed_fields(stored_); }
+  std::span<const uint16_t> indexed_fields() const override { return kinds::indexed_fields(stored_); }
 
   Result<Value> tree(Arena& arena, std::string_view body) const override {
     Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(body);
@@ -120,7 +119,7 @@ class BuiltinCodec final : public ObjectCodec {
   }
 
   std::vector<std::string_view> fields_of(Arena& arena, const Value& tree) const override {
-    return selectable_values(arena, stored_, tree);
+    return kinds::selectable_values(arena, stored_, tree);
   }
 
  private:
@@ -198,7 +197,7 @@ class BuiltinCodec final : public ObjectCodec {
   const std::string written_version_;  // What kube-apiserver calls it.
   const bool is_definition_;
   const bool is_webhooks_;
-  const request::SelectableFields selectable_;
+  const kinds::SelectableFields selectable_;
 };
 
 }  // namespace

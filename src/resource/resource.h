@@ -16,7 +16,6 @@
 #include "resource/object_codec.h"
 #include "resource/object_rules.h"
 #include "resource/registry.h"
-#include "resource/selectable.h"
 #include "resource/storage.h"
 #include "resource/stored_check.h"
 #include "resource/uid.h"

@@ -4,7 +4,6 @@
 
 #include "base/api_error.h"
 #include "base/text.h"
-#include "resource/selectable.h"
 #include "verbs/reads.h"
 
 namespace holdfast::verbs {

@@ -9,7 +9,6 @@
 #include "render/json_indent.h"
 #include "request/continue_token.h"
 #include "request/selectors.h"
-#include "resource/selectable.h"
 #include "verbs/component_statuses.h"
 #include "verbs/each.h"
 #include "verbs/reads.h"
@@ -27,9 +26,7 @@ struct Chosen {
 };
 
 // Kubernetes has no watch cache for events: a limit always counts, and a future revision is an error at once.
-bool reads_like_the_store(const call::Call& call) {
-  return call.served->stored->group.empty() && call.served->stored->kind == "Event";
-}
+bool reads_like_the_store(const call::Call& call) { return !call.served->rules->watch_cached; }
 
 Task<Result<Chosen>> choose_snapshot(call::Call& call, const request::ListOptions& options, bool one_name) {
   cache::Cache& cache = call.storage().cache();
@@ -227,7 +224,7 @@ Result<cache::Selector> resolve_selector(const call::Call& call, const request::
   selector.labels = query.labels;
   Result<Unit> valid = validate(query.options);
   if (!valid) return valid.take_error();
-  request::SelectableFields selectable = resource::selectable_fields(*call.served->resource);
+  kinds::SelectableFields selectable = kinds::selectable_fields(*call.served->resource);
   if (call.served->custom) {
     selectable.names = call.storage().codec().field_names();
     selectable.refusal = "field label not supported: %s";

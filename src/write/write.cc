@@ -46,8 +46,7 @@ const types::Resource& judged_version(const call::Call& call) {
 }
 
 std::chrono::seconds ttl_of(const call::Call& call) {
-  const types::Resource& stored = *call.served->stored;
-  return stored.group.empty() && stored.kind == "Event" ? call.settings.event_ttl : std::chrono::seconds(0);
+  return call.served->rules->expires ? call.settings.event_ttl : std::chrono::seconds(0);
 }
 
 // What an etcd holds of a built-in kind: as kube-apiserver writes it, before the defaults that run when it is read (an

@@ -1,6 +1,6 @@
-#include "resource/selectable.h"
+#include "kinds/selectable.h"
 
-namespace holdfast::resource {
+namespace holdfast::kinds {
 namespace {
 
 using Alias = std::pair<std::string_view, std::string_view>;
@@ -81,8 +81,8 @@ std::string_view value_of(Arena& arena, std::string_view kind, std::string_view 
 
 }  // namespace
 
-request::SelectableFields selectable_fields(const types::Resource& resource) {
-  request::SelectableFields fields;
+SelectableFields selectable_fields(const types::Resource& resource) {
+  SelectableFields fields;
   fields.namespaced = resource.namespaced;
   const auto own = [&](std::span<const std::string_view> names, std::string_view refusal = kRefusal) {
     fields.names = names;
@@ -134,4 +134,4 @@ std::vector<std::string_view> selectable_values(Arena& arena, const types::Resou
   return values;
 }
 
-}  // namespace holdfast::resource
+}  // namespace holdfast::kinds
