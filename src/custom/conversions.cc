@@ -19,8 +19,6 @@ constexpr size_t kBatch = 500;
 // What one definition remembers of converted objects beyond what requests under way hold.
 constexpr size_t kRememberedBytes = 16 << 20;
 
-thread_local std::vector<WantedConversion>* noting = nullptr;
-
 // Metadata that conversion never sees: it differs from request to request and is put back as it was.
 constexpr std::string_view kUnconverted[] = {"resourceVersion", "managedFields"};
 
@@ -110,9 +108,6 @@ Result<Unit> check_identity(const Value& original, const Value& converted) {
 
 }  // namespace
 
-NoteWanted::NoteWanted(std::vector<WantedConversion>& into) : before_(std::exchange(noting, &into)) {}
-NoteWanted::~NoteWanted() { noting = before_; }
-
 Conversions::Conversions(std::shared_ptr<const crd::Definition> definition, webhook::Caller& caller)
     : definition_(std::move(definition)), caller_(caller) {
   const Value& conversion = *definition_->conversion_webhook();
@@ -125,7 +120,7 @@ Conversions::Conversions(std::shared_ptr<const crd::Definition> definition, webh
 }
 
 Result<Value> Conversions::find(Arena& arena, const types::Resource& from, const types::Resource& to,
-                                const Value& object) {
+                                const Value& object, resource::MissingConversions* missing) {
   if (from.version == to.version) return object;
   std::string text = codec::encode_json_sorted(without_unconverted_metadata(arena, object));
   std::string key = std::string(to.version) + "\n" + text;
@@ -136,7 +131,9 @@ Result<Value> Conversions::find(Arena& arena, const types::Resource& from, const
     if (found != known_.end()) known = found->second.lock();
   }
   if (known == nullptr) {
-    if (noting != nullptr) noting->push_back({this, &from, &to, std::move(key), std::move(text)});
+    if (missing != nullptr) {
+      static_cast<WantedConversions*>(missing)->all.push_back({this, &from, &to, std::move(key), std::move(text)});
+    }
     return untyped("conversion webhook for " + shown_kind(from) + " has not been asked");
   }
   Result<Value> converted = codec::decode_json(arena, arena.copy(*known));
@@ -277,22 +274,20 @@ Task<Result<Unit>> convert_wanted(call::Call& call, std::vector<WantedConversion
 
 Task<Result<Value>> convert_object(call::Call& call, const types::Resource& from, const types::Resource& to,
                                    Value object) {
-  if (!call.served->object_rules->asks_to_convert()) {
-    co_return call.served->object_rules->convert(call.arena, from, to, object);
-  }
-  co_return co_await with_conversions(call,
-                                      [&] { return call.served->object_rules->convert(call.arena, from, to, object); });
+  co_return co_await with_conversions(call, [&](resource::MissingConversions& missing) {
+    return call.served->object_rules->convert(call.arena, from, to, object, &missing);
+  });
 }
 
 Task<Result<Unit>> prepare_to_show(call::Call& call, const std::vector<cache::EntryRef>& entries) {
   if (!call.served->object_rules->asks_to_convert()) co_return Unit{};
   for (size_t from = 0; from < entries.size(); from += kBatch) {
     const size_t end = std::min(entries.size(), from + kBatch);
-    Result<Unit> prepared = co_await with_conversions(call, [&] {
+    Result<Unit> prepared = co_await with_conversions(call, [&](resource::MissingConversions& missing) {
       for (size_t i = from; i < end; ++i) {
         Arena arena;
         const store::Blob body = entries[i]->body();
-        (void)tree_of(arena, call.view, {*body, {}});
+        (void)tree_of(arena, call.view, {*body, {}}, &missing);
       }
       return Unit{};
     });
@@ -303,9 +298,9 @@ Task<Result<Unit>> prepare_to_show(call::Call& call, const std::vector<cache::En
 
 Task<Result<Unit>> prepare_to_show(call::Call& call, std::string_view body) {
   if (!call.served->object_rules->asks_to_convert()) co_return Unit{};
-  co_return co_await with_conversions(call, [&] {
+  co_return co_await with_conversions(call, [&](resource::MissingConversions& missing) {
     Arena arena;
-    (void)tree_of(arena, call.view, {body, {}});
+    (void)tree_of(arena, call.view, {body, {}}, &missing);
     return Unit{};
   });
 }

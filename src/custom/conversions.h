@@ -1,15 +1,14 @@
 // Objects between the versions of their kind, where a webhook converts them.
 //
 // Merging, rendering and the like are plain code and cannot wait. They ask for a converted object with
-// ObjectRules::convert; what nobody has converted yet is noted, and with_conversions() has the webhook convert what was
-// noted and runs the code once more. An object that was converted is remembered by its content, so the second time
-// everything is there; what a request needs stays until it ends (Call::held).
+// ObjectRules::convert, which adds what the webhook has not converted yet to MissingConversions; with_conversions() has
+// the webhook convert those and runs the code again. A converted object is remembered by its content, so that the
+// second run finds it; what a request needs is kept until it ends (Call::held).
 #pragma once
 
 #include <list>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -20,6 +19,7 @@
 #include "base/task.h"
 #include "call/call.h"
 #include "crd/crd.h"
+#include "resource/object_rules.h"
 #include "value/value.h"
 #include "webhook/webhook.h"
 
@@ -36,14 +36,20 @@ struct WantedConversion {
   std::string object;  // JSON, without resourceVersion and managedFields.
 };
 
+struct WantedConversions final : resource::MissingConversions {
+  std::vector<WantedConversion> all;
+};
+
 // The webhook of one definition, and what it converted lately. Any thread.
 class Conversions {
  public:
   // The caller outlives it.
   Conversions(std::shared_ptr<const crd::Definition> definition, webhook::Caller& caller);
 
-  // The object in another version; an error when that is not known yet (it has been noted then).
-  Result<Value> find(Arena& arena, const types::Resource& from, const types::Resource& to, const Value& object);
+  // The object in another version. An error if it has not been converted yet; it is added to `missing` then, which is
+  // null or WantedConversions.
+  Result<Value> find(Arena& arena, const types::Resource& from, const types::Resource& to, const Value& object,
+                     resource::MissingConversions* missing);
 
   // Has these converted, all to one version, in one call. `held` keeps the results. 500 without a reason, in
   // Kubernetes' words.
@@ -72,18 +78,6 @@ class Conversions {
   size_t recent_bytes_ = 0;
 };
 
-// Notes conversions that are not known yet, on this thread, while it lives.
-class NoteWanted {
- public:
-  explicit NoteWanted(std::vector<WantedConversion>& into);
-  ~NoteWanted();
-  NoteWanted(const NoteWanted&) = delete;
-  NoteWanted& operator=(const NoteWanted&) = delete;
-
- private:
-  std::vector<WantedConversion>* const before_;
-};
-
 Task<Result<Unit>> convert_wanted(call::Call& call, std::vector<WantedConversion> wanted);
 
 namespace detail {
@@ -97,20 +91,18 @@ struct Flat<Result<T>> {
 };
 }  // namespace detail
 
-// What `work`, plain code, gives once everything that it wants converted is.
+// The result of `work`, plain code that takes resource::MissingConversions&, once everything that it needs is
+// converted.
 template <class Work>
-Task<Result<typename detail::Flat<std::invoke_result_t<Work&>>::type>> with_conversions(call::Call& call, Work work) {
+Task<Result<typename detail::Flat<std::invoke_result_t<Work&, WantedConversions&>>::type>> with_conversions(
+    call::Call& call, Work work) {
   // Each round may want what only became known by the last: an object of a third version, say.
   constexpr int kMostRounds = 8;
   for (int round = 0; round < kMostRounds; ++round) {
-    std::vector<WantedConversion> wanted;
-    std::optional<std::invoke_result_t<Work&>> result;
-    {
-      const NoteWanted noting(wanted);
-      result.emplace(work());
-    }
-    if (wanted.empty()) co_return std::move(*result);
-    Result<Unit> converted = co_await convert_wanted(call, std::move(wanted));
+    WantedConversions wanted;
+    std::invoke_result_t<Work&, WantedConversions&> result = work(wanted);
+    if (wanted.all.empty()) co_return result;
+    Result<Unit> converted = co_await convert_wanted(call, std::move(wanted.all));
     if (!converted) co_return converted.take_error();
   }
   co_return internal_error("conversions of conversions do not end");

@@ -141,10 +141,10 @@ class CustomRules final : public resource::ObjectRules {
   }
 
   // Strategy None: the version's name changes, and what the other version does not know goes.
-  Result<Value> convert(Arena& arena, const types::Resource& from, const types::Resource& to,
-                        const Value& object) const override {
+  Result<Value> convert(Arena& arena, const types::Resource& from, const types::Resource& to, const Value& object,
+                        resource::MissingConversions* missing) const override {
     if (&from == &to) return object;
-    if (conversions_ != nullptr) return conversions_->find(arena, from, to, object);
+    if (conversions_ != nullptr) return conversions_->find(arena, from, to, object, missing);
     const Value named = with_member(arena, object, "apiVersion", Value::string(arena, resource::api_version_of(to)));
     const crd::Version* target = definition_->find(to.version);
     if (target == nullptr) return named;

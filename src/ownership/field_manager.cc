@@ -113,6 +113,25 @@ void strip_meta(Arena& arena, Managed& managed, const ManagerEntry& who) {
   std::erase_if(managed, [&](const ManagerEntry& entry) { return entry.fields.empty() && same_manager(entry, who); });
 }
 
+// The versions of a manager, for a request that converts in its own way.
+class ConvertedBy final : public Versions {
+ public:
+  ConvertedBy(const Versions& versions, const Convert& convert) : versions_(versions), convert_(convert) {}
+
+  const VersionView* find(std::string_view api_version) const override { return versions_.find(api_version); }
+  Result<std::optional<Value>> convert(Arena& arena, const Value& object, const VersionView& from,
+                                       const VersionView& to) const override {
+    if (!convert_) return versions_.convert(arena, object, from, to);
+    Result<Value> converted = convert_(arena, object, from.api_version, to.api_version);
+    if (!converted) return converted.take_error();
+    return std::optional<Value>(*converted);
+  }
+
+ private:
+  const Versions& versions_;
+  const Convert& convert_;
+};
+
 }  // namespace
 
 struct FieldManager::State final : Versions {
@@ -160,7 +179,7 @@ struct FieldManager::State final : Versions {
 
   // Structured merge, strip meta, managed-fields updater.
   Result<Managed> track(Arena& arena, const Value& live, const Value& object, const Managed& managed,
-                        std::string_view manager, UnixTime now) const {
+                        std::string_view manager, UnixTime now, const Convert& convert_by) const {
     auto problem = [&](std::string_view what, const Value& which, std::string_view why) {
       return unknown_error("failed to convert " + std::string(what) + " object (" +
                            object_text(which, options.api_version, options.kind) +
@@ -172,7 +191,8 @@ struct FieldManager::State final : Versions {
     if (std::string why = validate(*own->type, live, Duplicates::Tolerated); !why.empty()) {
       return problem("live", live, why);
     }
-    Engine engine(arena, *this, *own);
+    const ConvertedBy versions(*this, convert_by);
+    Engine engine(arena, versions, *own);
     Result<Engine::Updated> updated = engine.update(live, object, managed);
     if (!updated) {
       return unknown_error("failed to update ManagedFields (" + object_text(object, options.api_version, options.kind) +
@@ -249,8 +269,10 @@ struct FieldManager::State final : Versions {
 
   // Structured merge, strip meta, managed-fields updater.
   Result<Engine::Applied> apply_once(Arena& arena, const Value& live, const Value& config, const Managed& managed,
-                                     const ManagerEntry& applier, const Engine::ApplyOptions& how, UnixTime now) const {
-    Engine engine(arena, *this, *own);
+                                     const ManagerEntry& applier, const Engine::ApplyOptions& how, UnixTime now,
+                                     const Convert& convert_by) const {
+    const ConvertedBy versions(*this, convert_by);
+    Engine engine(arena, versions, *own);
     Result<Engine::Applied> applied = engine.apply(live, config, managed, applier, how);
     if (!applied) return unknown_error(applied.take_error().message);
     if (!applied->conflicts.empty()) return applied;
@@ -384,7 +406,7 @@ UpdateResult FieldManager::State::update(Arena& arena, const UpdateRequest& requ
                          ? s.zero_object(arena)
                          : unfold_raw(arena, *s.own->type, without_managed_fields(arena, *request.live));
   const Value object = unfold_raw(arena, *s.own->type, out.object);
-  Result<Managed> tracked = s.track(arena, live, object, managed, request.manager, request.now);
+  Result<Managed> tracked = s.track(arena, live, object, managed, request.manager, request.now, request.convert);
   if (!tracked) {
     out.problem = tracked.take_error().message;
     return out;
@@ -425,7 +447,8 @@ Result<ApplyResult> FieldManager::State::apply(Arena& arena, const ApplyRequest&
 
   // Everything in an object that had no owner before its first apply is attributed to "before-first-apply".
   if (managed.empty() && request.live != nullptr) {
-    Result<Managed> tracked = s.track(arena, s.zero_object(arena), live, managed, kBeforeFirstApply, request.now);
+    Result<Managed> tracked =
+        s.track(arena, s.zero_object(arena), live, managed, kBeforeFirstApply, request.now, request.convert);
     if (!tracked) {
       return unknown_error("failed to create manager for existing fields: " + tracked.error().message);
     }
@@ -443,7 +466,8 @@ Result<ApplyResult> FieldManager::State::apply(Arena& arena, const ApplyRequest&
 
   const ManagerEntry applier = s.entry_of(arena, request.manager, Operation::Apply);
 
-  Result<Engine::Applied> applied = s.apply_once(arena, live, config, managed, applier, how, request.now);
+  Result<Engine::Applied> applied =
+      s.apply_once(arena, live, config, managed, applier, how, request.now, request.convert);
   if (!applied) return applied.take_error();
   if (!applied->conflicts.empty()) {
     // kubectl may take what its own client-side apply wrote.
@@ -457,7 +481,7 @@ Result<ApplyResult> FieldManager::State::apply(Arena& arena, const ApplyRequest&
     }
     if (!rest.empty()) return conflict_error(std::move(rest));
     how.force = true;
-    applied = s.apply_once(arena, live, config, managed, applier, how, request.now);
+    applied = s.apply_once(arena, live, config, managed, applier, how, request.now, request.convert);
     if (!applied) return applied.take_error();
   }
 

@@ -43,14 +43,17 @@ struct ServedVersion {
   ResetFilter reset = {};           // What writes through this endpoint never own, in this version.
 };
 
+// An object of one served version in another; apiVersion of the result included.
+using Convert = std::function<Result<Value>(Arena&, const Value& object, std::string_view from, std::string_view to)>;
+
 struct FieldManagerOptions {
   std::string api_version, kind;  // Of the endpoint's objects; api_version is one of `versions`.
   std::string subresource;        // Empty: the main resource.
   std::vector<ServedVersion> versions;
 
-  // An object of one served version in another; apiVersion of the result included. Called only when entries of several
-  // versions meet. An error fails an apply, and makes an update lose its managedFields, as Kubernetes has it.
-  std::function<Result<Value>(Arena&, const Value& object, std::string_view from, std::string_view to)> convert;
+  // Called only when entries of several versions meet. An error fails an apply, and makes an update lose its
+  // managedFields, as Kubernetes has it.
+  Convert convert;
 
   // What Go prints for an empty object of the kind (kinds::zero_value): a creator owns what differs from it. Without
   // it, as for custom resources: apiVersion and kind alone.
@@ -74,6 +77,7 @@ struct UpdateRequest {
                                           // carry metadata.managedFields as the client sent it.
   std::string_view manager;               // See manager_name().
   UnixTime now;
+  Convert convert = {};  // Takes the place of FieldManagerOptions::convert.
 };
 struct UpdateResult {
   Value object;         // The request's, without managedFields.
@@ -91,6 +95,7 @@ struct ApplyRequest {
   // Takes the place of FieldManagerOptions::declared_defaults where they depend on more than the object: the default of
   // a Scale's replicas is that of the object which it scales.
   std::function<Value(Arena&, const Value&)> declared_defaults = {};
+  Convert convert = {};  // Takes the place of FieldManagerOptions::convert.
 };
 struct ApplyResult {
   Value object;          // Not defaulted (but where something was unset: with declared defaults). May hold nulls.

@@ -197,13 +197,15 @@ ObjectSource source_of(Arena& arena, const View& view, const cache::Entry& entry
   return {body, entry.ownership().entries(arena, fields_type(view), member_order(view))};
 }
 
-Result<Value> tree_of(Arena& arena, const View& view, const ObjectSource& source) {
+Result<Value> tree_of(Arena& arena, const View& view, const ObjectSource& source,
+                      resource::MissingConversions* missing) {
   Result<Value> tree = view.served->storage->codec().tree(arena, source.body);
   if (!tree) return tree;
   Value object = *tree;
   const types::Resource& stored = view.served->object_rules->version_of(object, *view.served->stored);
   if (&stored != view.served->resource) {
-    Result<Value> converted = view.served->object_rules->convert(arena, stored, *view.served->resource, object);
+    Result<Value> converted =
+        view.served->object_rules->convert(arena, stored, *view.served->resource, object, missing);
     if (!converted) return converted;
     object = *converted;
   }

@@ -54,7 +54,9 @@ struct ObjectSource {
 ObjectSource source_of(Arena& arena, const View& view, const cache::Entry& entry, std::string_view body);
 
 // The tree of the object in the requested version, with its owners as the view wants them.
-Result<Value> tree_of(Arena& arena, const View& view, const ObjectSource& source);
+// `missing` gets what a webhook has to convert first (custom::prepare_to_show).
+Result<Value> tree_of(Arena& arena, const View& view, const ObjectSource& source,
+                      resource::MissingConversions* missing = nullptr);
 
 // "*apps.Deployment": what Kubernetes calls the struct that holds such objects. Refusals quote it.
 std::string go_struct(const types::Type& type, std::string_view suffix = {});

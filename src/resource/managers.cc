@@ -65,6 +65,32 @@ const ownership::FieldManager& Managers::token_request() {
   return *managers_[kEndpoints + 1];
 }
 
+Result<Value> Managers::convert(Arena& arena, const Value& object, std::string_view from, std::string_view to,
+                                MissingConversions* missing) const {
+  const types::Resource* source = nullptr;
+  const types::Resource* target = nullptr;
+  for (const KindVersion& version : versions_) {
+    const std::string name = api_version_of(*version.resource);
+    if (name == from) source = version.resource;
+    if (name == to) target = version.resource;
+  }
+  if (source == nullptr || target == nullptr) {
+    return untyped("no conversion from " + std::string(from) + " to " + std::string(to));
+  }
+  // Unlike stored objects these are not pruned: a field that the other version does not know is an error.
+  if (custom_ && !rules_->asks_to_convert()) {
+    return with_member(arena, object, "apiVersion", Value::string(arena, to));
+  }
+  return rules_->convert(arena, *source, *target, object, missing);
+}
+
+ownership::Convert Managers::converter(MissingConversions& missing) const {
+  if (!rules_->asks_to_convert()) return {};
+  return [this, &missing](Arena& arena, const Value& object, std::string_view from, std::string_view to) {
+    return convert(arena, object, from, to, &missing);
+  };
+}
+
 std::unique_ptr<ownership::FieldManager> Managers::make(kinds::Endpoint endpoint) const {
   ownership::FieldManagerOptions options;
   options.api_version = api_version_of(resource_);
@@ -82,23 +108,8 @@ std::unique_ptr<ownership::FieldManager> Managers::make(kinds::Endpoint endpoint
               .of(*version.resource->type),
          ownership::ResetFilter(reset.reset, reset.keep_only)});
   }
-  options.convert = [this](Arena& arena, const Value& object, std::string_view from,
-                           std::string_view to) -> Result<Value> {
-    const types::Resource* source = nullptr;
-    const types::Resource* target = nullptr;
-    for (const KindVersion& version : versions_) {
-      const std::string name = api_version_of(*version.resource);
-      if (name == from) source = version.resource;
-      if (name == to) target = version.resource;
-    }
-    if (source == nullptr || target == nullptr) {
-      return untyped("no conversion from " + std::string(from) + " to " + std::string(to));
-    }
-    // Unlike stored objects these are not pruned: a field that the other version does not know is an error.
-    if (custom_ && !rules_->asks_to_convert()) {
-      return with_member(arena, object, "apiVersion", Value::string(arena, to));
-    }
-    return rules_->convert(arena, *source, *target, object);
+  options.convert = [this](Arena& arena, const Value& object, std::string_view from, std::string_view to) {
+    return convert(arena, object, from, to, nullptr);
   };
   if (!custom_) {
     const types::Type* type = resource_.type;

@@ -30,6 +30,9 @@ class Managers {
   ~Managers();
 
   const ownership::FieldManager& at(kinds::Endpoint endpoint);
+  // For an update or an apply: converts like the manager itself, and adds to `missing` what a webhook has to convert
+  // first. Empty where no webhook converts.
+  ownership::Convert converter(MissingConversions& missing) const;
   // Of the Scale subresource: objects are autoscaling/v1 Scales.
   const ownership::FieldManager& scale();
   // Of serviceaccounts/token: objects are authentication.k8s.io/v1 TokenRequests.
@@ -38,6 +41,8 @@ class Managers {
  private:
   static constexpr size_t kEndpoints = 6;
   std::unique_ptr<ownership::FieldManager> make(kinds::Endpoint endpoint) const;
+  Result<Value> convert(Arena& arena, const Value& object, std::string_view from, std::string_view to,
+                        MissingConversions* missing) const;
   // Of a subresource whose objects are of another kind, in one version.
   std::unique_ptr<ownership::FieldManager> make_foreign(std::string_view api_version, std::string_view kind,
                                                         std::string_view subresource, const types::Type& type) const;

@@ -11,8 +11,8 @@ class BuiltinRules : public ObjectRules {
       : requested_(requested), stored_(stored) {}
 
   void set_defaults(Arena& arena, Draft::Node object) const override { kinds::set_defaults(arena, requested_, object); }
-  Result<Value> convert(Arena& arena, const types::Resource& from, const types::Resource& to,
-                        const Value& object) const override {
+  Result<Value> convert(Arena& arena, const types::Resource& from, const types::Resource& to, const Value& object,
+                        MissingConversions*) const override {
     return &from == &to ? object : kinds::convert(arena, from, to, object);
   }
   void prepare_for_create(kinds::Context& context, Draft::Node object) const override {

@@ -15,6 +15,16 @@
 
 namespace holdfast::resource {
 
+// Collects what plain code wanted converted and only a webhook can convert: see custom/conversions.h, which alone makes
+// these.
+class MissingConversions {
+ public:
+  virtual ~MissingConversions() = default;
+
+ protected:
+  MissingConversions() = default;
+};
+
 // The steps are those of kinds/kinds.h, in its order. Immutable; share freely.
 class ObjectRules {
  public:
@@ -22,10 +32,10 @@ class ObjectRules {
 
   // In the requested version.
   virtual void set_defaults(Arena& arena, Draft::Node object) const = 0;
-  // From one version to another. Where a webhook converts (asks_to_convert), only what is known already: call it
-  // within with_conversions (api/conversions.h), or use convert_object there.
+  // From one version to another. Where a webhook converts (asks_to_convert), only what it has converted already; the
+  // rest is an error and added to `missing`, unless that is null. custom::with_conversions() runs code that calls this.
   virtual Result<Value> convert(Arena& arena, const types::Resource& from, const types::Resource& to,
-                                const Value& object) const = 0;
+                                const Value& object, MissingConversions* missing) const = 0;
   virtual bool asks_to_convert() const { return false; }
   // The version of a stored object: `usual`, unless the kind is stored in several versions.
   virtual const types::Resource& version_of(const Value&, const types::Resource& usual) const { return usual; }

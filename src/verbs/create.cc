@@ -34,10 +34,14 @@ Task<Result<write::Written>> create_from_body(call::Call& call, write::Writer& w
   record_request(call, object);
 
   const std::string manager = write::manager_of(call, body->options);
-  Result<ownership::UpdateResult> owned = co_await custom::with_conversions(call, [&] {
-    return call.served->managers->at(kinds::Endpoint::Main)
-        .update(call.arena, {.object = object, .manager = manager, .now = call.view.now});
-  });
+  Result<ownership::UpdateResult> owned =
+      co_await custom::with_conversions(call, [&](resource::MissingConversions& missing) {
+        return call.served->managers->at(kinds::Endpoint::Main)
+            .update(call.arena, {.object = object,
+                                 .manager = manager,
+                                 .now = call.view.now,
+                                 .convert = call.served->managers->converter(missing)});
+      });
   if (!owned) co_return owned.take_error();
   Result<write::NextObject> next =
       co_await writer.mutate(call, write::AdmissionOperation::Create, body->options,

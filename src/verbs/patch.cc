@@ -359,13 +359,16 @@ Task<Result<write::NextObject>> patch_live(call::Call& call, write::Writer& writ
   Draft draft(arena, *typed);
   call.served->object_rules->set_defaults(arena, draft.root());
   const Value object = draft.value();
-  Result<ownership::UpdateResult> owned = co_await custom::with_conversions(call, [&] {
-    return call.served->managers->at(endpoint).update(arena, {.live = &live->object,
-                                                              .live_managed = &live->managed,
-                                                              .object = object,
-                                                              .manager = manager,
-                                                              .now = call.view.now});
-  });
+  Result<ownership::UpdateResult> owned =
+      co_await custom::with_conversions(call, [&](resource::MissingConversions& missing) {
+        return call.served->managers->at(endpoint).update(arena,
+                                                          {.live = &live->object,
+                                                           .live_managed = &live->managed,
+                                                           .object = object,
+                                                           .manager = manager,
+                                                           .now = call.view.now,
+                                                           .convert = call.served->managers->converter(missing)});
+      });
   if (!owned) co_return owned.take_error();
   co_return co_await finish_change(call, writer, options, std::move(owned->managed), owned->object, live);
 }
@@ -378,14 +381,17 @@ Task<Result<write::NextObject>> apply_live(call::Call& call, write::Writer& writ
   if (live != nullptr && !live->managed_problem.empty()) {
     co_return untyped("failed to decode managed fields: " + live->managed_problem);
   }
-  Result<ownership::ApplyResult> applied = co_await custom::with_conversions(call, [&] {
-    return call.served->managers->at(endpoint).apply(arena, {.live = live == nullptr ? nullptr : &live->object,
-                                                             .live_managed = live == nullptr ? nullptr : &live->managed,
-                                                             .config = config.value,
-                                                             .manager = options.field_manager,
-                                                             .force = options.force.value_or(false),
-                                                             .now = call.view.now});
-  });
+  Result<ownership::ApplyResult> applied =
+      co_await custom::with_conversions(call, [&](resource::MissingConversions& missing) {
+        return call.served->managers->at(endpoint).apply(arena,
+                                                         {.live = live == nullptr ? nullptr : &live->object,
+                                                          .live_managed = live == nullptr ? nullptr : &live->managed,
+                                                          .config = config.value,
+                                                          .manager = options.field_manager,
+                                                          .force = options.force.value_or(false),
+                                                          .now = call.view.now,
+                                                          .convert = call.served->managers->converter(missing)});
+      });
   if (!applied) co_return applied.take_error();
   Result<Unit> strict = report_config_findings(call, config, options.field_validation);
   if (!strict) co_return strict.take_error();

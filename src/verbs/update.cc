@@ -18,14 +18,16 @@ Task<Result<write::NextObject>> replace(call::Call& call, write::Writer& writer,
     if (!allowed) co_return allowed.take_error();
   }
   const std::string manager = write::manager_of(call, options);
-  Result<ownership::UpdateResult> owned = co_await custom::with_conversions(call, [&] {
-    return call.served->managers->at(endpoint).update(call.arena,
-                                                      {.live = live == nullptr ? nullptr : &live->object,
-                                                       .live_managed = live == nullptr ? nullptr : &live->managed,
-                                                       .object = object,
-                                                       .manager = manager,
-                                                       .now = call.view.now});
-  });
+  Result<ownership::UpdateResult> owned =
+      co_await custom::with_conversions(call, [&](resource::MissingConversions& missing) {
+        return call.served->managers->at(endpoint).update(call.arena,
+                                                          {.live = live == nullptr ? nullptr : &live->object,
+                                                           .live_managed = live == nullptr ? nullptr : &live->managed,
+                                                           .object = object,
+                                                           .manager = manager,
+                                                           .now = call.view.now,
+                                                           .convert = call.served->managers->converter(missing)});
+      });
   if (!owned) co_return owned.take_error();
   Result<write::NextObject> next = co_await writer.mutate(
       call, live == nullptr ? write::AdmissionOperation::Create : write::AdmissionOperation::Update, options,

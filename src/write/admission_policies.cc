@@ -77,9 +77,9 @@ Task<Result<Value>> read_param(call::Call& call, const resource::Served& served,
   if (!tree) co_return tree.take_error();
   const types::Resource& from = served.object_rules->version_of(*tree, *served.stored);
   if (&from == served.resource) co_return *tree;
-  const auto convert = [&] { return served.object_rules->convert(call.arena, from, *served.resource, *tree); };
-  if (!served.object_rules->asks_to_convert()) co_return convert();
-  co_return co_await custom::with_conversions(call, convert);
+  co_return co_await custom::with_conversions(call, [&](resource::MissingConversions& missing) {
+    return served.object_rules->convert(call.arena, from, *served.resource, *tree, &missing);
+  });
 }
 
 // The params that a policy is to be evaluated with under a binding, null where it has none. Kubernetes'

@@ -14,7 +14,7 @@ def definition(hooks, storage="v1"):
     def version(name, properties):
         return {"name": name, "served": True, "storage": name == storage, "subresources": {"status": {}},
                 "schema": {"openAPIV3Schema": {"type": "object", "properties": {
-                    "spec": {"type": "object", "properties": properties},
+                    "spec": {"type": "object", "properties": properties | {"extra": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}},
                     "status": {"type": "object", "properties": {"phase": {"type": "string"}}}}}}}
     return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": f"hosts.{GROUP}"},
             "spec": {"group": GROUP, "scope": "Namespaced", "names": {"plural": "hosts", "kind": "Host"},
@@ -98,6 +98,18 @@ def applies(server, hooks):
     check("hostPort" not in status["spec"], "what one gives up goes", status)
 
 
+def applies_deep_objects(server, hooks):
+    """They are merged on a thread with a larger stack: what has to be converted is noted there too."""
+    apply = "application/apply-patch+yaml"
+    extra = {}
+    for _ in range(300):
+        extra = {"a": extra}
+    one = host("v1", "deep", hostPort="x:1", extra=extra)
+    server.json("PATCH", V1 + "/deep?fieldManager=one", one, content_type=apply, want=201)
+    status = server.json("PATCH", V2 + "/deep?fieldManager=two", host("v2", "deep", mode="fast"), content_type=apply)
+    check(status.get("spec", {}).get("mode") == "fast" and status["spec"].get("host") == "x", "appliers of two versions of a deep object", status)
+
+
 def watches(server, hooks):
     revision = server.json("GET", V2, want=200)["metadata"]["resourceVersion"]
     server.json("POST", V1, host("v1", "watched", hostPort="w:9"), want=201)
@@ -168,7 +180,7 @@ def main():
         hooks = HookServer(folder)
         hooks.on("/convert", convert)
         server.json("POST", DEFINITIONS, definition(hooks), want=201)
-        for told in (round_trips, many_in_one_call, applies, watches, broken_webhooks, another_storage_version):
+        for told in (round_trips, many_in_one_call, applies, applies_deep_objects, watches, broken_webhooks, another_storage_version):
             told(server, hooks)
         hooks.stop()
     finish()
