@@ -108,7 +108,7 @@ std::string Typer::type_error(std::string_view found, std::string_view go_name) 
   std::string fields;
   const Type* owner = nullptr;
   for (const Step& step : path_) {
-    if (step.member == nullptr) continue;
+    if (step.member == nullptr || options_.errors == TypedOptions::Errors::OfSingleValue) continue;
     owner = step.owner;
     std::vector<std::string_view> embedded;
     find_embedding(*owner, step.member, embedded);
@@ -438,7 +438,9 @@ bool Typer::bytes(const Type& type, const Value& in, Value& out) {
     size_t at = 0;
     std::optional<std::string> found = base64_decode(in.as_string(), &at);
     if (!found) {
-      if (saved_.empty()) saved_ = "illegal base64 data at input byte " + std::to_string(at);
+      if (!saved_.empty()) return true;
+      if (options_.errors == TypedOptions::Errors::OfSingleValue) saved_ = "error decoding from json: ";
+      saved_ += "illegal base64 data at input byte " + std::to_string(at);
       return true;
     }
     decoded = std::move(*found);

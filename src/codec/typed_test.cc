@@ -114,7 +114,7 @@ constexpr TypedCase kCases[] = {
     {"other unset times are null", "core/v1.Event", R"({})",
      R"({"metadata":{},"involvedObject":{},"source":{},"firstTimestamp":null,"lastTimestamp":null,"eventTime":null,)"
      R"("reportingComponent":"","reportingInstance":""})"},
-    {"base64 is written anew", "core/v1.Secret", R"({"data":{"a":"aGVs\nbG8=","b":"","c":[104,105]}})",
+    {"base64 is encoded again", "core/v1.Secret", R"({"data":{"a":"aGVs\nbG8=","b":"","c":[104,105]}})",
      R"({"metadata":{},"data":{"a":"aGVsbG8=","b":"","c":"aGk="}})"},
     {"raw values keep the sender's text", "apps/v1.ControllerRevision", R"({"data":{"b": 2.50, "a":1E3},"revision":1})",
      R"({"metadata":{},"data":{"b":2.50,"a":1E3},"revision":1})"},
@@ -153,13 +153,13 @@ constexpr TypedCase kCases[] = {
      "json: cannot unmarshal bool into Go struct field HTTPGetAction.port of type int32"},
     {"a time that is a number", "meta/v1.ObjectMeta", R"({"creationTimestamp":1})",
      "json: cannot unmarshal number into Go struct field ObjectMeta.creationTimestamp of type string"},
-    {"a time that is none", "meta/v1.ObjectMeta", R"({"creationTimestamp":"today"})",
+    {"an invalid time", "meta/v1.ObjectMeta", R"({"creationTimestamp":"today"})",
      R"(parsing time "today" as "2006-01-02T15:04:05Z07:00": cannot parse "today" as "2006")"},
-    {"a day that is none", "meta/v1.ObjectMeta", R"({"creationTimestamp":"2026-02-30T00:00:00Z"})",
+    {"a day that does not exist", "meta/v1.ObjectMeta", R"({"creationTimestamp":"2026-02-30T00:00:00Z"})",
      R"(parsing time "2026-02-30T00:00:00Z": day out of range)"},
     {"a micro time without its six digits", "coordination/v1.LeaseSpec", R"({"renewTime":"2026-02-03T00:00:00Z"})",
      R"(parsing time "2026-02-03T00:00:00Z" as "2006-01-02T15:04:05.000000Z07:00": cannot parse "Z" as ".000000")"},
-    {"base64 that is none", "core/v1.Secret", R"({"data":{"a":"!"}})", "illegal base64 data at input byte 0"},
+    {"invalid base64", "core/v1.Secret", R"({"data":{"a":"!"}})", "illegal base64 data at input byte 0"},
     {"neither schema nor boolean", "apiextensions/v1.JSONSchemaProps", R"({"additionalProperties":1})",
      "boolean or JSON schema expected"},
     {"the root itself", "core/v1.Pod", "[]", "json: cannot unmarshal array into Go value of type v1.Pod"},
@@ -176,6 +176,19 @@ TEST(Typed, WithoutAJsonSourceANumberIsWhatItPrintsAs) {
             "json: cannot unmarshal number 1.5 into Go struct field ContainerPort.containerPort of type int32");
   EXPECT_EQ(typed("apps/v1.ControllerRevision", R"({"data":{"b": 2.50, "a":1E3},"revision":1})", false),
             R"({"metadata":{},"data":{"a":1000,"b":2.5},"revision":1})");
+}
+
+TEST(Typed, ErrorsOfASingleValueNameNoField) {
+  const auto error = [](std::string_view type_name, std::string_view json) {
+    Arena arena;
+    Result<Value> tree = decode_json(arena, json);
+    const TypedOptions options{.errors = TypedOptions::Errors::OfSingleValue};
+    return to_typed(arena, *types::find_type(type_name), *tree, options).error().message;
+  };
+  EXPECT_EQ(error("apps/v1.Deployment", R"({"spec":{"replicas":"a"}})"),
+            "json: cannot unmarshal string into Go value of type int32");
+  EXPECT_EQ(error("core/v1.Secret", R"({"data":{"a":"!"}})"),
+            "error decoding from json: illegal base64 data at input byte 0");
 }
 
 TEST(Typed, SharesATreeThatIsInFormAlready) {

@@ -35,20 +35,6 @@ std::string shown_object(const call::Call& call, const Value& object) {
          std::string(kind.version) + ", Kind=" + std::string(kind.kind) + ")";
 }
 
-}  // namespace
-
-std::string as_single_value(std::string message) {
-  if (message.starts_with("illegal base64 data")) return "error decoding from json: " + message;
-  constexpr std::string_view kField = " into Go struct field ";
-  const size_t at = message.find(kField);
-  if (!message.starts_with("json: cannot unmarshal ") || at == std::string::npos) return message;
-  const size_t end = message.find(' ', at + kField.size());
-  if (end != std::string::npos) message.replace(at, end - at, " into Go value");
-  return message;
-}
-
-namespace {
-
 Result<request::WriteOptions> decode_apply(call::Call& call, request::PatchType type, std::string_view bytes,
                                            DecodedConfig& config) {
   Result<Value> decoded = decode_config(call, type, bytes, config.duplicates);
@@ -105,8 +91,10 @@ Result<Value> typed_from_config(call::Call& call, const Value& object, const Val
   if (fitting && !report.has_unknown) return fitting;
   Result<Value> numbers = patch::with_converted_numbers(call.arena, type, object);
   if (!numbers) return refused(numbers.error().message);
-  Result<Value> typed = codec::to_typed(call.arena, type, *numbers, {.gates = &call.settings.gates});
-  if (!typed) return refused(as_single_value(typed.take_error().message));
+  Result<Value> typed =
+      codec::to_typed(call.arena, type, *numbers,
+                      {.gates = &call.settings.gates, .errors = codec::TypedOptions::Errors::OfSingleValue});
+  if (!typed) return refused(typed.error().message);
   return typed;
 }
 

@@ -280,7 +280,8 @@ Result<Value> decode_patched(call::Call& call, const DecodedPatch& patch, const 
     }
   }
   codec::TypedReport report;
-  codec::TypedOptions options{.gates = gates};
+  using Errors = codec::TypedOptions::Errors;
+  codec::TypedOptions options{.gates = gates, .errors = strategic ? Errors::OfSingleValue : Errors::OfDocument};
   std::string text;
   if (!strategic && has_integral_double(type, tree)) {
     // JSON that says 2.0 is no integer to Kubernetes: the error needs it as text.
@@ -291,10 +292,7 @@ Result<Value> decode_patched(call::Call& call, const DecodedPatch& patch, const 
     options.json_source = text;
   }
   Result<Value> object = codec::to_typed(arena, type, tree, options, &report);
-  if (!object) {
-    std::string why = object.take_error().message;
-    return refused(strategic ? as_single_value(std::move(why)) : why);
-  }
+  if (!object) return refused(object.error().message);
   object = write::with_ownership_reset(arena, *object, patched);
   if (validation != request::FieldValidation::Ignore && (report.has_unknown || !patch.findings.empty())) {
     std::vector<std::string> findings = patch.findings;

@@ -37,8 +37,6 @@ struct DecodedConfig {
 Result<request::WriteOptions> parse_apply_options(call::Call& call, request::PatchType type, std::string_view bytes,
                                                   DecodedConfig& config);
 Result<Unit> report_config_findings(call::Call& call, const DecodedConfig& config, request::FieldValidation validation);
-// What Go's decoder says when it is given one value of an object at a time, as where documents are trees already.
-std::string as_single_value(std::string message);
 // What an apply made, as an object of the type. 500 without a reason, as Kubernetes answers. `live`: what it was made
 // from, if that is of the type already.
 Result<Value> typed_from_config(call::Call& call, const Value& object, const Value& config, const types::Type& type,
