@@ -36,13 +36,12 @@ std::shared_ptr<const flow::Schemas> FlowControl::schemas() {
 }
 
 int64_t FlowControl::seats_of(const request::RequestInfo& info, std::string_view level) {
-  const resource::Registry* registry = registry_.load();
   const request::Target& target = info.target();
-  if (!target.is_resource || target.verb != request::Verb::List || registry == nullptr) return 1;
+  if (!target.is_resource || target.verb != request::Verb::List) return 1;
   const int64_t widest = dispatcher_.widest(level);
   const int64_t most = widest == 0 ? kMostSeats : std::min(widest, kMostSeats);
   if (!info.list()) return most;  // It will be refused.
-  const resource::Registry::SnapshotRef served = registry->snapshot();
+  const resource::Registry::SnapshotRef served = registry_.snapshot();
   const resource::Served* resource = served->find(target.group, target.version, target.resource);
   // Of other servers nothing is known, and they do the work.
   if (resource == nullptr || resource->storage == nullptr) return 1;
@@ -71,9 +70,7 @@ void FlowControl::refresh() {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return;
   next_look_.store(now_nanos() + std::chrono::nanoseconds(kLookInterval).count(), std::memory_order_relaxed);
-  const resource::Registry* registry = registry_.load();
-  if (registry == nullptr) return;
-  const resource::Registry::SnapshotRef served = registry->snapshot();
+  const resource::Registry::SnapshotRef served = registry_.snapshot();
   Arena arena;
   std::vector<store::Blob> bodies;  // Trees hold views into them.
   std::vector<Value> schemas, levels;

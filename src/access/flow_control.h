@@ -16,12 +16,11 @@ namespace holdfast::access {
 
 class FlowControl {
  public:
-  FlowControl(flow::DispatcherOptions options, MetricRegistry& metrics) : dispatcher_(options, metrics) {}
+  // The registry must outlive this.
+  FlowControl(flow::DispatcherOptions options, MetricRegistry& metrics, const resource::Registry& registry)
+      : registry_(registry), dispatcher_(options, metrics) {}
 
-  // Before this nothing is classified. The registry must outlive this.
-  void serve(const resource::Registry& registry) { registry_.store(&registry); }
-
-  // Null: there are none yet. Flows live as long as what this returns.
+  // Null: the caches are not ready, or there are none. Flows live as long as what this returns.
   std::shared_ptr<const flow::Schemas> schemas();
   flow::Dispatcher& dispatcher() { return dispatcher_; }
 
@@ -31,7 +30,7 @@ class FlowControl {
  private:
   void refresh();
 
-  std::atomic<const resource::Registry*> registry_{nullptr};
+  const resource::Registry& registry_;
   flow::Dispatcher dispatcher_;
   std::atomic<std::shared_ptr<const flow::Schemas>> schemas_;
   std::atomic<int64_t> next_look_{0};  // Of the steady clock, in nanoseconds.

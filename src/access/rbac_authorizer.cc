@@ -20,8 +20,6 @@ int64_t now_nanos() { return std::chrono::steady_clock::now().time_since_epoch()
 
 }  // namespace
 
-void RbacAuthorizer::serve(const resource::Registry& registry) { registry_.store(&registry); }
-
 std::shared_ptr<const rbac::Index> RbacAuthorizer::index() const {
   const int64_t now = now_nanos();
   if (now >= next_look_.load(std::memory_order_relaxed)) refresh();
@@ -35,7 +33,6 @@ auth::Decision RbacAuthorizer::authorize(const auth::Attributes& attributes) con
 }
 
 void RbacAuthorizer::refresh() const {
-  const resource::Registry* registry = registry_.load();
   // The first index is waited for; later ones are made by one thread while the others go on with what they have.
   std::unique_lock lock(mutex_, std::defer_lock);
   if (index_.load()) {
@@ -44,9 +41,8 @@ void RbacAuthorizer::refresh() const {
     lock.lock();
   }
   next_look_.store(now_nanos() + std::chrono::nanoseconds(kLookInterval).count(), std::memory_order_relaxed);
-  if (registry == nullptr) return;
 
-  const resource::Registry::SnapshotRef served = registry->snapshot();
+  const resource::Registry::SnapshotRef served = registry_.snapshot();
   std::array<resource::Storage*, 4> storages{};
   std::array<std::optional<cache::Snapshot>, 4> now;
   bool changed = !index_.load();

@@ -18,17 +18,17 @@ namespace holdfast::access {
 
 class RbacAuthorizer final : public auth::Authorizer {
  public:
-  // Before this, system:masters alone may act. The registry must outlive this.
-  void serve(const resource::Registry& registry);
+  // Until the caches are ready, only system:masters may act. The registry must outlive this.
+  explicit RbacAuthorizer(const resource::Registry& registry) : registry_(registry) {}
 
-  // system:masters may do everything; everybody else what rules say.
+  // system:masters may do everything, all others what the rules grant.
   auth::Decision authorize(const auth::Attributes& attributes) const override;
   std::shared_ptr<const rbac::Index> index() const;
 
  private:
   void refresh() const;
 
-  std::atomic<const resource::Registry*> registry_{nullptr};
+  const resource::Registry& registry_;
   mutable std::atomic<std::shared_ptr<const rbac::Index>> index_;
   mutable std::atomic<int64_t> next_look_{0};                   // Of the steady clock, in nanoseconds.
   mutable std::mutex mutex_;                                    // Held while an index is made; guards seen_.

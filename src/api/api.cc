@@ -147,6 +147,8 @@ struct Api::State {
   const call::Surroundings surroundings;
   Builtin builtin;
   resource::Registry registry;
+  const std::unique_ptr<const access::RbacAuthorizer> rbac;  // Null: another authorizer was given.
+  const auth::Authorizer& authorizer;
   OwnershipReport ownership;
   services::ServicePools pools;
   services::ServiceAddresses addresses;
@@ -179,6 +181,8 @@ Api::State::State(Api& api, const Dependencies& dependencies, Options chosen)
           deps.background},
       builtin(make_builtin(deps, options)),
       registry(builtin.served),
+      rbac(deps.authorizer == nullptr ? std::make_unique<access::RbacAuthorizer>(registry) : nullptr),
+      authorizer(rbac == nullptr ? *deps.authorizer : *rbac),
       ownership(*deps.metrics, registry, *deps.pool),
       pools(options.service_cluster_ip_range, options.node_port_first, options.node_port_last,
             storage_of("", "services"), storage_of("networking.k8s.io", "ipaddresses")),
@@ -204,8 +208,8 @@ Api::State::State(Api& api, const Dependencies& dependencies, Options chosen)
                    .own = own,
                    .identity = options.proxy_identity}),
       writer({.pools = pools,
-              .authorizer = *deps.authorizer,
-              .rbac = deps.rbac,
+              .authorizer = authorizer,
+              .rbac = rbac.get(),
               .mutating_webhooks = storage_of(kWebhookGroup, "mutatingwebhookconfigurations"),
               .validating_webhooks = storage_of(kWebhookGroup, "validatingwebhookconfigurations"),
               .caller = caller,
@@ -218,8 +222,8 @@ Api::State::State(Api& api, const Dependencies& dependencies, Options chosen)
             .aggregation = aggregation,
             .registry = registry,
             .openapi = openapi,
-            .authorizer = *deps.authorizer,
-            .rbac = deps.rbac,
+            .authorizer = authorizer,
+            .rbac = rbac.get(),
             .token_issuer = deps.token_issuer,
             .review_token = deps.review_token} {}
 
@@ -267,6 +271,7 @@ Task<void> Api::close(Executor& executor) {
 }
 
 const resource::Registry& Api::registry() const { return state_->registry; }
+const auth::Authorizer& Api::authorizer() const { return state_->authorizer; }
 
 cache::Cache* Api::cache_of(std::string_view group, std::string_view plural) {
   resource::Storage* storage = state_->registry.snapshot()->storage_of(group, plural);

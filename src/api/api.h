@@ -56,14 +56,13 @@ struct ObjectIdentity {
   std::optional<int64_t> deleted;  // deletionTimestamp, in Unix seconds.
 };
 
-// All but `rbac`, `token_issuer` and `review_token` must be given, and outlive the Api.
+// All but `authorizer`, `token_issuer` and `review_token` must be given, and outlive the Api.
 struct Dependencies {
   store::Store* store = nullptr;
   net::Loops* loops = nullptr;
   Executor* background = nullptr;  // Work that takes long: loading caches, training dictionaries.
   ownership::Pool* pool = nullptr;
-  const auth::Authorizer* authorizer = nullptr;
-  const access::RbacAuthorizer* rbac = nullptr;  // The same authorizer; null: another one, which has no rules.
+  const auth::Authorizer* authorizer = nullptr;  // Null: RBAC, by the roles and bindings that the Api serves.
   MetricRegistry* metrics = nullptr;
   const Clock* clock = nullptr;
   const verbs::TokenIssuer* token_issuer = nullptr;  // Null: serviceaccounts/token refuses.
@@ -96,6 +95,7 @@ class Api {
   own_calls::OwnCalls own_calls(net::EventLoop& loop);
 
   const resource::Registry& registry() const;
+  const auth::Authorizer& authorizer() const;
   // The watch cache of a resource that is served now; null when there is none. For the server's own controllers.
   cache::Cache* cache_of(std::string_view group, std::string_view plural);
   const Options& options() const;

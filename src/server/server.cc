@@ -240,8 +240,7 @@ struct Server::State {
   std::unique_ptr<Auditor> auditor;  // Null: nothing is recorded.
   std::unique_ptr<access::FlowControl> flow;
   std::unique_ptr<ownership::Pool> pool;
-  std::unique_ptr<auth::Authorizer> authorizer;  // Remembers objects of the caches.
-  access::RbacAuthorizer* rbac = nullptr;        // The same, if it is this.
+  std::unique_ptr<auth::Authorizer> authorizer;  // Null: RBAC, which is the API's own.
   std::unique_ptr<net::Loops> loops;
   std::unique_ptr<ThreadPool> background;
   std::unique_ptr<store::Store> store;
@@ -262,11 +261,11 @@ struct Server::State {
   void add_metrics();
   void make_health();
   Result<Unit> make_auditor();
-  void make_pipeline();
   Result<Unit> make_token_issuer();
   Result<Unit> bind();
   void add_loop_metrics();
   void make_api();
+  void make_pipeline();
   Result<Unit> start_listening();
   bool start_api(const std::string& client_ca_pem);
   Result<Unit> write_kubeconfig() const;
@@ -531,7 +530,6 @@ void Server::State::make_api() {
                         .background = background.get(),
                         .pool = pool.get(),
                         .authorizer = authorizer.get(),
-                        .rbac = rbac,
                         .metrics = &metrics,
                         .clock = &system_clock(),
                         .token_issuer = token_issuer.get(),
@@ -540,8 +538,6 @@ void Server::State::make_api() {
                               return pipeline->authenticator()->authenticate_token(token, meant_for);
                             }},
       std::move(chosen));
-  if (rbac != nullptr) rbac->serve(api->registry());
-  flow->serve(api->registry());
 }
 
 // Follows the store, then makes the objects of an empty server.
@@ -695,11 +691,6 @@ Result<Unit> Server::State::make_authorizer() {
   if (modes.size() == 1 && modes[0] == "Node") {
     return bad_request("--authorization-mode Node needs RBAC beside it");
   }
-  if (!authorizer) {
-    auto by_roles = std::make_unique<access::RbacAuthorizer>();
-    rbac = by_roles.get();
-    authorizer = std::move(by_roles);
-  }
   return Unit{};
 }
 
@@ -719,12 +710,12 @@ void Server::State::make_pipeline() {
   flow = std::make_unique<access::FlowControl>(
       flow::DispatcherOptions{.seats = int64_t{options.max_requests_inflight} +
                                        int64_t{options.max_mutating_requests_inflight}},
-      metrics);
+      metrics, api->registry());
   pipeline = std::make_unique<Pipeline>(
       Pipeline::Parts{.metrics = &metrics,
                       .health = health.get(),
                       .refresh_health = [this](net::EventLoop& loop) { return store_probe->refresh(loop); },
-                      .authorizer = authorizer.get(),
+                      .authorizer = &api->authorizer(),
                       .api =
                           [this](const request::RequestInfo& info, net::Request& request, net::Response& response,
                                  auth::UserRef user, call::Recording* recording) {
@@ -770,7 +761,7 @@ Result<Unit> Server::State::bind() {
   net_options.max_strangers_per_address = options.max_unauthenticated_connections_per_address;
   loops = std::make_unique<net::Loops>(options.threads);
   add_loop_metrics();
-  const net::Handler handler = [pipeline = pipeline.get()](net::Request& request, net::Response& response) {
+  const net::Handler handler = [this](net::Request& request, net::Response& response) {
     return pipeline->serve(request, response);
   };
   if (!options.listen_cleartext.empty()) {
@@ -809,7 +800,6 @@ Result<Unit> Server::State::start() {
   add_metrics();
   make_health();
   if (Result<Unit> made = make_auditor(); !made) return made;
-  make_pipeline();
   if (Result<Unit> made = make_token_issuer(); !made) return made;
   if (Result<Unit> bound = bind(); !bound) return bound;
   if (Result<Unit> opened = opening.get(); !opened) return opened;
@@ -818,6 +808,7 @@ Result<Unit> Server::State::start() {
   std::filesystem::remove(kubeconfig_path, ignored);
   store_probe = std::make_unique<StoreProbe>(*store, options.etcd_prefix + "/health");
   make_api();
+  make_pipeline();
   if (Result<Unit> listening = start_listening(); !listening) return listening;
   if (!start_api((*loaded)->client_ca_pem)) {
     return Error{Reason::ServiceUnavailable, "stopped before everything in the store could be read"};
