@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/strings.h"
 #include "base/text.h"
 #include "codec/codec.h"
 #include "discovery/discovery.h"
@@ -152,6 +153,51 @@ std::string extra_header(std::string_view key) {
     }
   }
   return name;
+}
+
+// The protocol that a request asks to change to; empty: none.
+std::string_view upgrade_of(const net::Request& request) {
+  if (request.protocol != net::Protocol::Http11) return {};
+  for (const std::string_view header : request.headers.all("connection")) {
+    for (const std::string_view token : split(header, ',')) {
+      if (equals_ignoring_case(trim(token), "upgrade")) return request.headers.get("upgrade");
+    }
+  }
+  return {};
+}
+
+// The head of another server's answer, as ours.
+void copy_head(const net::ClientResponse& head, net::Response& response) {
+  for (const auto& [name, value] : head.headers) {
+    if (is_hop_by_hop(name) || name == "content-length" || name == "date" || name == "audit-id") continue;
+    if (name == "cache-control" || name == "content-type") {
+      response.set_header(name, value);
+    } else {
+      response.add_header(name, value);
+    }
+  }
+}
+
+// The two directions of a tunnel. The end of one is the end of the other.
+Task<void> client_to_server(net::Request& request, net::ClientStream& stream) {
+  while (true) {
+    Result<std::string> piece = co_await request.read_some();
+    if (!piece || piece->empty()) break;
+    net::CallResult<Unit> sent = co_await stream.write(*piece);
+    if (!sent) break;
+  }
+  stream.cancel();
+}
+
+Task<void> server_to_client(net::Request& request, net::Response& response, net::ClientStream& stream) {
+  while (true) {
+    net::CallResult<std::string> piece = co_await stream.read_some();
+    if (!piece || piece->empty()) break;
+    Result<Unit> written = co_await response.write(net::Bytes(std::move(*piece)));
+    if (!written) break;
+  }
+  response.end();
+  request.stop_reading();
 }
 
 using HeaderList = std::vector<std::pair<std::string, std::string>>;
@@ -492,6 +538,7 @@ Task<void> Aggregation::proxy(call::Call& call, RemoteApi remote) {
   forwarded.method = call.request.method;
   forwarded.target = call.request.target;
   forwarded.body = std::move(*body);
+  forwarded.upgrade = upgrade_of(call.request);
   for (const net::Header& header : call.request.headers.items()) {
     if (is_hop_by_hop(header.name) || header.name == "authorization" || header.name == "host" ||
         header.name == "content-length" || header.name.starts_with("x-remote-") ||
@@ -519,16 +566,18 @@ Task<void> Aggregation::proxy(call::Call& call, RemoteApi remote) {
   net::CallResult<net::ClientStream> opened = co_await client->open(std::move(forwarded));
   if (!opened) co_return send_plain(call, 503, "error trying to reach service: " + opened.error().message);
   net::ClientStream stream = std::move(*opened);
-  for (const auto& [name, value] : stream.head().headers) {
-    if (is_hop_by_hop(name) || name == "content-length" || name == "date" || name == "audit-id") continue;
-    if (name == "cache-control" || name == "content-type") {
-      call.response.set_header(name, value);
-    } else {
-      call.response.add_header(name, value);
-    }
-  }
+  copy_head(stream.head(), call.response);
+  const bool tunnel = stream.head().status == 101;
+  if (tunnel) call.response.set_header("upgrade", stream.head().header("upgrade"));
   if (!call.response.start(stream.head().status)) co_return;
   call.response.on_interrupt([&stream](net::Interrupt) { stream.cancel(); });
+  if (tunnel) {
+    std::vector<Task<void>> both;
+    both.push_back(client_to_server(call.request, stream));
+    both.push_back(server_to_client(call.request, call.response, stream));
+    co_await when_all(call.request.loop(), std::move(both));
+    co_return;
+  }
   while (true) {
     net::CallResult<std::string> piece = co_await stream.read_some();
     if (!piece) co_return call.response.abort();

@@ -58,6 +58,10 @@ bool parse_head(std::string_view head, ClientResponse& response) {
 }
 
 bool start_body(BodyDecoder& decoder, const std::string& method, const ClientResponse& response) {
+  if (response.status == 101) {
+    decoder.start(BodyDecoder::Framing::UntilClose);
+    return true;
+  }
   if (method == "HEAD" || response.status == 204 || response.status == 304) {
     decoder.start(BodyDecoder::Framing::Length, 0);
     return true;
@@ -85,6 +89,7 @@ std::string why_unsendable(const ClientRequest& request) {
     if (!detail::is_token(name)) return "net/http: invalid header field name";
     if (!detail::is_header_value(value)) return "net/http: invalid header field value for \"" + name + "\"";
   }
+  if (!detail::is_header_value(request.upgrade)) return "net/http: invalid header field value for \"Upgrade\"";
   return {};
 }
 
@@ -96,6 +101,7 @@ std::string request_text(const ClientOptions& options, const ClientRequest& requ
   };
   if (!given("host")) text += "Host: " + detail::authority_of(options) + "\r\n";
   for (const auto& [name, value] : request.headers) text += name + ": " + value + "\r\n";
+  if (!request.upgrade.empty()) text += "Connection: Upgrade\r\nUpgrade: " + request.upgrade + "\r\n";
   if (!request.body.empty() || request.method == "POST" || request.method == "PUT" || request.method == "PATCH") {
     text += "Content-Length: " + std::to_string(request.body.size()) + "\r\n";
   }
@@ -310,6 +316,7 @@ Task<CallResult<std::unique_ptr<ClientStream::State>>> exchange(std::shared_ptr<
     }
     wire->in.erase(0, end + 4);
     if (stream->head.status >= 200) break;  // Interim answers are skipped.
+    if (stream->head.status == 101 && !request.upgrade.empty()) break;
   }
   if (!start_body(stream->decoder, request.method, stream->head)) co_return call_error("net/http: bad Content-Length");
   stream->client = std::move(client);
@@ -436,6 +443,14 @@ ClientStream::~ClientStream() = default;
 
 const ClientResponse& ClientStream::head() const { return state_->head; }
 Task<CallResult<std::string>> ClientStream::read_some() { return read_piece(*state_); }
+Task<CallResult<Unit>> ClientStream::write(std::string_view bytes) {
+  if (state_->wire == nullptr) co_return call_error("EOF");
+  Wire& wire = *state_->wire;
+  wire.send(bytes);
+  co_await wire.drained();
+  if (!wire.failure.empty()) co_return call_error(wire.failure);
+  co_return Unit{};
+}
 void ClientStream::cancel() { state_->cancel(); }
 
 Client::Client(EventLoop& loop, ClientOptions options) : state_(std::make_shared<State>(loop, std::move(options))) {}

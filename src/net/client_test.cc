@@ -65,6 +65,24 @@ TEST_P(EitherClient, SendsABodyAndReadsALargeOneBack) {
   EXPECT_TRUE(answer->body == request.body);
 }
 
+TEST(Client, ATunnelIsWrittenAndRead) {
+  TestServer s(tls_options());
+  Client client(s.loops.at(0), to(s, false));
+  ClientRequest request = get("/tunnel");
+  request.upgrade = "shout";
+  CallResult<ClientStream> stream = run(s.loops.at(0), client.open(std::move(request)));
+  ASSERT_TRUE(stream) << stream.error().message;
+  EXPECT_EQ(stream->head().status, 101);
+  EXPECT_EQ(stream->head().header("upgrade"), "shout");
+  ASSERT_TRUE(run(s.loops.at(0), stream->write("hello")));
+  CallResult<std::string> said = run(s.loops.at(0), stream->read_some());
+  ASSERT_TRUE(said);
+  EXPECT_EQ(*said, "HELLO");
+  ASSERT_TRUE(run(s.loops.at(0), stream->write("bye")));
+  EXPECT_EQ(*run(s.loops.at(0), stream->read_some()), "BYE");
+  EXPECT_EQ(*run(s.loops.at(0), stream->read_some()), "");
+}
+
 TEST_P(EitherClient, UnpacksGzip) {
   TestServer s(tls_options());
   Client client(s.loops.at(0), to(s, GetParam()));
@@ -221,15 +239,15 @@ TEST_P(EitherClient, AnAnswerAboveTheLimitIsAnError) {
   EXPECT_EQ(run(s.loops.at(0), client.fetch(get("/stream?100"), 5000)).error().reason, Reason::RequestEntityTooLarge);
 }
 
-Task<Result<ClientResponse>> fetch_together(Client& client, int count) {
-  auto one = [](Client& c, int& left, std::coroutine_handle<>& all, std::optional<Error>& error) -> Task<void> {
+Task<CallResult<ClientResponse>> fetch_together(Client& client, int count) {
+  auto one = [](Client& c, int& left, std::coroutine_handle<>& all, std::optional<CallError>& error) -> Task<void> {
     CallResult<ClientResponse> answer = co_await c.fetch(get("/wait"), 1000);
     if (!answer) error = answer.error();
     if (--left == 0 && all) all.resume();
   };
   int left = count;
   std::coroutine_handle<> all;
-  std::optional<Error> error;
+  std::optional<CallError> error;
   for (int i = 0; i < count; ++i) spawn(one(client, left, all, error), [](std::exception_ptr) {});
   struct All {
     int& left;

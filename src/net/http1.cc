@@ -154,7 +154,9 @@ class Http1Session final : public Session, public StreamOwner {
   void maybe_next();
   void resume_input();
   void refuse(int status);
+  void put_headers();  // Of the response, into head_.
   void upgrade();
+  void begin_tunnel();
   void receive_frames(std::string_view bytes);
 
   Connection& connection_;
@@ -175,7 +177,8 @@ class Http1Session final : public Session, public StreamOwner {
   bool lost_ = false;
   bool advancing_ = false;
   // After 101.
-  bool upgraded_ = false;
+  bool tunnel_ = false;        // Plain bytes in both directions.
+  bool upgraded_ = false;      // A WebSocket of our own.
   bool said_goodbye_ = false;  // The client has.
   WebSocketInput frames_;
   std::string control_;    // Answers to control frames, not yet put.
@@ -406,6 +409,19 @@ void Http1Session::upgrade() {
   receive_frames(std::exchange(buffer_, {}));
 }
 
+void Http1Session::begin_tunnel() {
+  tunnel_ = true;
+  keep_alive_ = chunked_output_ = false;
+  head_ += "HTTP/1.1 101 Switching Protocols\r\n";
+  put_headers();
+  head_ += "Connection: Upgrade\r\n\r\n";
+  connection_.flush_soon();
+  body_.start(BodyDecoder::Framing::UntilClose);
+  stream_.begin_tunnel();
+  phase_ = Phase::Body;
+  resume_input();
+}
+
 void Http1Session::receive_frames(std::string_view bytes) {
   if (said_goodbye_ || closing_) return;
   if (!frames_.receive(bytes, control_)) {
@@ -416,8 +432,26 @@ void Http1Session::receive_frames(std::string_view bytes) {
   if (!control_.empty() || closing_) connection_.flush_soon();
 }
 
+void Http1Session::put_headers() {
+  for (const Header& header : stream_.headers) {
+    // The spelling Go gives them: users grep for it.
+    bool upper = true;
+    for (const char c : header.name) {
+      head_ += upper && c >= 'a' && c <= 'z' ? static_cast<char>(c & ~0x20) : c;
+      upper = c == '-';
+    }
+    head_ += ": ";
+    for (const char c : header.value) head_ += c == '\r' || c == '\n' ? ' ' : c;
+    head_ += "\r\n";
+  }
+}
+
 void Http1Session::head_ready(Stream&) {
-  if (stream_.status == 101) return upgrade();
+  if (stream_.status == 101) {
+    const bool raw = std::any_of(stream_.headers.begin(), stream_.headers.end(),
+                                 [](const Header& header) { return header.name == "upgrade"; });
+    return raw ? begin_tunnel() : upgrade();
+  }
   const Request& request = stream_.request;
   if (draining_) keep_alive_ = false;
   if (phase_ == Phase::Body &&
@@ -433,17 +467,7 @@ void Http1Session::head_ready(Stream&) {
   head_ += ' ';
   head_ += reason_phrase(stream_.status);
   head_ += "\r\n";
-  for (const Header& header : stream_.headers) {
-    // The spelling Go gives them: users grep for it.
-    bool upper = true;
-    for (const char c : header.name) {
-      head_ += upper && c >= 'a' && c <= 'z' ? static_cast<char>(c & ~0x20) : c;
-      upper = c == '-';
-    }
-    head_ += ": ";
-    for (const char c : header.value) head_ += c == '\r' || c == '\n' ? ' ' : c;
-    head_ += "\r\n";
-  }
+  put_headers();
   head_ += "Date: ";
   head_ += connection_.home.loop.state().http_date();
   head_ += "\r\n";
@@ -526,7 +550,7 @@ void Http1Session::tick(TimePoint now) {
     if (!buffer_.empty()) connection_.protocol_error();
     closing_ = true;
     connection_.flush_soon();
-  } else if (phase_ == Phase::Body && now - stream_.progress > options.stalled_read_timeout) {
+  } else if (phase_ == Phase::Body && !tunnel_ && now - stream_.progress > options.stalled_read_timeout) {
     if (stream_.reader || answered_) {
       connection_.protocol_error();
       connection_.close();

@@ -367,5 +367,46 @@ TEST(WebSocket, AClientThatBreaksTheProtocolIsGone) {
   }
 }
 
+// --- Tunnels ---
+
+TEST(Tunnel, IsPlainBytesBothWaysWithWhatWasSentEarly) {
+  TestServer s;
+  Socket peer(s.port());
+  peer.send(
+      "POST /tunnel HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: shout\r\nContent-Length: 0\r\n\r\nearly");
+  EXPECT_EQ(
+      peer.read_until("EARLY"),
+      "HTTP/1.1 101 Switching Protocols\r\nContent-Type: text/plain\r\nUpgrade: shout\r\nConnection: Upgrade\r\n\r\n"
+      "EARLY");
+  const std::string much(300'000, 'x');
+  std::thread sender([&] { peer.send(much + "."); });
+  EXPECT_EQ(peer.read_until(".").size(), much.size() + 1);
+  sender.join();
+  peer.send("bye");
+  EXPECT_EQ(peer.read_all(), "BYE");
+}
+
+TEST(Tunnel, OutlivesTheDeadlineAndTheTimeForABody) {
+  ServerOptions options;
+  options.stalled_read_timeout = 20ms;
+  TestServer s(options);
+  Socket peer(s.port());
+  peer.send("GET /tunnel HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_THAT(peer.read_until("\r\n\r\n"), HasSubstr("101"));
+  std::this_thread::sleep_for(100ms);  // Longer than both: whatever ends it has done so.
+  peer.send("bye");
+  EXPECT_EQ(peer.read_all(), "BYE");
+}
+
+TEST(Tunnel, EndsWithItsClient) {
+  TestServer s;
+  {
+    Socket peer(s.port());
+    peer.send("GET /tunnel HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT_THAT(peer.read_until("\r\n\r\n"), HasSubstr("101"));
+  }
+  EXPECT_TRUE(eventually([] { return seen.started == seen.ended; }));
+}
+
 }  // namespace
 }  // namespace holdfast::net

@@ -241,6 +241,8 @@ struct Request {
   auto read_body(size_t limit_bytes);
   // co_await request.read_some() -> Result<std::string>: what has arrived, at least a byte; empty at the end.
   auto read_some();
+  // Nothing more is wanted: a pending read_some() returns the end.
+  void stop_reading();
 
   EventLoop& loop() const;
 
@@ -271,7 +273,9 @@ class Response {
   // The whole response. Never waits: the bytes are buffered until the peer has received them.
   Result<Unit> send(int status, Body body = {});
 
-  // A streamed response: start, write..., end. The head is sent at once. 101 begins a WebSocket.
+  // A streamed response: start, write..., end. The head is sent at once. 101 begins a WebSocket; with a header
+  // `upgrade`, over HTTP/1.1, a tunnel: from then on the request's body and this one are plain bytes, and there is no
+  // deadline.
   Result<Unit> start(int status);
   // co_await response.write(chunk) -> Result<Unit>: takes the chunk, waits while too much is queued for this peer.
   auto write(Bytes chunk);
@@ -436,6 +440,9 @@ struct ClientRequest {
   std::vector<std::pair<std::string, std::string>> headers;  // host and content-length are added.
   std::string body;
   Millis timeout{0};  // Of the whole call with fetch(), until the head has arrived with open(); 0: none.
+  // The protocol to change to (its headers are added). Over HTTP/1.1; an answer of 101 ends the head, and the stream is
+  // a tunnel then.
+  std::string upgrade;
   // Ends fetch(), or open() until the head has arrived, with an error.
   std::shared_ptr<Cancellation> cancellation = nullptr;
 };
@@ -476,7 +483,9 @@ class ClientStream {
   const ClientResponse& head() const;
   // What has arrived, at least a byte; empty at the end.
   Task<CallResult<std::string>> read_some();
-  // Makes a pending read_some return an error. On the loop's thread.
+  // Of a tunnel: takes the bytes, and waits while too many of them have not been sent. While another coroutine reads.
+  Task<CallResult<Unit>> write(std::string_view bytes);
+  // Makes pending reads and writes return an error. On the loop's thread.
   void cancel();
 
  private:

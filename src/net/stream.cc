@@ -289,6 +289,15 @@ Result<Unit> Stream::send(int code, Body body) {
   return Unit{};
 }
 
+void Stream::begin_tunnel() {
+  input_ended = false;
+  input_limit = SIZE_MAX;
+  whole_body = false;
+  content_length.reset();
+  loop.cancel(std::exchange(deadline_timer, 0));
+  deadline = TimePoint::max();
+}
+
 Result<Unit> Stream::start(int code) {
   if (cut_off) return gone();
   assert(status == 0);
@@ -440,6 +449,7 @@ std::vector<std::string_view> Headers::all(std::string_view name) const {
 }
 
 EventLoop& Request::loop() const { return stream->loop; }
+void Request::stop_reading() { stream->receive_end(); }
 
 void Response::add_header(std::string_view name, std::string_view value) { stream->add_header(name, value); }
 void Response::set_header(std::string_view name, std::string_view value) { stream->set_header(name, value); }

@@ -85,6 +85,7 @@ class Stream {
   void drain();
   void wake_writer();  // After output was taken.
   void check_deadline(TimePoint now);
+  void begin_tunnel();  // The request's body begins again, and never has to end.
   bool handler_active() const { return handler_active_; }
   void credit_input();  // Tells the session that what has arrived so far may be replaced by more.
 

@@ -62,6 +62,18 @@ Task<void> handle(Request& request, Response& response) {
       if (!co_await response.sleep_for(10ms)) co_return;
     }
     response.end();
+  } else if (path == "/tunnel") {
+    response.set_deadline(10ms);
+    response.set_header("upgrade", "shout");
+    (void)response.start(101);
+    while (true) {
+      Result<std::string> piece = co_await request.read_some();
+      if (!piece || piece->empty()) break;
+      for (char& c : *piece) c = static_cast<char>(std::toupper(c));
+      const bool over = piece->ends_with("BYE");
+      if (!co_await response.write(std::move(*piece)) || over) break;
+    }
+    response.end();
   } else if (path == "/wait") {
     Result<Unit> slept = co_await response.sleep_for(200ms);
     if (slept) (void)response.send(200, Body(std::string("done")));

@@ -19,7 +19,7 @@ struct Seen {
 };
 extern Seen seen;
 
-// /hello, /echo, /throw, /throw-late, /stream?N, /forever, /wait, /early, /trusted, /goaway, /silent
+// /hello, /echo, /throw, /throw-late, /stream?N, /forever, /wait, /early, /trusted, /goaway, /silent, /tunnel
 Task<void> handle(Request& request, Response& response);
 
 // Waits up to five seconds.

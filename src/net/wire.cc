@@ -102,6 +102,7 @@ void Wire::fail(std::string why) {
   if (failure.empty()) failure = std::move(why);
   unwatch();
   wake();
+  wake_sender();
 }
 
 void Wire::cancel() {
@@ -156,6 +157,10 @@ void Wire::wake() {
   if (waiter_) loop.state().resume_soon(std::exchange(waiter_, {}));
 }
 
+void Wire::wake_sender() {
+  if (sender_) loop.state().resume_soon(std::exchange(sender_, {}));
+}
+
 void Wire::refused(int error) {
   std::string why = std::strerror(error);
   if (!why.empty() && why[0] >= 'A' && why[0] <= 'Z') why[0] |= 0x20;
@@ -167,6 +172,7 @@ void Wire::end_of_input() {
   unwatch();
   if (tls_ && !secured) fail("EOF");
   wake();
+  wake_sender();
 }
 
 void Wire::unwatch() {
@@ -196,6 +202,7 @@ void Wire::flush() {
     out_.clear();
     sent_ = 0;
   }
+  if (!is_behind()) wake_sender();
   watch();
 }
 

@@ -61,6 +61,21 @@ class Wire final : public EventSource {
     return Awaiter{*this};
   }
 
+  // While what was sent is more than a peer should be behind: co_await wire.drained().
+  bool is_behind() const { return out_.size() - sent_ > kBehindBytes; }
+  auto drained() {
+    struct Awaiter {
+      Wire& wire;
+      bool await_ready() const noexcept { return !wire.failure.empty() || wire.ended || !wire.is_behind(); }
+      void await_suspend(std::coroutine_handle<> h) {
+        assert(!wire.sender_);
+        wire.sender_ = h;
+      }
+      void await_resume() const noexcept {}
+    };
+    return Awaiter{*this};
+  }
+
   void on_events(uint32_t events) override;
   bool is_tls() const { return tls_.has_value(); }
   bool speaks_http2() const { return tls_ && tls_->alpn_is_h2(); }
@@ -74,7 +89,9 @@ class Wire final : public EventSource {
   std::string in;
 
  private:
+  static constexpr size_t kBehindBytes = 128 << 10;
   void wake();
+  void wake_sender();
   void refused(int error);
   void end_of_input();
   void unwatch();
@@ -95,6 +112,7 @@ class Wire final : public EventSource {
   size_t sent_ = 0;
   uint64_t timer_ = 0;
   std::coroutine_handle<> waiter_;
+  std::coroutine_handle<> sender_;  // Waits for room in out_.
 };
 
 }  // namespace holdfast::net::detail

@@ -181,6 +181,48 @@ def converted(server, hooks):
     check(server.request("GET", path)[0] == 404, "gone with it")
 
 
+def tunnels(server, hooks):
+    """A request that changes the protocol goes through as it is, and so does everything after it."""
+    things = f"/apis/{GROUP}/v1/namespaces/default/things/a/console"
+
+    def echo(seen, connection, lines):
+        """The other server's end: says what it was asked, then answers each line, until the word is bye."""
+        head = f"HTTP/1.1 101 Switching Protocols\r\nUpgrade: {seen['headers']['Upgrade']}\r\nConnection: Upgrade\r\nX-Stream: yes\r\n\r\n"
+        connection.sendall(head.encode() + b"hello " + seen["headers"]["X-Remote-User"].encode() + b"\n")
+        for line in lines:
+            connection.sendall(line.upper())
+            if line == b"bye\n":
+                break
+    hooks.upgrade = echo
+    server.json("POST", SERVICES, api_service(hooks, "v1", "hook", hooks.port), want=201)
+    check(condition_of(server, f"v1.{GROUP}", "True").get("reason") == "Passed", "it is available")
+    for protocol in ("SPDY/3.1", "websocket"):
+        connection = server.connect()
+        connection.connect()
+        connection.sock.settimeout(30)
+        # The first line is there before the protocol has changed.
+        connection.sock.sendall(f"POST {things}?command=x HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: {protocol}\r\nContent-Length: 0\r\n\r\nfirst\n".encode())
+        stream = connection.sock.makefile("rb")
+        status, headers = stream.readline(), {}
+        while (line := stream.readline().strip()):
+            name, value = line.decode().split(": ", 1)
+            headers[name.lower()] = value
+        check(status.startswith(b"HTTP/1.1 101 ") and headers["upgrade"] == protocol and headers["connection"] == "Upgrade" and headers["x-stream"] == "yes", "the protocol changes", (status, headers))
+        check(stream.readline() == b"hello kubernetes-admin\n" and stream.readline() == b"FIRST\n", "what the server says, and what was sent early")
+        large = b"x" * 300_000 + b"\n"
+        sender = threading.Thread(target=connection.sock.sendall, args=(large,))
+        sender.start()
+        check(stream.readline() == large.upper(), "much at once")
+        sender.join()
+        connection.sock.sendall(b"bye\n")
+        check(stream.readline() == b"BYE\n" and stream.read() == b"", "the server's end is the end")
+        connection.close()
+    hooks.upgrade = None
+    code, _, data = server.request("POST", things, headers={"Connection": "Upgrade", "Upgrade": "websocket"})
+    check(code == 200 and json.loads(data)["method"] == "POST", "a server that does not change answers as ever", (code, data))
+    server.json("DELETE", f"{SERVICES}/v1.{GROUP}", want=200)
+
+
 def definition(plural, group, **versions):
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": f"{plural}.{group}"},
@@ -325,6 +367,8 @@ def main():
                 break
             time.sleep(0.1)
         check(code == 404, "gone with its APIService", code)
+        hooks.on("*", remote)
+        tunnels(server, hooks)
         converted(server, hooks)
         aggregated_discovery(server, hooks)
         above_a_definition(server, hooks)

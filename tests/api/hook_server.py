@@ -23,6 +23,7 @@ class HookServer:
         with open(os.path.join(folder, "ca.crt"), "rb") as f:
             self.ca = f.read()
         self.handlers, self.seen, self.connections = {}, [], 0
+        self.upgrade = None  # Called with what came, the socket, and what is read from it, when a request asks for another protocol.
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -39,6 +40,9 @@ class HookServer:
                 certificate = self.connection.getpeercert()
                 outer.seen.append({"method": self.command, "path": self.path, "headers": dict(self.headers.items()), "all_headers": self.headers,
                                    "review": review, "certificate": certificate})
+                if outer.upgrade and self.headers.get("Upgrade"):
+                    self.close_connection = True
+                    return outer.upgrade(outer.seen[-1], self.connection, self.rfile)
                 handler = outer.handlers.get(path) or outer.handlers.get("*")
                 answer = handler(review if handler is not outer.handlers.get("*") else outer.seen[-1]) if handler else (404, b"no such hook")
                 code, data, *kind = answer if isinstance(answer, tuple) else (200, json.dumps(answer).encode())
