@@ -81,6 +81,7 @@ class LazyRules {
 struct Version {
   const types::Resource* resource = nullptr;  // Lives as long as the Definition.
   std::shared_ptr<const schema::Schema> schema;
+  std::shared_ptr<const schema::Schema> published;  // In OpenAPI: the same, or none if it is not structural.
   std::shared_ptr<const LazyRules> rules;
   bool served = false, storage = false;
   std::string deprecation_warning;  // Empty: not deprecated.

@@ -294,6 +294,17 @@ TEST_F(CrdTest, ADefinitionBecomesResources) {
   EXPECT_LT(made->bytes(), 100u * 1024);
 }
 
+TEST_F(CrdTest, WhatIsNotStructuralIsNotPublished) {
+  for (const bool structural : {true, false}) {
+    const Value written = definition(structural ? R"({"type":"object","properties":{"a":{"type":"string"}}})"
+                                                : R"({"type":"object","properties":{"a":{}}})");
+    const auto made = Definition::make(establish(arena, accept_names(arena, written, {}, kNow), kNow));
+    const Version& version = made->versions()[0];
+    EXPECT_EQ(version.published == version.schema, structural);
+    EXPECT_EQ(version.published->written(arena).is_map(), structural);
+  }
+}
+
 TEST_F(CrdTest, WhatIsNotStructuralIsSaidInACondition) {
   const auto condition = [&](const Value& value) {
     for (const Value& item : accept_names(arena, value, {}, kNow).items_at("status", "conditions")) {

@@ -84,6 +84,7 @@ struct Common {
   std::string_view group, storage_version;
   Value names;  // As served.
   bool namespaced = false, terminating = false, preserves_unknown = false;
+  bool may_be_unstructured = false;  // Of what older versions of Kubernetes stored.
 };
 
 std::span<const types::Subresource> subresources(Arena& arena, const Version& version, std::string_view kind) {
@@ -128,6 +129,12 @@ Version make_version(Arena& arena, const Common& common, const Value& original) 
   made.selectable_fields = selectable_fields(written);
   const Value* schema = original.get("schema", "openAPIV3Schema");
   made.schema = schema::Schema::build(schema == nullptr ? Value::null() : *schema, common.preserves_unknown);
+  made.published = made.schema;
+  if (schema != nullptr && common.may_be_unstructured) {
+    FieldErrors found;
+    validate_structural(*schema, Path("schema"), found);
+    if (!found.empty()) made.published = schema::Schema::build(Value::null(), common.preserves_unknown);
+  }
   made.rules = std::make_shared<const LazyRules>(made.schema);
   made.resource = make_resource(arena, common, written, made);
   return made;
@@ -173,7 +180,8 @@ std::shared_ptr<const Definition> Definition::make(const Value& as_stored) {
                 .names = *spec.find("names"),
                 .namespaced = spec.text_at("scope") == "Namespaced",
                 .terminating = result->terminating_,
-                .preserves_unknown = flag_at(spec, "preserveUnknownFields")};
+                .preserves_unknown = flag_at(spec, "preserveUnknownFields"),
+                .may_be_unstructured = has_condition(written, "NonStructuralSchema", "True")};
   // Accepted names are served; before they are accepted, those asked for.
   if (!written.text_at("status", "acceptedNames", "plural").empty()) {
     common.names = deep_copy(arena, *written.get("status", "acceptedNames"));

@@ -19,7 +19,7 @@ std::vector<openapi::Served> served_of(const resource::Registry::Snapshot& regis
     if (!entry.established) continue;
     openapi::Served served{.resource = entry.resource, .custom = entry.custom};
     if (entry.custom) {
-      served.schema = entry.version->schema.get();
+      served.schema = entry.version->published.get();
       served.selectable_fields = entry.version->selectable_fields;
     }
     all.push_back(served);
