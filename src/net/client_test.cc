@@ -470,7 +470,7 @@ TEST(LocalCall, ReachesAHandlerWithoutAConnection) {
   ClientRequest request = get("/echo");
   request.method = "POST";
   request.body = "hello";
-  CallResult<ClientResponse> answer = run(loops.at(0), call_handler(loops.at(0), handle, request));
+  Result<ClientResponse> answer = run(loops.at(0), call_handler(loops.at(0), handle, request));
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->status, 200);
   EXPECT_EQ(answer->body, "hello");
