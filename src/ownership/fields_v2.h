@@ -28,8 +28,8 @@ std::string to_fields_v2(FieldSet set, FieldsV2Layout layout = FieldsV2Layout::C
 // a length or count beyond the end, elements out of order, an unknown version, type or name, what follows the set.
 Result<FieldSet> parse_fields_v2(Arena& arena, std::string_view bytes);
 
-// How long the FieldsV1 text of a set is, where `bytes` are those that append_fields_v2 writes for it: a fraction of the
-// cost of reading and writing it to find out. Nothing where they are not, or where something in the set is unusual.
+// How long the FieldsV1 text of a set is, where `bytes` are those that append_fields_v2 writes for it: a fraction of
+// the cost of reading and writing it to find out. Nothing where they are not, or where something in the set is unusual.
 std::optional<size_t> measure_fields_v2(std::string_view bytes);
 
 // Appends the FieldsV1 text, in canonical order, of a set that append_fields_v2 wrote: no tree in between, where
