@@ -216,7 +216,8 @@ struct ClientStream::State {
     const bool keep = decoder.framing() != BodyDecoder::Framing::UntilClose &&
                       !equals_ignoring_case(head.header("connection"), "close");
     if (keep) client->give_back(std::move(wire));
-    wire.reset();
+    // The other direction of a tunnel may still be waiting for it.
+    if (head.status != 101) wire.reset();
   }
 
   void cancel() {

@@ -126,11 +126,11 @@ class NameTable {
     uint32_t at = hash & mask;
     for (; slots_[at].generation == generation_; at = (at + 1) & mask) {
       const Slot& slot = slots_[at];
-      if (slot.words == words && Words::same({slot.text, words.length}, text)) return slot.number;
+      if (slot.words == words && Words::same(slot.text, text)) return slot.number;
     }
     const uint32_t number = kFixedNames + used_;
     if (number < kMaxNames) {
-      slots_[at] = {words, text.data(), number, generation_};
+      slots_[at] = {words, text, number, generation_};
       if (++used_ * 2 > slots_.size()) grow();
     }
     return kMaxNames;
@@ -139,7 +139,7 @@ class NameTable {
  private:
   struct Slot {
     Words words;
-    const char* text = nullptr;
+    std::string_view text;
     uint32_t number = 0;
     uint32_t generation = 0;
   };
