@@ -87,4 +87,23 @@ inline void texts(Message& message, int field, std::span<const Value> values) {
   }
 }
 
+// What a schema asks of its values. Both versions have these one after the other, from another number on.
+inline void validations(Message& message, int first, const Value& schema) {
+  message.number(first, number_at(schema, "multipleOf"));
+  message.number(first + 1, number_at(schema, "maximum"));
+  message.boolean(first + 2, flag(schema, "exclusiveMaximum"));
+  message.number(first + 3, number_at(schema, "minimum"));
+  message.boolean(first + 4, flag(schema, "exclusiveMinimum"));
+  message.integer(first + 5, schema.int_at_or(0, "maxLength"));
+  message.integer(first + 6, schema.int_at_or(0, "minLength"));
+  message.text(first + 7, schema.text_at("pattern"));
+  message.integer(first + 8, schema.int_at_or(0, "maxItems"));
+  message.integer(first + 9, schema.int_at_or(0, "minItems"));
+  message.boolean(first + 10, flag(schema, "uniqueItems"));
+  message.integer(first + 11, schema.int_at_or(0, "maxProperties"));
+  message.integer(first + 12, schema.int_at_or(0, "minProperties"));
+  texts(message, first + 13, schema.items_at("required"));
+  for (const Value& value : schema.items_at("enum")) message.message(first + 14, any(value));
+}
+
 }  // namespace holdfast::openapi

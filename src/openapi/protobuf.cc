@@ -20,21 +20,7 @@ Message schema_message(const Value& schema) {
   message.text(2, schema.text_at("format"));
   message.text(3, schema.text_at("title"));
   message.text(4, schema.text_at("description"));
-  message.number(6, number_at(schema, "multipleOf"));
-  message.number(7, number_at(schema, "maximum"));
-  message.boolean(8, flag(schema, "exclusiveMaximum"));
-  message.number(9, number_at(schema, "minimum"));
-  message.boolean(10, flag(schema, "exclusiveMinimum"));
-  message.integer(11, schema.int_at_or(0, "maxLength"));
-  message.integer(12, schema.int_at_or(0, "minLength"));
-  message.text(13, schema.text_at("pattern"));
-  message.integer(14, schema.int_at_or(0, "maxItems"));
-  message.integer(15, schema.int_at_or(0, "minItems"));
-  message.boolean(16, flag(schema, "uniqueItems"));
-  message.integer(17, schema.int_at_or(0, "maxProperties"));
-  message.integer(18, schema.int_at_or(0, "minProperties"));
-  texts(message, 19, schema.items_at("required"));
-  for (const Value& value : schema.items_at("enum")) message.message(20, any(value));
+  validations(message, 6, schema);
   if (const Value* additional = schema.find("additionalProperties")) {
     Message item;
     if (additional->is_bool())
