@@ -52,6 +52,7 @@ bool is_available(const Value& service) {
 RemoteApi remote_of(const Value& service) {
   RemoteApi remote;
   remote.name = service.text_at("metadata", "name");
+  remote.uid = service.text_at("metadata", "uid");
   remote.group = service.text_at("spec", "group");
   remote.version = service.text_at("spec", "version");
   remote.service.ns = service.text_at("spec", "service", "namespace");
@@ -283,7 +284,7 @@ void Aggregation::rebuild() {
     priorities.versions[remote.version] = remote.version_priority;
     if (target == nullptr || !target->is_map()) continue;
     for (const RemoteApi& known : before == nullptr ? RemoteApis{} : *before) {
-      if (known.name != remote.name) continue;
+      if (known.uid != remote.uid) continue;
       remote.fresh = known.fresh;
       remote.discovery = known.discovery;
       remote.resources = known.resources;
@@ -415,7 +416,7 @@ Task<void> Aggregation::check_all(net::EventLoop& loop) {
     const bool fresh = address && co_await read_discovery(loop, remote, *address, std::move(resources));
     if (condition.status == "True") co_await read_openapi(loop, remote, *address);
     if (!fresh && remote.fresh) {
-      change(remote.name, [](RemoteApi& known) { known.fresh = false; });
+      change(remote.uid, [](RemoteApi& known) { known.fresh = false; });
     }
     unavailable = unavailable || !fresh;
   }
@@ -437,7 +438,7 @@ Task<bool> Aggregation::read_discovery(net::EventLoop& loop, RemoteApi remote, w
     if (!codec::decode_json(arena, plain)) co_return false;
     resources = std::make_shared<const std::string>(std::move(plain));
   }
-  change(remote.name, [&](RemoteApi& known) {
+  change(remote.uid, [&](RemoteApi& known) {
     known.fresh = true;
     known.discovery = discovery;
     known.resources = resources;
@@ -445,11 +446,11 @@ Task<bool> Aggregation::read_discovery(net::EventLoop& loop, RemoteApi remote, w
   co_return true;
 }
 
-void Aggregation::change(std::string_view name, const std::function<void(RemoteApi&)>& edit) {
+void Aggregation::change(std::string_view uid, const std::function<void(RemoteApi&)>& edit) {
   const std::lock_guard lock(mutex_);
   auto next = std::make_shared<RemoteApis>(*remotes_);
   for (RemoteApi& known : *next) {
-    if (known.name == name) edit(known);
+    if (known.uid == uid) edit(known);
   }
   remotes_ = std::move(next);
 }
@@ -488,7 +489,7 @@ Task<void> Aggregation::read_openapi(net::EventLoop& loop, RemoteApi remote, web
     return a == b || (a != nullptr && b != nullptr && *a == *b);
   };
   if (same(index, remote.openapi_v3) && same(document, remote.openapi_v2) && etag == remote.v2_etag) co_return;
-  change(remote.name, [&](RemoteApi& known) {
+  change(remote.uid, [&](RemoteApi& known) {
     known.openapi_v3 = index;
     known.openapi_v2 = document;
     known.v2_etag = etag;

@@ -27,6 +27,7 @@ namespace holdfast::aggregate {
 // One group version of another server.
 struct RemoteApi {
   std::string name;  // v1beta1.metrics.k8s.io
+  std::string uid;   // What was learned from one server says nothing about another of the same name.
   std::string group, version;
   webhook::ServiceReference service;
   std::string ca_pem;
@@ -114,7 +115,7 @@ class Aggregation {
                              std::string message);
   void rebuild();
   // What is known of one of them, seen by everybody who asks from now on.
-  void change(std::string_view name, const std::function<void(RemoteApi&)>& edit);
+  void change(std::string_view uid, const std::function<void(RemoteApi&)>& edit);
   webhook::Trust trust_of(const RemoteApi& remote) const;
   Task<void> proxy(call::Call& call, RemoteApi remote);
 
