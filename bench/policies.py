@@ -1,4 +1,4 @@
-"""policies.py --bin HOLDFAST [--peer FOLDER] [--updates N] [--counts N,N] [--instructions] [--json]: see policies.sh."""
+"""policies.py --bin HOLDFAST [--peer FOLDER] [--updates N] [--counts N,N] [--instructions] [--not-matching] [--json]: see policies.sh."""
 import argparse, json, pathlib, re, subprocess, tempfile, time
 
 import servers
@@ -56,12 +56,12 @@ def count_instructions(server, client, updates):
     return (int(total) / updates / 1000,) * 2
 
 
-def run(server, updates, counts, measure):
+def run(server, updates, counts, measure, kinds=(False, True)):
     client = servers.Connection(server)
     client.send("POST", MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "it"}})
     measure(server, client, updates // 4)
     rows = {"none": measure(server, client, updates)}
-    for matching in (False, True):
+    for matching in kinds:
         made = 0
         for count in counts:
             for number in range(made, count):
@@ -96,6 +96,7 @@ def main():
     parser.add_argument("--only")
     parser.add_argument("--counts", default="1,100,1000", help="numbers of policies")
     parser.add_argument("--instructions", action="store_true")
+    parser.add_argument("--not-matching", action="store_true", help="only policies that do not match")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     results = {}
@@ -109,7 +110,8 @@ def main():
         for name, start in starts.items():
             server = start(pathlib.Path(folder) / name)
             try:
-                results[name] = run(server, options.updates, [int(count) for count in options.counts.split(",")], count_instructions if options.instructions else measure)
+                results[name] = run(server, options.updates, [int(count) for count in options.counts.split(",")], count_instructions if options.instructions else measure,
+                                    (False,) if options.not_matching else (False, True))
             finally:
                 server.stop()
     if options.json:

@@ -347,6 +347,12 @@ def policies_section(run):
         for kind, rows in json.loads(checked(command)).items():
             for title, (cpu, took) in rows.items():
                 run.row(f"update of a ConfigMap, policies: {title}", kind, cpu_us=cpu, p50_us=took)
+    if shutil.which("valgrind"):  # What policies that do not match add is less than the clock can tell.
+        with run.scenario("policies, instructions", "holdfast"):
+            counted = json.loads(checked(["python3", ROOT / "bench/policies.py", "--json", "--instructions", "--not-matching", "--bin", run.options.bin,
+                                          "--updates", min(run.size["policy_updates"], 100), "--counts", run.size["policies"].rpartition(",")[2]]))["holdfast"]
+            for title, (thousands, _) in counted.items():
+                run.row(f"update of a ConfigMap, policies: {title}, counted by callgrind", "holdfast", instructions=thousands * 1000)
     with run.scenario("CEL", "holdfast"):
         for line in checked([ROOT / "bench/cel.sh", "0.5" if run.size["starts"] > 1 else "0.05"]).partition("ratio\n")[2].splitlines():
             parts = line.split()

@@ -167,12 +167,14 @@ def targets(report):
         if row["server"] == "holdfast" and "failed" not in row and row["count"] >= 1000:  # Fewer do not show what one costs.
             lines.append([f"{row['count']:,} definitions: time for 2,000", number(row["ms_each"] * 2) + " s", "10 s", passed(row["ms_each"] * 2, 10)])
             lines.append([f"{row['count']:,} definitions: memory of each", number(row["kb_each"]) + " KB", "100 KB", passed(row["kb_each"], 100)])
-    none = policies.figure("update of a ConfigMap, policies: none", "holdfast", "cpu_us")
     for count in (1000, 100):
-        many = policies.figure(f"update of a ConfigMap, policies: {count} not matching", "holdfast", "cpu_us")
-        if none and many:
-            lines.append([f"{count:,} policies that do not match: CPU of an update", f"{many / none - 1:+.1%}", "+5%", passed(many / none - 1, 0.05)])
-            break
+        # Instructions, where they were counted: the difference is less than the clock can tell.
+        for ending, key, title in ((", counted by callgrind", "instructions", "instructions"), ("", "cpu_us", "CPU")):
+            none = policies.figure(f"update of a ConfigMap, policies: none{ending}", "holdfast", key)
+            many = policies.figure(f"update of a ConfigMap, policies: {count} not matching{ending}", "holdfast", key)
+            if none and many:
+                lines.append([f"{count:,} policies that do not match: {title} of an update", f"{many / none - 1:+.1%}", "+5%", passed(many / none - 1, 0.05)])
+                return lines
     return lines
 
 
@@ -398,7 +400,7 @@ deletions come all at once. Each client works on objects of its own.
 
 {policies.note()}
 
-{policies.by_server([("CPU of the server", "cpu_us", time_text), ("time", "p50_us", time_text), ("each", "ns_each", lambda value: "" if value is None else time_text(value / 1000))], None)}
+{policies.by_server([("CPU of the server", "cpu_us", time_text), ("time", "p50_us", time_text), ("instructions", "instructions", lambda value: "" if value is None else f"{value:,.0f}"), ("each", "ns_each", lambda value: "" if value is None else time_text(value / 1000))], None)}
 
 ## Custom resource definitions
 
