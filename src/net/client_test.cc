@@ -4,6 +4,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <functional>
+#include <future>
 #include <thread>
 
 #include "net/testing.h"
@@ -35,6 +37,47 @@ ClientRequest get(std::string target) {
   ClientRequest request;
   request.target = std::move(target);
   return request;
+}
+
+// A listening socket that takes one connection, which `serve` answers on a thread of its own.
+class Listener {
+ public:
+  explicit Listener(std::function<void(int peer)> serve) : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in any{};
+    any.sin_family = AF_INET;
+    any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t bytes = sizeof any;
+    EXPECT_EQ(bind(fd_, reinterpret_cast<sockaddr*>(&any), bytes), 0);
+    EXPECT_EQ(listen(fd_, 4), 0);
+    getsockname(fd_, reinterpret_cast<sockaddr*>(&any), &bytes);
+    port_ = ntohs(any.sin_port);
+    thread_ = std::thread([this, serve = std::move(serve)] {
+      const int peer = accept(fd_, nullptr, nullptr);
+      if (peer < 0) return;
+      serve(peer);
+      close(peer);
+    });
+  }
+  ~Listener() {
+    shutdown(fd_, SHUT_RDWR);
+    thread_.join();
+    close(fd_);
+  }
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+  uint16_t port() const { return port_; }
+
+ private:
+  int fd_;
+  uint16_t port_ = 0;
+  std::thread thread_;
+};
+
+std::string read_head(int peer) {
+  std::string head;
+  char c = 0;
+  while (!head.ends_with("\r\n\r\n") && recv(peer, &c, 1, 0) == 1) head += c;
+  return head;
 }
 
 // Over HTTP/1.1 and over HTTP/2.
@@ -81,6 +124,47 @@ TEST(Client, ATunnelIsWrittenAndRead) {
   ASSERT_TRUE(run(s.loops.at(0), stream->write("bye")));
   EXPECT_EQ(*run(s.loops.at(0), stream->read_some()), "BYE");
   EXPECT_EQ(*run(s.loops.at(0), stream->read_some()), "");
+}
+
+// The peer ends its direction without reading: a write that waits for room returns, and what it looks at still exists.
+TEST(Client, ATunnelThatThePeerEndsReleasesAWriterThatWaits) {
+  std::promise<void> done;
+  Listener listener([&](int peer) {
+    read_head(peer);
+    const std::string_view head = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: flood\r\nConnection: Upgrade\r\n\r\n";
+    send(peer, head.data(), head.size(), MSG_NOSIGNAL);
+    char c = 0;
+    recv(peer, &c, 1, MSG_PEEK);  // Writing has begun, and not all of it fits into the sockets.
+    shutdown(peer, SHUT_WR);
+    done.get_future().wait();
+  });
+  Loops loops(1);
+  EventLoop& loop = loops.at(0);
+  ClientOptions options;
+  options.tls = false;
+  options.host = "127.0.0.1";
+  options.port = listener.port();
+  Client client(loop, options);
+  ClientRequest request = get("/");
+  request.upgrade = "flood";
+  CallResult<ClientStream> stream = run(loop, client.open(std::move(request)));
+  ASSERT_TRUE(stream) << stream.error().message;
+  const std::string flood(64 << 20, 'x');
+  auto write = [&]() -> Task<void> { (void)co_await stream->write(flood); };
+  auto read = [&]() -> Task<void> {
+    CallResult<std::string> piece = co_await stream->read_some();
+    EXPECT_TRUE(piece && piece->empty());
+  };
+  auto both = [&]() -> Task<Unit> {
+    std::vector<Task<void>> tasks;
+    tasks.push_back(read());
+    tasks.push_back(write());
+    co_await when_all(loop, std::move(tasks));
+    const ClientStream ended = std::move(*stream);  // It ends on its loop.
+    co_return Unit{};
+  };
+  run(loop, both());
+  done.set_value();
 }
 
 TEST_P(EitherClient, UnpacksGzip) {
@@ -324,49 +408,22 @@ TEST(Http2Client, SlowReadersHoldUpTheServerAndNobodyElse) {
 
 // A proxy of one connection: takes CONNECT, then passes bytes on both ways.
 struct Proxy {
-  Proxy() {
-    listener = socket(AF_INET, SOCK_STREAM, 0);
-    sockaddr_in any{};
-    any.sin_family = AF_INET;
-    any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t bytes = sizeof any;
-    EXPECT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&any), bytes), 0);
-    EXPECT_EQ(listen(listener, 4), 0);
-    getsockname(listener, reinterpret_cast<sockaddr*>(&any), &bytes);
-    port = ntohs(any.sin_port);
-    thread = std::thread([this] { serve(); });
-  }
-  ~Proxy() {
-    shutdown(listener, SHUT_RDWR);
-    thread.join();
-    close(listener);
-  }
-  void serve() {
-    const int peer = accept(listener, nullptr, nullptr);
-    if (peer < 0) return;
-    char c = 0;
-    while (!request.ends_with("\r\n\r\n") && recv(peer, &c, 1, 0) == 1) request += c;
+  void serve(int peer) {
+    request = read_head(peer);
     const uint16_t to = static_cast<uint16_t>(std::atoi(request.c_str() + request.find(':') + 1));
-    {
-      Socket server(to);
-      send(peer, "HTTP/1.1 200 OK\r\n\r\n", 19, MSG_NOSIGNAL);
-      std::thread back([&] {
-        for (std::string more; !(more = server.read_some()).empty();)
-          send(peer, more.data(), more.size(), MSG_NOSIGNAL);
-        shutdown(peer, SHUT_RDWR);
-      });
-      char buffer[4096];
-      for (ssize_t n = 0; (n = recv(peer, buffer, sizeof buffer, 0)) > 0;)
-        server.send({buffer, static_cast<size_t>(n)});
-      shutdown(server.fd(), SHUT_RDWR);
-      back.join();
-    }
-    close(peer);
+    Socket server(to);
+    send(peer, "HTTP/1.1 200 OK\r\n\r\n", 19, MSG_NOSIGNAL);
+    std::thread back([&] {
+      for (std::string more; !(more = server.read_some()).empty();) send(peer, more.data(), more.size(), MSG_NOSIGNAL);
+      shutdown(peer, SHUT_RDWR);
+    });
+    char buffer[4096];
+    for (ssize_t n = 0; (n = recv(peer, buffer, sizeof buffer, 0)) > 0;) server.send({buffer, static_cast<size_t>(n)});
+    shutdown(server.fd(), SHUT_RDWR);
+    back.join();
   }
-  int listener = -1;
-  uint16_t port = 0;
   std::string request;
-  std::thread thread;
+  Listener listener{[this](int peer) { serve(peer); }};
 };
 
 TEST_P(EitherClient, GoesThroughAProxy) {
@@ -375,7 +432,7 @@ TEST_P(EitherClient, GoesThroughAProxy) {
   {
     ClientOptions options = to(s, GetParam());
     options.proxy_host = "127.0.0.1";
-    options.proxy_port = proxy.port;
+    options.proxy_port = proxy.listener.port();
     options.proxy_authorization = "Basic dXNlcjpwYXNz";
     Client client(s.loops.at(0), options);
     CallResult<ClientResponse> answer = run(s.loops.at(0), client.fetch(get("/x"), 1000));

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """aggregation_test.py HOLDFAST: a group version that another server serves, with that server in this process."""
-import base64, json, os, sys, tempfile, threading, time
+import base64, contextlib, json, os, socket, ssl, sys, tempfile, threading, time
 
 from hook_server import HookServer
 from serve import Server, check, finish
@@ -217,6 +217,32 @@ def tunnels(server, hooks):
         connection.sock.sendall(b"bye\n")
         check(stream.readline() == b"BYE\n" and stream.read() == b"", "the server's end is the end")
         connection.close()
+    ended = threading.Event()
+
+    def half_close(seen, connection, lines):
+        """The other server's end: stops reading and closes its direction while the client sends."""
+        connection.sendall(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: flood\r\nConnection: Upgrade\r\n\r\n")
+        lines.readline()
+        connection.shutdown(socket.SHUT_WR)
+        ended.wait(30)
+    hooks.upgrade = half_close
+    connection = server.connect()
+    connection.connect()
+    connection.sock.settimeout(30)
+    connection.sock.sendall(f"POST {things} HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: flood\r\nContent-Length: 0\r\n\r\n".encode())
+    stream = connection.sock.makefile("rb")
+    check(stream.readline().startswith(b"HTTP/1.1 101 "), "a tunnel that the other server will end")
+
+    def flood():
+        with contextlib.suppress(OSError):
+            connection.sock.sendall(b"line\n" + b"x" * (64 << 20))
+    sender = threading.Thread(target=flood)
+    sender.start()
+    with contextlib.suppress(ConnectionError, ssl.SSLEOFError):  # How it ends depends on what is still on the way; a timeout is none.
+        stream.read()
+    sender.join()
+    ended.set()
+    connection.close()
     hooks.upgrade = None
     code, _, data = server.request("POST", things, headers={"Connection": "Upgrade", "Upgrade": "websocket"})
     check(code == 200 and json.loads(data)["method"] == "POST", "a server that does not change answers as ever", (code, data))
