@@ -18,7 +18,7 @@
 #include "codec/fields.h"
 #include "codec/go_names.h"
 #include "codec/json.h"
-#include "codec/json_memo.h"
+#include "codec/message_memo.h"
 #include "codec/protobuf.h"
 #include "codec/protobuf_metadata.h"
 #include "codec/quantity.h"

@@ -20,7 +20,7 @@
 #include "base/gates.h"
 #include "base/limits.h"
 #include "codec/fields.h"
-#include "codec/json_memo.h"
+#include "codec/message_memo.h"
 #include "types/types.h"
 #include "value/value.h"
 
@@ -62,19 +62,21 @@ Result<Unit> encode_enveloped(const types::Type& type, const Value& value, std::
 
 // --- bytes -> bytes, no tree in between. Each appends to `out`, and leaves it as it was on error. ---
 
-struct JsonAdditions {
-  // A list, as compact JSON, to show as the last member of the object's metadata, which must have none of its own.
+struct RenderAdditions {
+  // A list, as compact JSON or as a CBOR item, to show as the last member of the object's metadata, which must have
+  // none of its own.
   std::string_view managed_fields = {};
-  // For many objects with one shape and the same options. Null: nothing is remembered.
-  JsonMemo* memo = nullptr;
+  // For many objects in one format and shape, with the same options. Null: nothing is remembered.
+  MessageMemo* memo = nullptr;
 };
 Result<Unit> protobuf_to_json(const types::Type& type, std::string_view message, const TypeMeta& meta,
                               const Shape& shape, std::string& out, const ProtobufOptions& options = {},
-                              const JsonAdditions& additions = {});
+                              const RenderAdditions& additions = {});
 
-// With the self-described tag in front.
+// One item, without the self-described tag.
 Result<Unit> protobuf_to_cbor(const types::Type& type, std::string_view message, const TypeMeta& meta,
-                              const Shape& shape, std::string& out, const ProtobufOptions& options = {});
+                              const Shape& shape, std::string& out, const ProtobufOptions& options = {},
+                              const RenderAdditions& additions = {});
 
 // An object's bytes with other metadata. Everything else is copied unchanged; only the lengths around it change.
 struct MetadataChange {

@@ -6,9 +6,9 @@
 namespace holdfast::codec {
 namespace {
 
-class CborOut {
+class CborOut : public MemoizingOut {
  public:
-  explicit CborOut(Sink& sink) : sink_(sink) {}
+  using MemoizingOut::MemoizingOut;
 
   struct Mark {
     CborContainer container;
@@ -44,21 +44,22 @@ class CborOut {
     count_ = mark.outer_count;
   }
 
-  Sink& sink_;
   uint64_t count_ = 0;  // Members or items of the container that is open.
 };
 
 }  // namespace
 
 Result<Unit> protobuf_to_cbor(const types::Type& type, std::string_view message, const TypeMeta& meta,
-                              const Shape& shape, std::string& out, const ProtobufOptions& options) {
+                              const Shape& shape, std::string& out, const ProtobufOptions& options,
+                              const RenderAdditions& additions) {
   if (message.size() > UINT32_MAX) return bad_request("the message is too large");
   Sink sink(out);
   const size_t before = sink.size();
-  sink.put(kCborSelfDescribed);
-  CborOut writer(sink);
+  sink.room(message.size() + message.size() / 2 + additions.managed_fields.size());
+  CborOut writer(sink, additions.memo);
   Arena arena;
   ProtobufReader<CborOut> reader(writer, arena, message, options.gates, shape.drop);
+  reader.add_managed_fields(additions.managed_fields);
   const bool ok = shape.metadata_only ? reader.metadata_only(type) : reader.object(type, meta);
   if (ok) return Unit{};
   sink.truncate(before);

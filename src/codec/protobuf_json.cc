@@ -6,9 +6,9 @@
 namespace holdfast::codec {
 namespace {
 
-class JsonOut {
+class JsonOut : public MemoizingOut {
  public:
-  JsonOut(Sink& sink, JsonMemo* memo) : sink_(sink), memo_(memo) {}
+  using MemoizingOut::MemoizingOut;
 
   struct Mark {};
 
@@ -45,7 +45,6 @@ class JsonOut {
     sink_.wrote(p);
   }
   void raw(std::string_view json) { write_json_raw(json, sink_); }
-  void compact(std::string_view json) { sink_.put(json); }
 
   Mark begin_map() {
     sink_.put('{');
@@ -58,25 +57,6 @@ class JsonOut {
   }
   void end_list(Mark) { sink_.put(']'); }
 
-  struct Recalled {
-    JsonMemo::Place place;
-    size_t from = 0;  // Where its JSON begins.
-  };
-  bool recall(const types::Type& type, std::string_view message, Recalled& recalled) {
-    if (memo_ == nullptr || message.size() < JsonMemo::kLeastBytes) return false;
-    const std::string_view json = memo_->find(&type, message, recalled.place);
-    if (json.empty()) {
-      recalled.from = sink_.size();
-      return false;
-    }
-    sink_.put(json);
-    return true;
-  }
-  void remember(const types::Type& type, std::string_view message, const Recalled& recalled) {
-    if (!recalled.place.keep) return;
-    memo_->keep(recalled.place, &type, message, {sink_.at(recalled.from), sink_.size() - recalled.from});
-  }
-
  private:
   void separate(char opening) {
     char* p = sink_.room(1);
@@ -84,16 +64,13 @@ class JsonOut {
     *p = ',';
     sink_.wrote(p + 1);
   }
-
-  Sink& sink_;
-  JsonMemo* const memo_;
 };
 
 }  // namespace
 
 Result<Unit> protobuf_to_json(const types::Type& type, std::string_view message, const TypeMeta& meta,
                               const Shape& shape, std::string& out, const ProtobufOptions& options,
-                              const JsonAdditions& additions) {
+                              const RenderAdditions& additions) {
   if (message.size() > UINT32_MAX) return bad_request("the message is too large");
   Sink sink(out);
   const size_t before = sink.size();

@@ -15,7 +15,7 @@
 // and may have
 //   bool recall(type, message, Recalled&) writes a message that it remembers; else
 //   remember(type, message, Recalled)     after it was written
-//   compact(JSON to be put in as it is)   for add_managed_fields()
+//   rendered(what is put in as it is)     for add_managed_fields()
 #pragma once
 
 #include <algorithm>
@@ -30,6 +30,7 @@
 #include "codec/protobuf.h"
 #include "codec/protobuf_wire.h"
 #include "codec/quantity.h"
+#include "codec/sink.h"
 
 namespace holdfast::codec {
 
@@ -125,6 +126,39 @@ class ProtobufReaderBase {
   std::vector<std::string> path_;  // From the inside out.
 };
 
+// Writers whose output for a message is the same wherever it stands: what repeats is copied.
+class MemoizingOut {
+ public:
+  MemoizingOut(Sink& sink, MessageMemo* memo) : sink_(sink), memo_(memo) {}
+
+  struct Recalled {
+    MessageMemo::Place place;
+    size_t from = 0;  // Where its rendering begins.
+  };
+  bool recall(const types::Type& type, std::string_view message, Recalled& recalled) {
+    if (memo_ == nullptr || message.size() < MessageMemo::kLeastBytes) return false;
+    const std::string_view known = memo_->find(&type, message, recalled.place);
+    if (known.empty()) {
+      recalled.from = sink_.size();
+      return false;
+    }
+    sink_.put(known);
+    return true;
+  }
+  void remember(const types::Type& type, std::string_view message, const Recalled& recalled) {
+    if (!recalled.place.keep) return;
+    memo_->keep(recalled.place, &type, message, {sink_.at(recalled.from), sink_.size() - recalled.from});
+  }
+  // What is already in the format that is written.
+  void rendered(std::string_view bytes) { sink_.put(bytes); }
+
+ protected:
+  Sink& sink_;
+
+ private:
+  MessageMemo* const memo_;
+};
+
 template <class Out>
 class ProtobufReader : ProtobufReaderBase {
  public:
@@ -132,8 +166,8 @@ class ProtobufReader : ProtobufReaderBase {
       : ProtobufReaderBase(arena, source, gates, drop), out_(out) {}
   using ProtobufReaderBase::error;
 
-  // Compact JSON to show as the last member of the object's metadata, which has none of its own.
-  void add_managed_fields(std::string_view json) { managed_fields_ = json; }
+  // A list, already rendered, to show as the last member of the object's metadata, which has none of its own.
+  void add_managed_fields(std::string_view rendered) { managed_fields_ = rendered; }
 
   bool object(const Type& type, const TypeMeta& meta) {
     root_ = true;
@@ -179,10 +213,10 @@ class ProtobufReader : ProtobufReaderBase {
     ++depth_;
     const auto mark = out_.begin_map();
     const bool ok = members(type, message, node, meta);
-    if constexpr (requires { out_.compact(managed_fields); }) {
+    if constexpr (requires { out_.rendered(managed_fields); }) {
       if (!managed_fields.empty()) {
         out_.key("managedFields");
-        out_.compact(managed_fields);
+        out_.rendered(managed_fields);
       }
     }
     out_.end_map(mark);

@@ -107,8 +107,8 @@ ownership::MemberOrder member_order(const View& view) {
   return view.served->custom ? ownership::MemberOrder::Bytewise : ownership::MemberOrder::Canonical;
 }
 
-// Whether an object's JSON comes straight from its Protobuf.
-bool transcodes_to_json(const View& view) {
+// Whether an object's JSON or CBOR comes straight from its Protobuf.
+bool transcodes(const View& view) {
   const types::Resource& resource = *view.served->resource;
   if (!is_stored_version(view) || view.served->custom || view.accepted.form == request::Form::Table) return false;
   if (view.accepted.form == request::Form::Object) return true;
@@ -116,31 +116,39 @@ bool transcodes_to_json(const View& view) {
   return view.accepted.meta_version == "v1" && kinds::conversion_annotations(resource).empty();
 }
 
-// Such an object's JSON, compact, without a newline. Owners are inserted as text, without parsing them again.
-Result<Unit> transcode_to_json(const View& view, std::string_view body, bool as_item,
-                               const codec::JsonAdditions& additions, std::string& out) {
+// Such an object's CBOR item if that is the format, else its JSON, compact, without a newline. Owners are inserted as
+// they are, without parsing them again.
+Result<Unit> transcode(const View& view, std::string_view body, bool as_item, const codec::RenderAdditions& additions,
+                       std::string& out) {
   codec::Shape shape;
   if (!view.drop.empty()) shape.drop = &view.drop;
   shape.metadata_only = view.accepted.form != request::Form::Object;
   Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(body);
   if (!envelope) return envelope.take_error();
-  return codec::protobuf_to_json(*view.served->stored->type, envelope->message,
-                                 as_item ? codec::TypeMeta{} : envelope->type, shape, out, {.gates = view.gates},
-                                 additions);
+  const auto transcoder =
+      view.accepted.format == request::Format::Cbor ? codec::protobuf_to_cbor : codec::protobuf_to_json;
+  return transcoder(*view.served->stored->type, envelope->message, as_item ? codec::TypeMeta{} : envelope->type, shape,
+                    out, {.gates = view.gates}, additions);
+}
+
+Result<Unit> transcode_with_owners(const View& view, const ObjectSource& source, bool as_item, std::string& out) {
+  if (source.managed.empty()) return transcode(view, source.body, as_item, {}, out);
+  // A dropped path may be inside the owners.
+  if (!view.drop.empty()) {
+    return transcode(view, resource::join_managed(source.body, source.managed), as_item, {}, out);
+  }
+  std::string managed;
+  if (view.accepted.format == request::Format::Cbor) {
+    resource::append_managed_cbor(source.managed, managed);
+  } else {
+    resource::append_managed_json(source.managed, managed);
+  }
+  return transcode(view, source.body, as_item, {.managed_fields = managed}, out);
 }
 
 // The object's JSON, compact, without a newline; straight from Protobuf where that is possible.
 Result<Unit> append_json(const View& view, const ObjectSource& source, bool as_item, std::string& out) {
-  if (transcodes_to_json(view)) {
-    if (source.managed.empty()) return transcode_to_json(view, source.body, as_item, {}, out);
-    // A dropped path may be inside the owners.
-    if (!view.drop.empty()) {
-      return transcode_to_json(view, resource::join_managed(source.body, source.managed), as_item, {}, out);
-    }
-    std::string managed;
-    resource::append_managed_json(source.managed, managed);
-    return transcode_to_json(view, source.body, as_item, {.managed_fields = managed}, out);
-  }
+  if (transcodes(view)) return transcode_with_owners(view, source, as_item, out);
   const request::Form form = view.accepted.form;
   Arena arena;
   Result<Value> tree = tree_of(arena, view, source);
@@ -302,8 +310,14 @@ Result<std::string> render_object(const View& view, const ObjectSource& source) 
       is_stored_version(view) && view.drop.empty()) {
     return source.managed.empty() ? std::string(source.body) : resource::join_managed(source.body, source.managed);
   }
-  if (accepted.form != request::Form::Table && accepted.form != request::Form::PartialMetadataList &&
-      accepted.format == request::Format::Json && !accepted.pretty) {
+  const bool single = accepted.form == request::Form::Object || accepted.form == request::Form::PartialMetadata;
+  if (single && accepted.format == request::Format::Cbor && transcodes(view)) {
+    std::string out(codec::kCborSelfDescribed);
+    Result<Unit> appended = transcode_with_owners(view, source, false, out);
+    if (!appended) return appended.take_error();
+    return out;
+  }
+  if (single && accepted.format == request::Format::Json && !accepted.pretty) {
     std::string out;
     Result<Unit> appended = append_json(view, source, false, out);
     if (!appended) return appended.take_error();
@@ -543,12 +557,22 @@ void ListRenderer::begin(std::string& out) {
   }
 }
 
-Result<Unit> ListRenderer::json_item(const cache::Entry& entry, std::string& out) {
-  if (transcodes_to_json(view_) && (view_.omits_ownership() || view_.drop.empty())) {
-    const std::string_view managed = view_.omits_ownership() ? std::string_view() : owners_.json(entry.ownership());
-    return transcode_to_json(view_, bodies_.read(entry), view_.accepted.form == request::Form::Object,
-                             {.managed_fields = managed, .memo = &memo_}, out);
+Result<Unit> ListRenderer::transcoded_item(const cache::Entry& entry, std::string& out) {
+  const bool as_item = view_.accepted.form == request::Form::Object;
+  if (!view_.omits_ownership() && !view_.drop.empty()) {
+    Arena arena;
+    return transcode_with_owners(view_, source_of(arena, view_, entry, bodies_.read(entry)), as_item, out);
   }
+  std::string_view managed;
+  if (!view_.omits_ownership()) {
+    managed = view_.accepted.format == request::Format::Cbor ? owners_.cbor(entry.ownership(), memo_)
+                                                             : owners_.json(entry.ownership());
+  }
+  return transcode(view_, bodies_.read(entry), as_item, {.managed_fields = managed, .memo = &memo_}, out);
+}
+
+Result<Unit> ListRenderer::json_item(const cache::Entry& entry, std::string& out) {
+  if (transcodes(view_)) return transcoded_item(entry, out);
   Arena arena;
   return append_json(view_, source_of(arena, view_, entry, bodies_.read(entry)),
                      view_.accepted.form == request::Form::Object, out);
@@ -578,10 +602,11 @@ Result<Unit> ListRenderer::item(const cache::Entry& entry, std::string& out) {
     }
     case request::Format::Yaml:
     case request::Format::Cbor: {
+      const bool cbor = view_.accepted.format == request::Format::Cbor;
+      if (cbor && transcodes(view_)) return transcoded_item(entry, out);
       std::string json;
       Result<Unit> appended = json_item(entry, json);
       if (!appended) return appended;
-      const bool cbor = view_.accepted.format == request::Format::Cbor;
       const types::Type& type = *view_.served->resource->type;
       const bool bytes =
           cbor && view_.accepted.form == request::Form::Object && !view_.served->custom && holds_bytes(type);

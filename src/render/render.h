@@ -98,6 +98,8 @@ class ListRenderer {
   // Kubernetes leaves the items of an empty PartialObjectMetadataList nil.
   // Go's nil: lists of metadata, and rows of the kinds that have no columns of their own.
   bool items_are_null() const;
+  // Straight from Protobuf, to CBOR or JSON.
+  Result<Unit> transcoded_item(const cache::Entry& entry, std::string& out);
   Result<Unit> json_item(const cache::Entry& entry, std::string& out);
   Result<std::string> protobuf_item(const ObjectSource& source) const;
   std::optional<size_t> message_bytes(const cache::Entry& entry) const;
@@ -115,7 +117,7 @@ class ListRenderer {
   // Used again for each item.
   cache::BodyReader bodies_;
   resource::OwnersRenderer owners_;
-  codec::JsonMemo memo_;
+  codec::MessageMemo memo_;
 };
 
 // --- Watch events ---

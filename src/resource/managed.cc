@@ -62,6 +62,51 @@ void append_entry_json(const ManagedEntry& entry, char before, codec::Sink& out)
   out.put(before == '{' ? "{}" : "}");
 }
 
+// A field set as CBOR. Few sets are shared by many objects: a memo spares reading their JSON each time.
+void append_fields_cbor(std::string_view fields, codec::MessageMemo* memo, codec::Sink& out) {
+  if (fields.empty()) return codec::write_cbor_null(out);
+  static constexpr char kFieldSet = 0;  // Its address tells field sets from messages in the memo.
+  codec::MessageMemo::Place place;
+  if (memo != nullptr) {
+    if (const std::string_view known = memo->find(&kFieldSet, fields, place); !known.empty()) return out.put(known);
+  }
+  const size_t from = out.size();
+  codec::write_json_as_cbor(fields, out);
+  if (place.keep) memo->keep(place, &kFieldSet, fields, {out.at(from), out.size() - from});
+}
+
+void append_entry_cbor(const ManagedEntry& entry, codec::MessageMemo* memo, codec::Sink& out) {
+  codec::CborContainer map(out);
+  const auto key = [&](std::string_view name) {
+    map.add();
+    codec::write_cbor_text(name, out);
+  };
+  const auto add = [&](std::string_view name, std::string_view text) {
+    if (text.empty()) return;
+    key(name);
+    codec::write_cbor_text(text, out);
+  };
+  add("manager", entry.manager);
+  add("operation", entry.operation);
+  add("apiVersion", entry.api_version);
+  if (entry.time) {
+    char time[kMaxRfc3339];
+    add("time", {time, static_cast<size_t>(write_rfc3339(*entry.time, time) - time)});
+  }
+  add("fieldsType", entry.fields_type);
+  if (entry.fields) {
+    if (entry.fields_type == ownership::kFieldsV2) {
+      key("fieldsV2");
+      codec::write_cbor_bytes(*entry.fields, out);
+    } else {
+      key("fieldsV1");
+      append_fields_cbor(*entry.fields, memo, out);
+    }
+  }
+  add("subresource", entry.subresource);
+  map.finish(codec::CborMajor::Map, out);
+}
+
 }  // namespace
 
 Value managed_fields_value(Arena& arena, std::span<const ManagedEntry> entries) {
@@ -143,8 +188,22 @@ void append_managed_json(std::span<const ManagedEntry> entries, std::string& out
   sink.put(entries.empty() ? "[]" : "]");
 }
 
+void append_managed_cbor(std::span<const ManagedEntry> entries, std::string& out) {
+  codec::Sink sink(out);
+  codec::write_cbor_head(codec::CborMajor::List, entries.size(), sink);
+  for (const ManagedEntry& entry : entries) append_entry_cbor(entry, nullptr, sink);
+}
+
 void append_managed_protobuf(std::span<const ManagedEntry> entries, std::string& out) {
   for (const ManagedEntry& entry : entries) codec::append_managed_fields(message_of(entry), out);
+}
+
+ManagedEntry OwnersRenderer::shown_entry(const ownership::Owners& owners, size_t i) {
+  const ManagedEntry entry = owners.entry(i, fields_, fields_type_, order_);
+  if (entry.fields_type != ownership::kFieldsV2) return entry;
+  // Base64 of the binary form may be longer than the text.
+  if (base64_size(entry.fields->size()) < owners.fields_v1_bytes(i)) return entry;
+  return owners.entry(i, fields_, ownership::kFieldsV1, order_);
 }
 
 std::string_view OwnersRenderer::json(const ownership::Owners& owners) {
@@ -153,14 +212,19 @@ std::string_view OwnersRenderer::json(const ownership::Owners& owners) {
   codec::Sink sink(text_);
   char before = '[';
   for (size_t i = 0; i < owners.count(); ++i) {
-    // Base64 of the binary form may be longer than the text.
-    ManagedEntry entry = owners.entry(i, fields_, fields_type_, order_);
-    if (entry.fields_type == ownership::kFieldsV2 && base64_size(entry.fields->size()) >= owners.fields_v1_bytes(i)) {
-      entry = owners.entry(i, fields_, ownership::kFieldsV1, order_);
-    }
-    append_entry_json(entry, std::exchange(before, ','), sink);
+    append_entry_json(shown_entry(owners, i), std::exchange(before, ','), sink);
   }
   sink.put(']');
+  sink.finish();
+  return text_;
+}
+
+std::string_view OwnersRenderer::cbor(const ownership::Owners& owners, codec::MessageMemo& memo) {
+  text_.clear();
+  if (owners.empty()) return {};
+  codec::Sink sink(text_);
+  codec::write_cbor_head(codec::CborMajor::List, owners.count(), sink);
+  for (size_t i = 0; i < owners.count(); ++i) append_entry_cbor(shown_entry(owners, i), &memo, sink);
   sink.finish();
   return text_;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/arena.h"
+#include "codec/message_memo.h"
 #include "ownership/pool.h"
 #include "value/value.h"
 
@@ -26,8 +27,9 @@ std::vector<ownership::ManagedEntry> managed_entries(Arena& arena, const Value* 
 // The same entries with their fields in the binary form, where they are sets; strings are in `arena`.
 std::vector<ownership::ManagedEntry> as_fields_v2(Arena& arena, std::span<const ownership::ManagedEntry> entries);
 
-// The same list as compact JSON text.
+// The same list as compact JSON text, and as a CBOR item.
 void append_managed_json(std::span<const ownership::ManagedEntry> entries, std::string& out);
+void append_managed_cbor(std::span<const ownership::ManagedEntry> entries, std::string& out);
 
 // Field 17 of ObjectMeta for each entry, as generated code writes it.
 void append_managed_protobuf(std::span<const ownership::ManagedEntry> entries, std::string& out);
@@ -37,11 +39,14 @@ class OwnersRenderer {
  public:
   OwnersRenderer(std::string_view fields_type, ownership::MemberOrder order)
       : fields_type_(fields_type), order_(order) {}
-  // As JSON text and as Protobuf; empty when there are none. Valid until the next call.
+  // As JSON text, as a CBOR item and as Protobuf; empty when there are none. Valid until the next call.
   std::string_view json(const ownership::Owners& owners);
+  std::string_view cbor(const ownership::Owners& owners, codec::MessageMemo& memo);
   std::string_view protobuf(const ownership::Owners& owners);
 
  private:
+  ownership::ManagedEntry shown_entry(const ownership::Owners& owners, size_t i);
+
   const std::string_view fields_type_;
   const ownership::MemberOrder order_;
   ownership::FieldsReader fields_;

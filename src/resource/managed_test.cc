@@ -38,6 +38,16 @@ TEST(ManagedTest, TheTextIsThatOfTheTree) {
   EXPECT_EQ(text, codec::encode_json(managed_fields_value(arena, entries)));
 }
 
+TEST(ManagedTest, TheCborIsThatOfTheTree) {
+  Arena arena;
+  const std::vector<ManagedEntry> entries = all_kinds();
+  std::string cbor;
+  append_managed_cbor(entries, cbor);
+  Result<Value> read = codec::decode_cbor(arena, cbor);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(codec::encode_json(*read), codec::encode_json(managed_fields_value(arena, entries)));
+}
+
 TEST(ManagedTest, OwnersRenderAsTheirEntriesDoAndTellTheirSizeBefore) {
   const Gates gates;
   ownership::Pool pool(gates);
@@ -48,11 +58,14 @@ TEST(ManagedTest, OwnersRenderAsTheirEntriesDoAndTellTheirSizeBefore) {
   for (const std::string_view fields_type : {ownership::kFieldsV1, ownership::kFieldsV2}) {
     Arena arena;
     const std::span<const ManagedEntry> shown = owners.view().entries(arena, fields_type);
-    std::string json, protobuf;
+    std::string json, cbor, protobuf;
     append_managed_json(shown, json);
+    append_managed_cbor(shown, cbor);
     append_managed_protobuf(shown, protobuf);
     OwnersRenderer renderer(fields_type, ownership::MemberOrder::Canonical);
     EXPECT_EQ(renderer.json(owners.view()), json);
+    codec::MessageMemo memo;  // Knows what comes a third time.
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(renderer.cbor(owners.view(), memo), cbor);
     EXPECT_EQ(renderer.protobuf(owners.view()), protobuf);
     EXPECT_EQ(renderer.json({}), "");
     EXPECT_EQ(renderer.protobuf({}), "");

@@ -1,4 +1,4 @@
-#include "codec/json_memo.h"
+#include "codec/message_memo.h"
 
 #include <cstring>
 
@@ -6,7 +6,7 @@
 
 namespace holdfast::codec {
 
-std::string_view JsonMemo::find(const void* type, std::string_view message, Place& place) {
+std::string_view MessageMemo::find(const void* type, std::string_view message, Place& place) {
   if (items_.empty()) {
     items_.resize(kItems);
     seen_.resize(kSeen);
@@ -16,7 +16,7 @@ std::string_view JsonMemo::find(const void* type, std::string_view message, Plac
   const Item& item = items_[place.hash % kItems];
   if (item.hash == place.hash && item.type == type && item.message_bytes == message.size() &&
       std::memcmp(bytes_.get() + item.at, message.data(), message.size()) == 0) {
-    return {bytes_.get() + item.at + item.message_bytes, item.json_bytes};
+    return {bytes_.get() + item.at + item.message_bytes, item.rendered_bytes};
   }
   uint32_t& seen = seen_[place.hash % kSeen];
   const auto mark = static_cast<uint32_t>(place.hash >> 32);
@@ -25,8 +25,8 @@ std::string_view JsonMemo::find(const void* type, std::string_view message, Plac
   return {};
 }
 
-void JsonMemo::keep(const Place& place, const void* type, std::string_view message, std::string_view json) {
-  const size_t bytes = message.size() + json.size();
+void MessageMemo::keep(const Place& place, const void* type, std::string_view message, std::string_view rendered) {
+  const size_t bytes = message.size() + rendered.size();
   if (bytes > kBudgetBytes / 8) return;
   if (used_bytes_ + bytes > kBudgetBytes) {
     items_.assign(kItems, {});
@@ -34,9 +34,9 @@ void JsonMemo::keep(const Place& place, const void* type, std::string_view messa
   }
   char* const to = bytes_.get() + used_bytes_;
   std::memcpy(to, message.data(), message.size());
-  std::memcpy(to + message.size(), json.data(), json.size());
+  std::memcpy(to + message.size(), rendered.data(), rendered.size());
   items_[place.hash % kItems] = {type, place.hash, static_cast<uint32_t>(used_bytes_),
-                                 static_cast<uint32_t>(message.size()), static_cast<uint32_t>(json.size())};
+                                 static_cast<uint32_t>(message.size()), static_cast<uint32_t>(rendered.size())};
   used_bytes_ += bytes;
 }
 
