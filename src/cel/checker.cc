@@ -1,6 +1,7 @@
 // Type checking: inference of type parameters by unification, choice of overloads, and cel-go's error messages.
 #include <algorithm>
 
+#include "base/go_regexp.h"
 #include "cel/environment.h"
 
 namespace holdfast::cel {
@@ -680,7 +681,7 @@ class Validator {
       bad = literal.is_null() || convert_to_timestamp(arena_, literal).is_error();
     } else if (e->name == "matches") {
       // Of the global form this is the text, not the pattern; upstream compiles it all the same.
-      bad = literal.is_string() && !regex_error(literal.text()).empty();
+      bad = literal.is_string() && !go_regexp_error(literal.text()).empty();
     } else {
       return;
     }

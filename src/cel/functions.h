@@ -103,8 +103,6 @@ uint64_t run_time_cost(Arena& arena, CostRule rule, std::span<const Val> args, c
 // What Go says of an argument that the cost cannot be computed from; empty: there is none.
 std::string cost_failure(CostRule rule, std::span<const Val> args);
 
-// Go's words for a pattern that does not compile; empty: it does.
-std::string regex_error(std::string_view pattern);
 // A compiled pattern from a small cache of this thread; null: it does not compile.
 const re2::RE2* compiled_regex(std::string_view pattern);
 

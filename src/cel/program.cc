@@ -6,6 +6,7 @@
 #include <cmath>
 #include <deque>
 
+#include "base/go_regexp.h"
 #include "base/hash.h"
 #include "cel/environment.h"
 
@@ -279,7 +280,7 @@ class Planner {
     if (name != "matches" && name != "find" && name != "findAll") return;
     if (n->args.size() < 2 || !is_const(n->args[1]) || !n->args[1]->constant.is_string()) return;
     const std::string_view pattern = n->args[1]->constant.text();
-    if (const std::string problem = regex_error(pattern); !problem.empty()) throw PlanError{problem};
+    if (const std::string problem = go_regexp_error(pattern); !problem.empty()) throw PlanError{problem};
     n->pattern = std::make_unique<const RE2>(re2::StringPiece(pattern.data(), pattern.size()), RE2::Quiet);
     n->kind = NodeKind::VarArgs;
   }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/go_regexp.h"
 #include "cel/functions.h"
 #include "cel/times.h"
 #include "codec/codec.h"
@@ -396,7 +397,7 @@ Val ends_with(Context&, Args a) {
 Val match(Context& c, Args a) {
   if (!a[1].is_string()) return no_such_overload();
   const re2::RE2* pattern = compiled_regex(a[1].text());
-  if (pattern == nullptr) return error(c.arena, regex_error(a[1].text()));
+  if (pattern == nullptr) return error(c.arena, go_regexp_error(a[1].text()));
   return Val::boolean(matches(a[0].text(), *pattern));
 }
 

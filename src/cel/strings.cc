@@ -5,6 +5,7 @@
 #include <cmath>
 #include <list>
 
+#include "base/go_regexp.h"
 #include "base/text.h"
 #include "cel/functions.h"
 #include "codec/codec.h"
@@ -255,61 +256,6 @@ const re2::RE2* compiled_regex(std::string_view pattern) {
   return cache.front().compiled->ok() ? cache.front().compiled.get() : nullptr;
 }
 
-std::string regex_error(std::string_view pattern) {
-  const RE2 compiled(re2::StringPiece(pattern.data(), pattern.size()), RE2::Quiet);
-  if (compiled.ok()) return {};
-  std::string what;
-  switch (compiled.error_code()) {
-    case RE2::ErrorBadEscape:
-      what = "invalid escape sequence";
-      break;
-    case RE2::ErrorBadCharClass:
-      what = "invalid character class";
-      break;
-    case RE2::ErrorBadCharRange:
-      what = "invalid character class range";
-      break;
-    case RE2::ErrorMissingBracket:
-      what = "missing closing ]";
-      break;
-    case RE2::ErrorMissingParen:
-      what = "missing closing )";
-      break;
-    case RE2::ErrorUnexpectedParen:
-      what = "unexpected )";
-      break;
-    case RE2::ErrorTrailingBackslash:
-      return "error parsing regexp: trailing backslash at end of expression: ``";
-    case RE2::ErrorRepeatArgument:
-      what = "missing argument to repetition operator";
-      break;
-    case RE2::ErrorRepeatSize:
-      what = "invalid repeat count";
-      break;
-    case RE2::ErrorRepeatOp:
-      what = "invalid nested repetition operator";
-      break;
-    case RE2::ErrorBadPerlOp:
-      what = "invalid or unsupported Perl syntax";
-      break;
-    case RE2::ErrorBadUTF8:
-      what = "invalid UTF-8";
-      break;
-    case RE2::ErrorBadNamedCapture:
-      what = "invalid named capture";
-      break;
-    case RE2::ErrorPatternTooLarge:
-      what = "expression too large";
-      break;
-    default:
-      what = compiled.error();
-  }
-  // Go quotes the whole expression for an unmatched parenthesis.
-  const bool whole =
-      compiled.error_code() == RE2::ErrorMissingParen || compiled.error_code() == RE2::ErrorUnexpectedParen;
-  return "error parsing regexp: " + what + ": `" + (whole ? std::string(pattern) : compiled.error_arg()) + "`";
-}
-
 bool matches(std::string_view text, const re2::RE2& pattern) {
   return RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), pattern);
 }
@@ -348,12 +294,12 @@ namespace {
 
 Val find(Context& c, Args a) {
   const re2::RE2* pattern = compiled_regex(a[1].text());
-  if (pattern == nullptr) return error(c.arena, "Illegal regex: " + regex_error(a[1].text()));
+  if (pattern == nullptr) return error(c.arena, "Illegal regex: " + go_regexp_error(a[1].text()));
   return find_first(c, a[0].text(), *pattern);
 }
 Val find_all_args(Context& c, Args a) {
   const re2::RE2* pattern = compiled_regex(a[1].text());
-  if (pattern == nullptr) return error(c.arena, "Illegal regex: " + regex_error(a[1].text()));
+  if (pattern == nullptr) return error(c.arena, "Illegal regex: " + go_regexp_error(a[1].text()));
   return find_all(c, a[0].text(), *pattern, a.size() == 3 ? a[2].as_int() : -1);
 }
 

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "base/text.h"
 #include "cel/cel.h"
 #include "crd/crd.h"
 #include "crd/rules.h"
@@ -11,19 +10,6 @@ namespace holdfast::crd {
 namespace {
 
 using cel::SchemaRules;
-
-// A ValidationRule as Go's internal struct looks in an error.
-std::string go_rule(const Value& rule) {
-  const auto text = [&](std::string_view key) { return json_quote(rule.text_at(key)); };
-  const Value* reason = rule.find("reason");
-  const Value* old = rule.find("optionalOldSelf");
-  return "{\"Rule\":" + text("rule") + ",\"Message\":" + text("message") +
-         ",\"MessageExpression\":" + text("messageExpression") +
-         ",\"Reason\":" + (reason != nullptr && reason->is_string() ? text("reason") : "null") +
-         ",\"FieldPath\":" + text("fieldPath") +
-         ",\"OptionalOldSelf\":" + (old != nullptr && old->is_bool() ? (old->as_bool() ? "true" : "false") : "null") +
-         "}";
-}
 
 std::string cost_message(std::string_view what, uint64_t cost, uint64_t limit) {
   const double factor = static_cast<double>(cost) / static_cast<double>(limit);
@@ -64,9 +50,34 @@ class TotalCost {
   std::vector<std::pair<uint64_t, std::string>> most_;
 };
 
+void report(const SchemaRules::Failure& failure, const std::string& path, FieldErrors& errors) {
+  const Path at(path);
+  const Shown shown = failure.type               ? Shown(*failure.type)
+                      : failure.value != nullptr ? Shown(*failure.value)
+                                                 : Shown::nothing();
+  switch (failure.kind) {
+    case SchemaRules::Failure::Kind::Invalid:
+      errors.invalid(at, shown, failure.detail);
+      break;
+    case SchemaRules::Failure::Kind::Forbidden:
+      errors.forbidden(at, failure.detail);
+      break;
+    case SchemaRules::Failure::Kind::Required:
+      errors.required(at, failure.detail);
+      break;
+    case SchemaRules::Failure::Kind::Duplicate:
+      errors.duplicate(at, shown);
+      break;
+    case SchemaRules::Failure::Kind::Internal:
+      errors.internal(at, failure.detail);
+      break;
+  }
+}
+
 }  // namespace
 
-void validate_rules(const Value& schema, const std::set<std::string>& without, const Path& at, FieldErrors& errors) {
+void validate_rules(const Value& schema, const std::set<std::string>& without, bool costs, const Path& at,
+                    FieldErrors& errors) {
   const std::shared_ptr<const SchemaRules> rules = SchemaRules::compile(schema);
   if (rules == nullptr) return;
   TotalCost total;
@@ -85,14 +96,14 @@ void validate_rules(const Value& schema, const std::set<std::string>& without, c
     const std::string place = holder + ".x-kubernetes-validations[" + std::to_string(rule.index) + "]";
     const std::string rule_place = place + ".rule", message_place = place + ".messageExpression";
     const uint64_t cost = product(rule.estimate, rule.bounded_times.value_or(rule.times));
-    if (cost > cel::kRuleEstimateLimit)
+    if (costs && cost > cel::kRuleEstimateLimit)
       errors.forbidden(Path(rule_place), cost_message("estimated rule cost", cost, cel::kRuleEstimateLimit));
     total.observe(rule_place, cost);
     if (!rule.problem.empty()) errors.invalid(Path(rule_place), Shown::verbatim(go_rule(*rule.written)), rule.problem);
     if (!rule.message_problem.empty()) {
       errors.invalid(Path(message_place), Shown::verbatim(go_rule(*rule.written)), rule.message_problem);
     } else if (rule.has_message && rule.problem.empty()) {
-      if (rule.message_estimate > cel::kRuleEstimateLimit)
+      if (costs && rule.message_estimate > cel::kRuleEstimateLimit)
         errors.forbidden(Path(message_place), cost_message("estimated messageExpression cost", rule.message_estimate,
                                                            cel::kRuleEstimateLimit));
       total.observe(message_place, rule.message_estimate);
@@ -149,29 +160,28 @@ void run_rules(const Version& version, const Value& object, const Value* old, Fi
   Arena arena;
   int64_t budget = cel::kRuntimeBudget;
   for (const SchemaRules::Failure& failure : rules->validate(arena, object, old, budget, true)) {
-    if (failure.ratcheted) continue;
-    const Path at(failure.path);
-    const Shown shown = failure.type               ? Shown(*failure.type)
-                        : failure.value != nullptr ? Shown(*failure.value)
-                                                   : Shown::nothing();
-    switch (failure.kind) {
-      case SchemaRules::Failure::Kind::Invalid:
-        errors.invalid(at, shown, failure.detail);
-        break;
-      case SchemaRules::Failure::Kind::Forbidden:
-        errors.forbidden(at, failure.detail);
-        break;
-      case SchemaRules::Failure::Kind::Required:
-        errors.required(at, failure.detail);
-        break;
-      case SchemaRules::Failure::Kind::Duplicate:
-        errors.duplicate(at, shown);
-        break;
-      case SchemaRules::Failure::Kind::Internal:
-        errors.internal(at, failure.detail);
-        break;
-    }
+    if (!failure.ratcheted) report(failure, failure.path, errors);
   }
+}
+
+void run_default_rules(const Value& schema, bool resource_root, const Value& value, const Path& at, int64_t& budget,
+                       FieldErrors& errors) {
+  const std::shared_ptr<const SchemaRules> rules = SchemaRules::compile(schema, resource_root);
+  if (rules == nullptr || budget < 0) return;
+  const std::string root = at.text();
+  int64_t least = budget;
+  const size_t before = errors.count();
+  for (const Value* old : {&value, static_cast<const Value*>(nullptr)}) {
+    Arena arena;
+    int64_t left = budget;
+    for (const SchemaRules::Failure& failure : rules->validate(arena, value, old, left, false)) {
+      const bool whole = failure.path == "<nil>", key = failure.path.starts_with('[');
+      report(failure, whole ? root : root + (key ? "" : ".") + failure.path, errors);
+    }
+    least = std::min(least, left);
+    if (errors.count() > before) break;
+  }
+  budget = least;
 }
 
 }  // namespace holdfast::crd

@@ -148,7 +148,21 @@ TEST_F(CrdTest, SchemaFaultsAreNamedWhereKubernetesNamesThem) {
        "it must have a default or be a required property"},
       {R"({"type":"object","properties":{"m":{"type":"string","x-kubernetes-map-type":"atomic"}}})",
        "properties[m].type: Invalid value: \"string\": must be object if x-kubernetes-map-type is specified"},
-      {R"({"type":"object","properties":{"a":{"type":"string","pattern":"("}}})", nullptr},
+      {R"({"type":"object","properties":{"a":{"type":"string","pattern":"+"}}})",
+       "properties[a].pattern: Invalid value: \"+\": must be a valid regular expression, but isn't: error parsing "
+       "regexp: missing argument to repetition operator: `+`"},
+      {R"({"type":"object","properties":{"a":{"$ref":"#/b"}}})",
+       "properties[a].$ref: Forbidden: $ref is not supported"},
+      {R"({"type":"object","properties":{"a":{"type":"array","items":[{"type":"text"}]}}})", nullptr},
+      {R"({"type":"object","properties":{"a":{"type":"integer","default":3,"x-kubernetes-validations":[{"rule":"self > 5"}]}}})",
+       "properties[a].default: Invalid value: 3: failed rule: self > 5"},
+      {R"({"type":"object","properties":{"a":{"type":"object","default":{"c":1,"b":2},"properties":{"c":{"type":"string"}}}}})",
+       nullptr},
+      // A default below additionalProperties is not looked at, and neither are alternatives below the root.
+      {R"({"type":"object","properties":{"a":{"type":"object","additionalProperties":{"type":"string","default":1}}}})",
+       ""},
+      {R"({"type":"object","properties":{"a":{"type":"object","properties":{"b":{"type":"string"}},"anyOf":[{"properties":{"c":{"minLength":1}}}]}}})",
+       ""},
       {R"({"type":"object","properties":{"a":{"type":"object","properties":{"x":{"type":"integer"}},"default":{"x":1,"y":2}}}})",
        "properties[a].default: Invalid value: {\"x\":1,\"y\":2}: must not have unknown fields"},
       {R"({"type":"object","properties":{"a":{"type":"object","x-kubernetes-embedded-resource":true,"x-kubernetes-preserve-unknown-fields":true,"default":{"apiVersion":"v1","kind":"Pod","metadata":{"name":1}}}}})",
@@ -163,8 +177,174 @@ TEST_F(CrdTest, SchemaFaultsAreNamedWhereKubernetesNamesThem) {
     if (want == nullptr)
       EXPECT_FALSE(got.empty()) << schema;
     else
-      EXPECT_EQ(got, prefix + want);
+      EXPECT_EQ(got, *want == 0 ? "" : prefix + want);
   }
+}
+
+// The causes of a refusal, each as "field: message", with `at` for the common start of the paths.
+std::vector<std::string> causes(const Result<Unit>& result, const std::string& at) {
+  std::vector<std::string> texts;
+  if (result) return texts;
+  for (const Cause& cause : result.error().causes) {
+    texts.push_back((cause.field.starts_with(at) ? "~" + cause.field.substr(at.size()) : cause.field) + ": " +
+                    cause.message);
+  }
+  return texts;
+}
+
+TEST_F(CrdTest, SeveralMistakesAtOnceComeInKubernetesOrder) {
+  using Texts = std::vector<std::string>;
+  const auto of = [&](const std::string& schema, const std::string& extra = "") {
+    return causes(validate_definition(definition(schema, extra), nullptr), "spec.validation.openAPIV3Schema");
+  };
+  // What is wrong with the form is sorted by its text, then come the keywords.
+  EXPECT_EQ(of(R"({"type":"object","properties":{"b":{"nullable":true},"a":{"type":"array"},"c":{"type":"text"}}})"),
+            Texts({"~.properties[a].items: Required value: must be specified",
+                   "~.properties[b].type: Required value: must not be empty for specified object fields",
+                   "~.properties[c].type: Unsupported value: \"text\": supported values: \"array\", \"boolean\", "
+                   "\"integer\", \"number\", \"object\", \"string\""}));
+  // Keywords without a place in the structural form: nothing is said of the form, and what they hold is checked.
+  EXPECT_EQ(
+      of(R"({"type":"object","properties":{"a":{}},"definitions":{"d":{"type":"text"}},"dependencies":{"a":["b"]}})"),
+      Texts({"~.definitions: Forbidden: definitions is not supported",
+             "~.dependencies: Forbidden: dependencies is not supported",
+             "~.definitions[d].type: Unsupported value: \"text\": supported values: \"array\", \"boolean\", "
+             "\"integer\", \"number\", \"object\", \"string\""}));
+  EXPECT_EQ(of(R"({"type":"object","$schema":"http://json-schema.org/draft-04/schema#"})"),
+            Texts({"~: Invalid value: \"\": OpenAPIV3Schema 'schema' is not supported"}));
+  // A default is measured by the schema even where it has fields too many; maps are shown sorted.
+  EXPECT_EQ(
+      of(R"({"type":"object","properties":{"a":{"type":"object","default":{"y":1,"b":2},"properties":{"b":{"type":"string"}}}}})"),
+      Texts({"~.properties[a].default: Invalid value: {\"b\":2,\"y\":1}: must not have unknown fields",
+             "~.properties[a].default.b: Invalid value: \"integer\": b in body must be of type string: "
+             "\"integer\""}));
+  // Keys of lists, one by one.
+  EXPECT_EQ(
+      of(R"({"type":"object","properties":{"l":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["x","o","x"],)"
+         R"("items":{"type":"object","required":["o"],"properties":{"o":{"type":"object"}}}}}})"),
+      Texts({"~.properties[l].x-kubernetes-list-map-keys: Invalid value: [\"x\",\"o\",\"x\"]: entries must all be "
+             "names of item properties",
+             "~.properties[l].items.properties[o].type: Invalid value: \"object\": must be a scalar type if parent "
+             "array's x-kubernetes-list-type is map",
+             "~.properties[l].x-kubernetes-list-map-keys: Invalid value: [\"x\",\"o\",\"x\"]: entries must all be "
+             "names of item properties",
+             "~.properties[l].x-kubernetes-list-map-keys: Invalid value: [\"x\",\"o\",\"x\"]: must not contain "
+             "duplicate entries"}));
+  // A set that is no list is not asked about its items.
+  EXPECT_EQ(
+      of(R"({"type":"object","properties":{"l":{"type":"object","x-kubernetes-list-type":"set","items":{"type":"object"}}}})"),
+      Texts({"~.properties[l].type: Invalid value: \"object\": must be array if x-kubernetes-list-type is specified"}));
+}
+
+TEST_F(CrdTest, SelectableFieldsAreFoundInTheSchema) {
+  using Texts = std::vector<std::string>;
+  const auto of = [&](const std::string& fields) {
+    return causes(
+        validate_definition(
+            definition(
+                R"({"type":"object","properties":{"metadata":{"type":"object","properties":{"name":{"type":"string"}}},)"
+                R"("spec":{"type":"object","properties":{"a":{"type":"string"},"n":{"type":"number"},)"
+                R"("m":{"type":"object","additionalProperties":{"type":"string"}}}}}})",
+                R"(,"selectableFields":[)" + fields + "]"),
+            nullptr),
+        "spec.selectableFields");
+  };
+  const auto field = [](const std::string& path) { return R"({"jsonPath":")" + path + R"("})"; };
+  EXPECT_EQ(of(field(".spec.a") + "," + field(".spec.m.key")), Texts());
+  const std::pair<const char*, const char*> kPaths[] = {
+      {"spec.a", "expected [ or . but got: spec"},       {".", "unexpected end of JSON path"},
+      {".spec.", "unexpected end of JSON path"},         {".spec['a']", "array notation is not allowed"},
+      {".spec.nope", "does not refer to a valid field"}, {".spec.a.b", "does not refer to a valid field"},
+  };
+  for (const auto& [path, why] : kPaths) {
+    EXPECT_EQ(of(field(path)),
+              Texts({"~[0].jsonPath: Invalid value: \"" + std::string(path) + "\": is an invalid path: " + why}));
+  }
+  const std::string type =
+      "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are "
+      "allowed.";
+  EXPECT_EQ(
+      of(field(".metadata") + "," + field(".spec.n") + "," + field(".spec.n") + ",{}"),
+      Texts({"~[0].jsonPath: Invalid value: \".metadata\": must not point to fields in metadata",
+             "~[0].jsonPath: Invalid value: \".metadata\": " + type,
+             "~[1].jsonPath: Invalid value: \".spec.n\": " + type, "~[2].jsonPath: Invalid value: \".spec.n\": " + type,
+             "~[2].jsonPath: Duplicate value: \".spec.n\"", "~[3].jsonPath: Required value"}));
+}
+
+TEST_F(CrdTest, TheSchemaOfADefinitionWithStatusIsShownAsGoHoldsIt) {
+  const auto found =
+      causes(validate_definition(
+                 definition(R"({"type":"object","maxProperties":3})", R"(,"subresources":{"status":{}})"), nullptr),
+             "spec.validation.openAPIV3Schema");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_TRUE(found[0].starts_with(
+      R"(~: Invalid value: {"ID":"","Schema":"","Ref":null,"Description":"","Type":"object","Nullable":false,)"))
+      << found[0];
+  EXPECT_NE(
+      found[0].find(R"("Enum":null,"MaxProperties":3,"MinProperties":null,"Required":null,"Items":null,"AllOf":null,)"),
+      std::string::npos)
+      << found[0];
+  EXPECT_NE(found[0].find(R"("XListType":null,"XMapType":null,"XValidations":null}: only [Description Type)"),
+            std::string::npos)
+      << found[0];
+}
+
+TEST_F(CrdTest, AWebhookForConversionIsCheckedLikeOthers) {
+  using Texts = std::vector<std::string>;
+  const auto with = [&](const std::string& conversion) {
+    const Value plain = definition(R"({"type":"object"})");
+    return with_member(arena, plain, "spec", with_member(arena, *plain.find("spec"), "conversion", parse(conversion)));
+  };
+  const auto of = [&](const std::string& client, const std::string& versions) {
+    return causes(validate_definition(with(R"({"strategy":"Webhook","webhook":{"clientConfig":{)" + client +
+                                           R"(},"conversionReviewVersions":)" + versions + "}}"),
+                                      nullptr),
+                  "spec.conversion.");
+  };
+  EXPECT_EQ(of(R"("service":{"name":"s","namespace":"n","port":443})", R"(["v1"])"), Texts());
+  EXPECT_EQ(
+      of(R"("service":{"name":"s","port":0,"path":"a//b"})", R"(["v2","v2"])"),
+      Texts({"~webhookClientConfig.service.name: Required value",
+             "~webhookClientConfig.service.port: Invalid value: 0: port is not valid: must be between 1 and 65535, "
+             "inclusive",
+             "~webhookClientConfig.service.path: Invalid value: \"a//b\": must start with a '/'",
+             "~webhookClientConfig.service.path: Invalid value: \"a//b\": segment[0] may not be empty",
+             "~webhookClientConfig.service.path: Invalid value: \"a//b\": segment[1] may not be empty",
+             "~conversionReviewVersions[1]: Invalid value: \"v2\": duplicate version",
+             "~conversionReviewVersions: Invalid value: [\"v2\",\"v2\"]: must include at least one of v1, v1beta1"}));
+}
+
+TEST_F(CrdTest, AnUpdateAsksForNothingThatTheStoredDefinitionDoesNotHoldTo) {
+  const std::string_view preserve[] = {"spec", "preserveUnknownFields"};
+  const auto stored = [&](const std::string& schema) {
+    return with_path(arena, definition(schema), preserve, Value::boolean(true));
+  };
+  const Value loose = stored(R"({"type":"object","properties":{"a":{}}})");
+  EXPECT_NE(problem(loose), "");
+  EXPECT_EQ(problem(loose, &loose), "");
+  // Extensions need a structural schema, and so does pruning.
+  EXPECT_NE(
+      problem(stored(R"({"type":"object","properties":{"a":{},"b":{"x-kubernetes-int-or-string":true}}})"), &loose),
+      "");
+  EXPECT_NE(problem(definition(R"({"type":"object","properties":{"a":{}}})"), &loose), "");
+  // Items of a set that are not atomic, keys that may be absent.
+  for (
+      const char* list :
+      {R"("x-kubernetes-list-type":"set","items":{"type":"object"})",
+       R"("x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["k"],"items":{"type":"object","properties":{"k":{"type":"string"}}})"}) {
+    const Value old = definition(R"({"type":"object","properties":{"l":{"type":"array",)" + std::string(list) + "}}}");
+    EXPECT_NE(problem(old), "") << list;
+    EXPECT_EQ(problem(old, &old), "") << list;
+  }
+}
+
+TEST_F(CrdTest, AWarningOfADeprecatedVersionIsPrintable) {
+  EXPECT_EQ(
+      causes(validate_definition(
+                 definition(R"({"type":"object"})", R"(,"deprecated":true,"deprecationWarning":"go\tnow")"), nullptr),
+             "spec.versions[0]."),
+      std::vector<std::string>({"~deprecationWarning: Invalid value: \"go\\tnow\": must only contain printable UTF-8 "
+                                "characters; non-printable character found at index 2"}));
 }
 
 TEST_F(CrdTest, ColumnsAreCheckedAtTheTopWhenAllVersionsShareThem) {

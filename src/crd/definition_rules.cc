@@ -1,13 +1,13 @@
 // The rules of a CustomResourceDefinition. Kubernetes keeps what is the same in all versions once, at the top, and
 // names it there in errors: a definition with one version reports spec.validation.openAPIV3Schema.
 #include <algorithm>
-#include <functional>
+#include <optional>
 #include <set>
 
 #include "base/strings.h"
 #include "base/text.h"
 #include "base/url.h"
-#include "codec/codec.h"
+#include "base/webhook_path.h"
 #include "crd/crd.h"
 #include "crd/rules.h"
 
@@ -30,6 +30,67 @@ bool is_shared(std::span<const Value> versions, std::string_view key) {
     const Value* own = member_of(version, key);
     return first == nullptr ? own == nullptr : own != nullptr && equal(*first, *own);
   });
+}
+
+// What all versions have in common. Kubernetes holds that once, in the spec, and names it there in its errors.
+struct Shared {
+  explicit Shared(std::span<const Value> versions)
+      : schema(is_shared(versions, "schema")),
+        subresources(is_shared(versions, "subresources")),
+        columns(is_shared(versions, "additionalPrinterColumns")),
+        selectable(is_shared(versions, "selectableFields")) {}
+  bool schema, subresources, columns, selectable;
+};
+
+const Value* schema_of(const Value& version) { return version.get("schema", "openAPIV3Schema"); }
+
+bool is_review_version(std::string_view version) { return version == "v1" || version == "v1beta1"; }
+
+// What is asked of a definition. An update asks nothing that the stored definition does not hold to.
+struct Demands {
+  SchemaDemands schemas = {};
+  bool schema_in_each_version = true;
+  bool known_review_version = true;
+  bool valid_bundle = false;                   // Only once it is established.
+  std::set<std::string_view> unchanged = {};   // Versions whose schemas are as they were.
+  std::set<std::string_view> still_many = {};  // Versions that keep more selectable fields than there may be.
+};
+
+const Value* find_version(std::span<const Value> versions, std::string_view name) {
+  const auto found =
+      std::find_if(versions.begin(), versions.end(), [name](const Value& v) { return v.text_at("name") == name; });
+  return found == versions.end() ? nullptr : &*found;
+}
+
+Demands demands_of_update(const Value& next, const Value& stored) {
+  Demands demands;
+  const auto versions = next.items_at("spec", "versions"), before = stored.items_at("spec", "versions");
+  std::vector<Value> schemas;
+  for (const Value& version : before) {
+    if (const Value* schema = schema_of(version); schema != nullptr && schema->is_map())
+      schemas.push_back(*schema);
+    else
+      demands.schema_in_each_version = false;
+  }
+  demands.schemas = demands_after(schemas);
+  const auto reviewed = stored.items_at("spec", "conversion", "webhook", "conversionReviewVersions");
+  demands.known_review_version = reviewed.empty() || std::any_of(reviewed.begin(), reviewed.end(), [](const Value& v) {
+                                   return v.is_string() && is_review_version(v.as_string());
+                                 });
+  const std::string_view bundle = stored.text_at("spec", "conversion", "webhook", "clientConfig", "caBundle");
+  demands.valid_bundle = has_condition(stored, "Established", "True") && (bundle.empty() || holds_certificate(bundle));
+  for (const Value& version : versions) {
+    const Value* old = find_version(before, version.text_at("name"));
+    if (old == nullptr) continue;
+    const Value *schema = schema_of(version), *old_schema = schema_of(*old);
+    if (schema == nullptr ? old_schema == nullptr : old_schema != nullptr && equal(*schema, *old_schema))
+      demands.unchanged.insert(version.text_at("name"));
+    const Value *fields = version.find("selectableFields"), *old_fields = old->find("selectableFields");
+    if (fields != nullptr && old_fields != nullptr && old_fields->count() > kMostSelectableFields &&
+        equal(*fields, *old_fields))
+      demands.still_many.insert(version.text_at("name"));
+  }
+  return demands;
 }
 
 void simple_path(const Path& at, std::string_view path, FieldErrors& errors) {
@@ -84,30 +145,61 @@ void validate_subresources(const Value* subresources, const Path& at, FieldError
     const size_t before = errors.count();
     simple_path(here, path, errors);
     if (errors.count() == before && !path.starts_with(".spec.") && !path.starts_with(".status.")) {
-      errors.invalid(here, path, "should be a json path under either .spec or .status");
+      errors.invalid(here, Shown::verbatim(json_quote(path)), "should be a json path under either .spec or .status");
     }
   }
 }
 
-// The part of the schema that a path like ".spec.color" leads to.
-const Value* schema_at(const Value* schema, std::string_view path) {
-  path.remove_prefix(1);
-  while (schema != nullptr && !path.empty()) {
-    const size_t dot = path.find('.');
-    const std::string_view key = path.substr(0, dot);
-    const Value* next = schema->get("properties", key);
-    if (next == nullptr) {
-      if (const Value* additional = schema->find("additionalProperties"); additional != nullptr && additional->is_map())
-        next = additional;
+// What a path like ".spec.color" leads to.
+struct FieldTarget {
+  const Value* schema = nullptr;  // Null: nothing is known of it.
+  std::string path = {};          // As errors name fields: spec.color, spec.map[key].
+  std::string problem = {};       // Why it leads nowhere; empty: it leads somewhere.
+};
+
+// As ValidFieldPath reads it, without array notation. Dots and brackets are tokens, and so is what lies between them.
+FieldTarget find_field(const Value& root, std::string_view path) {
+  const auto next_token = [&path] {
+    size_t end = 0;
+    if (path.starts_with('\'')) {
+      end = 1;
+      while (end < path.size() && (path[end] != '\'' || path[end - 1] == '\\')) ++end;
+      end = std::min(end + 1, path.size());
+    } else {
+      end = std::min(path.find_first_of(".[]"), path.size());
+      if (end == 0) end = 1;
     }
-    schema = next;
-    path = dot == std::string_view::npos ? std::string_view{} : path.substr(dot + 1);
+    const std::string_view token = path.substr(0, end);
+    path.remove_prefix(end);
+    return token;
+  };
+  constexpr std::string_view kNowhere = "does not refer to a valid field";
+  FieldTarget target{.schema = &root};
+  while (!path.empty()) {
+    const std::string_view token = next_token();
+    if (token == "[") return {.problem = "array notation is not allowed"};
+    if (token != ".") return {.problem = "expected [ or . but got: " + std::string(token)};
+    if (path.empty()) return {.problem = "unexpected end of JSON path"};
+    const std::string_view name = next_token();
+    if (target.schema == nullptr) return {.problem = std::string(kNowhere)};
+    if (!target.schema->members_at("properties").empty()) {
+      target.path += (target.path.empty() ? "" : ".") + std::string(name);
+      target.schema = target.schema->get("properties", name);
+      if (target.schema == nullptr) return {.problem = std::string(kNowhere)};
+    } else if (const Value* additional = target.schema->find("additionalProperties"); additional != nullptr) {
+      target.path += "[" + std::string(name) + "]";
+      target.schema = additional->is_map() ? additional : nullptr;
+    } else {
+      return {.problem = std::string(kNowhere)};
+    }
   }
-  return schema;
+  return target;
 }
 
-void validate_selectable(std::span<const Value> fields, const Value* schema, const Path& at, FieldErrors& errors) {
-  std::set<std::string_view> seen;
+// `may_be_many`: the stored definition has as many.
+void validate_selectable(std::span<const Value> fields, const Value& schema, bool may_be_many, const Path& at,
+                         FieldErrors& errors) {
+  std::set<std::string> seen;
   for (size_t i = 0; i < fields.size(); ++i) {
     const Path index = at.index(i), here = index.child("jsonPath");
     const std::string_view path = fields[i].text_at("jsonPath");
@@ -115,22 +207,22 @@ void validate_selectable(std::span<const Value> fields, const Value* schema, con
       errors.required(here);
       continue;
     }
-    if (!path.starts_with(".") || path.find_first_of("[]") != std::string_view::npos || path.size() == 1) {
-      errors.invalid(here, path, "is an invalid path: must be a simple json path starting with .");
+    FieldTarget target = find_field(schema, path);
+    if (!target.problem.empty()) {
+      errors.invalid(here, path, "is an invalid path: " + target.problem);
       continue;
     }
-    if (path == ".metadata" || path.starts_with(".metadata.")) {
+    if (target.path == "metadata" || target.path.starts_with("metadata.") || target.path.starts_with("metadata["))
       errors.invalid(here, path, "must not point to fields in metadata");
-    } else if (const Value* target = schema_at(schema, path);
-               target == nullptr || (target->text_at("type") != "string" && target->text_at("type") != "boolean" &&
-                                     target->text_at("type") != "integer")) {
+    const std::string_view type = target.schema == nullptr ? std::string_view{} : target.schema->text_at("type");
+    if (type != "string" && type != "boolean" && type != "integer") {
       errors.invalid(here, path,
                      "must point to a field of type string, boolean or integer. Enum string fields and strings with "
                      "formats are allowed.");
     }
-    if (!seen.insert(path).second) errors.duplicate(here, path);
+    if (!seen.insert(std::move(target.path)).second) errors.duplicate(here, path);
   }
-  if (seen.size() > kMostSelectableFields)
+  if (seen.size() > kMostSelectableFields && !may_be_many)
     errors.too_many(at, static_cast<int64_t>(seen.size()), kMostSelectableFields);
 }
 
@@ -168,55 +260,77 @@ void validate_names(const Value& names, const Path& at, FieldErrors& errors) {
   each("categories");
 }
 
-void validate_conversion(const Value* conversion, const Path& at, FieldErrors& errors) {
+void validate_client(const Value& client, const Path& at, FieldErrors& errors) {
+  if ((client.find("url") != nullptr) == (client.find("service") != nullptr))
+    return errors.required(at, "exactly one of url or service is required");
+  if (client.find("url") != nullptr) {
+    for (const UrlProblem& problem : webhook_url_problems(client.text_at("url"))) {
+      if (problem.unparsable) {
+        errors.required(at.child("url"), problem.why);
+      } else {
+        errors.invalid(at.child("url"), problem.part, problem.why);
+      }
+    }
+    return;
+  }
+  const Path service = at.child("service");
+  // Kubernetes hands the two over in the wrong order: the one that is there is the one that is missed.
+  if (client.text_at("service", "namespace").empty()) errors.required(service.child("name"));
+  if (client.text_at("service", "name").empty()) errors.required(service.child("namespace"));
+  const int64_t port = client.int_at_or(443, "service", "port");
+  if (port < 1 || port > 65535)
+    errors.invalid(service.child("port"), port, "port is not valid: must be between 1 and 65535, inclusive");
+  const std::string_view path = client.text_at("service", "path");
+  errors.invalid_each(service.child("path"), path, webhook_path_problems(path, kinds::dns_subdomain_errors));
+}
+
+void validate_review_versions(const Value& webhook, bool must_be_known, const Path& at, FieldErrors& errors) {
+  const auto versions = webhook.items_at("conversionReviewVersions");
+  if (versions.empty()) return errors.required(at);
+  bool known = false;
+  std::set<std::string_view> seen;
+  for (size_t i = 0; i < versions.size(); ++i) {
+    if (!versions[i].is_string()) continue;
+    const std::string_view version = versions[i].as_string();
+    if (!seen.insert(version).second) {
+      errors.invalid(at.index(i), version, "duplicate version");
+      continue;
+    }
+    errors.invalid_each(at.index(i), version, kinds::dns1035_label_errors(version));
+    known |= is_review_version(version);
+  }
+  if (must_be_known && !known)
+    errors.invalid(at, *webhook.find("conversionReviewVersions"), "must include at least one of v1, v1beta1");
+}
+
+void validate_conversion(const Value* conversion, const Demands& demands, const Path& at, FieldErrors& errors) {
   if (conversion == nullptr) return;
   const std::string_view strategy = conversion->text_at("strategy");
   if (strategy.empty())
     errors.required(at.child("strategy"));
   else if (strategy != "None" && strategy != "Webhook")
     errors.not_supported(at.child("strategy"), strategy, {"None", "Webhook"});
-  const Value* webhook = conversion->find("webhook");
-  const Value* client = webhook == nullptr ? nullptr : webhook->find("clientConfig");
-  const auto versions = webhook == nullptr ? std::span<const Value>{} : webhook->items_at("conversionReviewVersions");
+  const Value none = Value::empty_map();
+  const Value& webhook = conversion->find("webhook") == nullptr ? none : *conversion->find("webhook");
+  const Value* client = webhook.find("clientConfig");
   // Errors name the fields as Kubernetes keeps them inside.
+  const Path client_at = at.child("webhookClientConfig"), versions_at = at.child("conversionReviewVersions");
   if (strategy == "Webhook") {
-    const Path client_at = at.child("webhookClientConfig");
     if (client == nullptr) {
       errors.required(client_at, "required when strategy is set to Webhook");
-    } else if ((client->find("url") != nullptr) == (client->find("service") != nullptr)) {
-      errors.required(client_at, "exactly one of url or service is required");
-    } else if (client->find("url") != nullptr) {
-      for (const UrlProblem& problem : webhook_url_problems(client->text_at("url"))) {
-        if (problem.unparsable) {
-          errors.required(client_at.child("url"), problem.why);
-        } else {
-          errors.invalid(client_at.child("url"), problem.part, problem.why);
-        }
+    } else {
+      validate_client(*client, client_at, errors);
+      const std::string_view bundle = client->text_at("caBundle");
+      if (demands.valid_bundle && !bundle.empty() && !holds_certificate(bundle)) {
+        errors.invalid(client_at.child("caBundle"), bundle,
+                       "unable to load root certificates: unable to parse bytes as PEM block");
       }
     }
-    const Path versions_at = at.child("conversionReviewVersions");
-    if (versions.empty()) errors.required(versions_at);
-    bool recognized = false;
-    std::set<std::string_view> seen;
-    for (size_t i = 0; i < versions.size(); ++i) {
-      if (!versions[i].is_string()) continue;
-      const std::string_view version = versions[i].as_string();
-      if (!seen.insert(version).second)
-        errors.invalid(versions_at.index(i), version, "duplicate version");
-      else if (const auto why = kinds::dns1035_label_errors(version); !why.empty())
-        errors.invalid(versions_at.index(i), version, join(why, ","));
-      recognized |= version == "v1" || version == "v1beta1";
-    }
-    if (!versions.empty() && !recognized) {
-      errors.invalid(versions_at, *webhook->find("conversionReviewVersions"),
-                     "must include at least one of v1, v1beta1");
-    }
-  } else {
-    if (client != nullptr)
-      errors.forbidden(at.child("webhookClientConfig"), "should not be set when strategy is not set to Webhook");
-    if (!versions.empty())
-      errors.forbidden(at.child("conversionReviewVersions"), "should not be set when strategy is not set to Webhook");
+    return validate_review_versions(webhook, demands.known_review_version, versions_at, errors);
   }
+  constexpr std::string_view kUnused = "should not be set when strategy is not set to Webhook";
+  if (client != nullptr) errors.forbidden(client_at, kUnused);
+  if (!webhook.items_at("conversionReviewVersions").empty()) errors.forbidden(versions_at, kUnused);
 }
 
 void validate_deprecation(const Value& version, const Path& at, FieldErrors& errors) {
@@ -224,53 +338,41 @@ void validate_deprecation(const Value& version, const Path& at, FieldErrors& err
   if (warning == nullptr || !warning->is_string()) return;
   const std::string_view text = warning->as_string();
   const Path here = at.child("deprecationWarning");
-  if (!flag_at(version, "deprecated")) {
-    errors.invalid(here, text, "can only be set for deprecated versions");
-    return;
+  const Shown shown = Shown::verbatim(json_quote(text));
+  if (!flag_at(version, "deprecated")) return errors.invalid(here, shown, "can only be set for deprecated versions");
+  if (text.size() > 256) errors.invalid(here, shown, "must be <= 256 characters long");
+  if (text.empty()) errors.invalid(here, shown, "must not be an empty string");
+  bool valid = true;
+  std::optional<size_t> unprintable;
+  for (size_t i = 0; i < text.size();) {
+    const Rune rune = decode_rune(text, i);
+    valid &= rune.valid;
+    if (!unprintable && !is_print(rune.value)) unprintable = i;
+    i += rune.length;
   }
-  if (text.size() > 256) errors.invalid(here, text, "must be <= 256 characters long");
-  if (text.empty()) errors.invalid(here, text, "must not be an empty string");
+  constexpr std::string_view kPrintable = "must only contain printable UTF-8 characters";
+  if (unprintable) {
+    errors.invalid(
+        here, shown,
+        std::string(kPrintable) + "; non-printable character found at index " + std::to_string(*unprintable));
+  }
+  if (!valid) errors.invalid(here, shown, kPrintable);
 }
 
-// Versions as the structs inside kube-apiserver print them. What all of them share lies elsewhere there; versions that
-// differ in their schemas are shown as they were written.
-kinds::Shown shown_versions(std::span<const Value> versions, const Value* written) {
+// Versions as the structs inside kube-apiserver print them, where what all of them share lies elsewhere.
+Shown shown_versions(std::span<const Value> versions, const Shared& shared) {
   if (versions.empty()) return Value::null();  // Go's nil, whether absent or empty.
-  constexpr std::string_view kParts[] = {"schema", "subresources", "additionalPrinterColumns", "selectableFields"};
-  for (const std::string_view part : kParts) {
-    const bool there = std::any_of(versions.begin(), versions.end(), [&](const Value& v) { return v.has(part); });
-    if (there && !is_shared(versions, part)) return kinds::Shown(written);
-  }
+  Arena arena;
   std::string out;
-  const auto flag = [](const Value& version, std::string_view key) { return flag_at(version, key) ? "true" : "false"; };
   for (const Value& version : versions) {
-    const Value* warning = version.find("deprecationWarning");
-    out += (out.empty() ? "{\"Name\":" : ",{\"Name\":") + codec::encode_json_string(version.text_at("name")) +
-           ",\"Served\":" + flag(version, "served") + ",\"Storage\":" + flag(version, "storage") +
-           ",\"Deprecated\":" + flag(version, "deprecated") + ",\"DeprecationWarning\":" +
-           (warning == nullptr || !warning->is_string() ? "null" : codec::encode_json_string(warning->as_string())) +
-           ",\"Schema\":null,\"Subresources\":null,\"AdditionalPrinterColumns\":null,\"SelectableFields\":null}";
+    Value own = version;
+    if (shared.schema) own = without_member(arena, own, "schema");
+    if (shared.subresources) own = without_member(arena, own, "subresources");
+    if (shared.columns) own = without_member(arena, own, "additionalPrinterColumns");
+    if (shared.selectable) own = without_member(arena, own, "selectableFields");
+    out += (out.empty() ? "[" : ",") + go_version(own);
   }
-  return kinds::Shown::verbatim("[" + out + "]");
-}
-
-// Whether a schema has a default anywhere.
-bool has_default(const Value& schema) {
-  if (!schema.is_map()) return false;
-  if (schema.has("default")) return true;
-  for (const std::string_view key : {"items", "additionalProperties", "not"}) {
-    if (const Value* inner = schema.find(key); inner != nullptr && has_default(*inner)) return true;
-  }
-  for (const std::string_view key : {"allOf", "anyOf", "oneOf"}) {
-    const auto inner = schema.items_at(key);
-    if (std::any_of(inner.begin(), inner.end(), has_default)) return true;
-  }
-  for (const std::string_view key : {"properties", "patternProperties"}) {
-    for (const Member& property : schema.members_at(key)) {
-      if (has_default(property.value)) return true;
-    }
-  }
-  return false;
+  return Shown::verbatim(out + "]");
 }
 
 bool status_enabled(const Value& version) { return version.get("subresources", "status") != nullptr; }
@@ -298,19 +400,15 @@ void validate_columns(const Value& version, const Path& at, FieldErrors& errors)
   }
 }
 
-// What all versions have in common. Kubernetes holds that once, in the spec, and names it there in its errors.
-struct Shared {
-  explicit Shared(std::span<const Value> versions)
-      : schema(is_shared(versions, "schema")),
-        subresources(is_shared(versions, "subresources")),
-        columns(is_shared(versions, "additionalPrinterColumns")),
-        selectable(is_shared(versions, "selectableFields")) {}
-  bool schema, subresources, columns, selectable;
-};
+// For the schema of one version, or for that of all.
+SchemaDemands schema_demands(const Demands& demands, std::string_view version) {
+  SchemaDemands result = demands.schemas;
+  result.rule_costs = !demands.unchanged.contains(version);
+  return result;
+}
 
-const Value* schema_of(const Value& version) { return version.get("schema", "openAPIV3Schema"); }
-
-void validate_version(const Value& version, const Shared& shared, const Path& at, FieldErrors& errors) {
+void validate_version(const Value& version, const Shared& shared, const Demands& demands, const Path& at,
+                      FieldErrors& errors) {
   const std::string_view name = version.text_at("name");
   if (const auto why = kinds::dns1035_label_errors(name); !why.empty())
     errors.invalid(at.child("name"), name, join(why, ","));
@@ -318,7 +416,8 @@ void validate_version(const Value& version, const Shared& shared, const Path& at
   const Value* schema = shared.schema ? nullptr : schema_of(version);
   if (schema != nullptr) {
     const Path schema_path = at.child("schema");
-    validate_schema(*schema, status_enabled(version), schema_path.child("openAPIV3Schema"), errors);
+    validate_schema(*schema, status_enabled(version), schema_demands(demands, name),
+                    schema_path.child("openAPIV3Schema"), errors);
   }
   if (!shared.subresources) validate_subresources(version.find("subresources"), at.child("subresources"), errors);
   if (!shared.columns) validate_columns(version, at, errors);
@@ -329,23 +428,22 @@ void validate_version(const Value& version, const Shared& shared, const Path& at
     errors.invalid(at.child("selectableFields"), "",
                    "may only be set when `version.schema.openAPIV3Schema` is not included");
   } else {
-    validate_selectable(fields, schema, at.child("selectableFields"), errors);
+    validate_selectable(fields, *schema, demands.still_many.contains(name), at.child("selectableFields"), errors);
   }
 }
 
 // What holds for the list of versions as a whole.
-void validate_version_list(const Value& spec, std::span<const Value> versions, const Path& at, FieldErrors& errors) {
+void validate_version_list(std::span<const Value> versions, const Shared& shared, const Path& at, FieldErrors& errors) {
   size_t storage = 0;
   std::set<std::string_view> names;
   for (const Value& version : versions) {
     storage += flag_at(version, "storage");
     names.insert(version.text_at("name"));
   }
-  const Value* written = spec.find("versions");
   if (names.size() != versions.size())
-    errors.invalid(at.child("versions"), shown_versions(versions, written), "must contain unique version names");
+    errors.invalid(at.child("versions"), shown_versions(versions, shared), "must contain unique version names");
   if (storage != 1) {
-    errors.invalid(at.child("versions"), shown_versions(versions, written),
+    errors.invalid(at.child("versions"), shown_versions(versions, shared),
                    "must have exactly one version marked as storage version");
   }
   // Inside, the first version is also the definition's own.
@@ -355,50 +453,69 @@ void validate_version_list(const Value& spec, std::span<const Value> versions, c
     errors.invalid(at.child("version"), first, join(why, ","));
 }
 
-void validate_shared(std::span<const Value> versions, const Shared& shared, const Path& at, FieldErrors& errors) {
+void validate_shared(std::span<const Value> versions, const Shared& shared, const Demands& demands, const Path& at,
+                     FieldErrors& errors) {
   if (versions.empty()) return;
   const Value& first = versions[0];
   const Value* schema = schema_of(first);
   if (schema != nullptr && shared.schema) {
     const bool any_status = std::any_of(versions.begin(), versions.end(), status_enabled);
     const Path validation = at.child("validation");
-    validate_schema(*schema, any_status, validation.child("openAPIV3Schema"), errors);
+    validate_schema(*schema, any_status, schema_demands(demands, first.text_at("name")),
+                    validation.child("openAPIV3Schema"), errors);
   }
   if (shared.subresources) validate_subresources(first.find("subresources"), at.child("subresources"), errors);
   if (shared.columns) validate_columns(first, at, errors);
   const auto fields = first.items_at("selectableFields");
   if (!shared.selectable || fields.empty()) return;
-  if (!shared.schema || !first.has("schema")) {
+  if (!shared.schema || schema == nullptr) {
     errors.invalid(at.child("selectableFields"), "", "may only be set when validations.schema is included");
   } else {
-    validate_selectable(fields, schema, at.child("selectableFields"), errors);
+    validate_selectable(fields, *schema, demands.still_many.contains(first.text_at("name")),
+                        at.child("selectableFields"), errors);
   }
 }
 
-void validate_preserving(const Value& spec, std::span<const Value> versions, const Path& at, FieldErrors& errors) {
-  const auto defaults = [](const Value& version) {
-    const Value* schema = schema_of(version);
-    return schema != nullptr && has_default(*schema);
-  };
-  if (flag_at(spec, "preserveUnknownFields") && std::any_of(versions.begin(), versions.end(), defaults)) {
-    errors.invalid(at.child("preserveUnknownFields"), true, "must be false in order to use defaults in the schema");
+void validate_schemas_are_there(std::span<const Value> versions, bool preserves, const Demands& demands, const Path& at,
+                                FieldErrors& errors) {
+  if (!demands.schema_in_each_version && preserves) return;
+  for (size_t i = 0; i < versions.size(); ++i) {
+    if (schema_of(versions[i]) != nullptr) continue;
+    if (!demands.schema_in_each_version && !flag_at(versions[i], "served")) continue;
+    const Path version = at.item("versions", i);
+    errors.required(version.child("schema.openAPIV3Schema"),
+                    demands.schema_in_each_version ? "" : "because otherwise all fields are pruned");
   }
 }
 
-void validate_spec(const Value& spec, const Path& at, FieldErrors& errors) {
+// Schemas that use what only structural ones can have must be structural, whatever was stored before.
+bool needs_structure(const Value& part) {
+  if (part.has("default") || part.has("x-kubernetes-preserve-unknown-fields") || part.has("x-kubernetes-list-type"))
+    return true;
+  if (flag_at(part, "x-kubernetes-embedded-resource") || flag_at(part, "x-kubernetes-int-or-string")) return true;
+  return !part.items_at("x-kubernetes-list-map-keys").empty() || !part.items_at("x-kubernetes-validations").empty();
+}
+
+void validate_spec(const Value& spec, Demands demands, const Path& at, FieldErrors& errors) {
   validate_group(spec.text_at("group"), at.child("group"), errors);
   validate_scope(spec.text_at("scope"), at.child("scope"), errors);
 
   const auto versions = spec.items_at("versions");
   const Shared shared(versions);
-  for (size_t i = 0; i < versions.size(); ++i) {
-    if (schema_of(versions[i]) != nullptr) continue;
-    const Path version = at.item("versions", i);
-    errors.required(version.child("schema.openAPIV3Schema"));
-  }
-  validate_preserving(spec, versions, at, errors);
-  for (size_t i = 0; i < versions.size(); ++i) validate_version(versions[i], shared, at.item("versions", i), errors);
-  validate_version_list(spec, versions, at, errors);
+  const bool preserves = flag_at(spec, "preserveUnknownFields");
+  const auto in_some_schema = [versions](bool (*holds)(const Value& part)) {
+    return std::any_of(versions.begin(), versions.end(), [holds](const Value& version) {
+      const Value* schema = schema_of(version);
+      return schema != nullptr && any_schema(*schema, holds);
+    });
+  };
+  validate_schemas_are_there(versions, preserves, demands, at, errors);
+  if (preserves && in_some_schema([](const Value& part) { return part.has("default"); }))
+    errors.invalid(at.child("preserveUnknownFields"), true, "must be false in order to use defaults in the schema");
+  if (!preserves || in_some_schema(needs_structure)) demands.schemas.structural = true;
+  for (size_t i = 0; i < versions.size(); ++i)
+    validate_version(versions[i], shared, demands, at.item("versions", i), errors);
+  validate_version_list(versions, shared, at, errors);
 
   const Value empty = Value::empty_map();
   const Value* names = spec.find("names");
@@ -407,14 +524,14 @@ void validate_spec(const Value& spec, const Path& at, FieldErrors& errors) {
     if (names == nullptr || names->text_at(key).empty()) errors.required(names_at.child(key));
   }
   validate_names(names == nullptr ? empty : *names, names_at, errors);
-  validate_shared(versions, shared, at, errors);
+  validate_shared(versions, shared, demands, at, errors);
 
   const std::string_view strategy = spec.text_at("conversion", "strategy");
-  if (flag_at(spec, "preserveUnknownFields") && spec.has("conversion") && strategy != "None") {
+  if (preserves && spec.has("conversion") && strategy != "None") {
     const Path conversion = at.child("conversion");
     errors.invalid(conversion.child("strategy"), strategy, "must be None if spec.preserveUnknownFields is true");
   }
-  validate_conversion(spec.find("conversion"), at.child("conversion"), errors);
+  validate_conversion(spec.find("conversion"), demands, at.child("conversion"), errors);
 }
 
 void validate_stored_versions(const Value& definition, FieldErrors& errors) {
@@ -540,7 +657,9 @@ Result<Unit> validate_definition(const Value& as_sent, const Value* old) {
   } else {
     validate_new_metadata(metadata, old->find("metadata"), errors);
   }
-  validate_spec(spec == nullptr ? empty : *spec, spec_at, errors);
+  validate_spec(spec == nullptr ? empty : *spec,
+                old == nullptr ? Demands() : demands_of_update(definition, with_read_raws(arena, *old)), spec_at,
+                errors);
   if (old != nullptr) {
     auto immutable = [&](const Path& at, const Value* next, const Value* before) {
       const Value a = next == nullptr ? Value::string("") : *next, b = before == nullptr ? Value::string("") : *before;
@@ -556,10 +675,10 @@ Result<Unit> validate_definition(const Value& as_sent, const Value* old) {
   }
   validate_status_names(definition, errors);
   validate_stored_versions(definition, errors);
-  if (old == nullptr || definition.text_at("metadata", "annotations", "api-approved.kubernetes.io") !=
-                            old->text_at("metadata", "annotations", "api-approved.kubernetes.io")) {
-    validate_approval(definition, errors);
-  }
+  const auto approval = [](const Value& of) {
+    return approval_of(of.text_at("metadata", "annotations", kApprovedAnnotation));
+  };
+  if (old == nullptr || approval(definition) != approval(*old)) validate_approval(definition, errors);
   const bool preserves = spec != nullptr && flag_at(*spec, "preserveUnknownFields");
   const bool preserved =
       old != nullptr && old->find("spec") != nullptr && flag_at(*old->find("spec"), "preserveUnknownFields");

@@ -269,13 +269,6 @@ bool is_known_format(std::string_view type, std::string_view format) {
   return type == "number" && (format == "float" || format == "double");
 }
 
-bool pattern_compiles(std::string_view pattern, std::string* error) {
-  const auto compiled = patterns().get(pattern);
-  if (compiled->ok()) return true;
-  if (error != nullptr) *error = "error parsing regexp: " + compiled->error();
-  return false;
-}
-
 bool pattern_matches(std::string_view pattern, std::string_view text) {
   const auto compiled = patterns().get(pattern);
   return compiled->ok() && RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), *compiled);

@@ -25,22 +25,6 @@ const Value* condition(const Value& definition, std::string_view type) {
   return nullptr;
 }
 
-// Whether bytes in base64 hold a certificate in PEM form, as far as this can be seen from outside: DER is a sequence.
-bool holds_certificate(std::string_view encoded) {
-  const std::optional<std::string> pem = base64_decode(encoded);
-  if (!pem) return false;
-  constexpr std::string_view kBegin = "-----BEGIN CERTIFICATE-----", kEnd = "-----END CERTIFICATE-----";
-  for (size_t at = pem->find(kBegin); at != std::string::npos; at = pem->find(kBegin, at + 1)) {
-    const size_t start = at + kBegin.size(), end = pem->find(kEnd, start);
-    if (end == std::string::npos) return false;
-    std::string body = pem->substr(start, end - start);
-    std::erase_if(body, [](char c) { return c == '\n' || c == '\r' || c == ' ' || c == '\t'; });
-    const std::optional<std::string> der = base64_decode(body);
-    if (der && der->starts_with('\x30')) return true;
-  }
-  return false;
-}
-
 // Groups of Kubernetes itself say whether their definition was approved: KubernetesAPIApprovalPolicyConformant, as
 // calculateCondition of apiapproval_controller.go.
 Value with_approval(Arena& arena, const Value& definition, UnixTime now) {
@@ -96,6 +80,21 @@ Value with_structural_condition(Arena& arena, const Value& definition, UnixTime 
 }
 
 }  // namespace
+
+bool holds_certificate(std::string_view encoded) {
+  const std::optional<std::string> pem = base64_decode(encoded);
+  if (!pem) return false;
+  constexpr std::string_view kBegin = "-----BEGIN CERTIFICATE-----", kEnd = "-----END CERTIFICATE-----";
+  for (size_t at = pem->find(kBegin); at != std::string::npos; at = pem->find(kBegin, at + 1)) {
+    const size_t start = at + kBegin.size(), end = pem->find(kEnd, start);
+    if (end == std::string::npos) return false;
+    std::string body = pem->substr(start, end - start);
+    std::erase_if(body, [](char c) { return c == '\n' || c == '\r' || c == ' ' || c == '\t'; });
+    const std::optional<std::string> der = base64_decode(body);
+    if (der && der->starts_with('\x30')) return true;  // DER is a sequence.
+  }
+  return false;
+}
 
 TakenNames taken_names(std::span<const Value> others_of_group) {
   TakenNames taken;

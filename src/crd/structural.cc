@@ -3,6 +3,7 @@
 #include <set>
 #include <unordered_set>
 
+#include "base/go_regexp.h"
 #include "base/hash.h"
 #include "base/strings.h"
 #include "cel/cel.h"
@@ -30,7 +31,8 @@ bool is_int_or_string_any_of(const Value& schema) {
 }
 
 struct Structural {
-  FieldErrors& errors;
+  std::vector<FieldErrors> found = {};  // One in each: they are sorted in the end.
+  FieldErrors& report() { return found.emplace_back(); }
 
   // Inside allOf, anyOf, oneOf and not only values may be limited.
   void nested(const Value& schema, bool skip_any_of, Level level, const Path& at) {
@@ -41,10 +43,12 @@ struct Structural {
       nested(property.value, false, Level::Field, properties.key(property.key));
     }
     auto forbid = [&](bool present, std::string_view key, std::string_view detail) {
-      if (present) errors.forbidden(at.child(key), detail);
+      if (present) report().forbidden(at.child(key), detail);
     };
     forbid(has_text(schema, "type"), "type", "must be empty to be structural");
-    forbid(schema.has("additionalProperties"), "additionalProperties", "must be undefined to be structural");
+    const Value* additional = schema.find("additionalProperties");
+    forbid(additional != nullptr && (additional->is_map() || flag_at(schema, "additionalProperties")),
+           "additionalProperties", "must be undefined to be structural");
     forbid(schema.has("default"), "default", "must be undefined to be structural");
     forbid(has_text(schema, "title"), "title", "must be empty to be structural");
     forbid(has_text(schema, "description"), "description", "must be empty to be structural");
@@ -60,7 +64,7 @@ struct Structural {
     forbid(has_items(schema, "x-kubernetes-validations"), "x-kubernetes-validations", "must be empty to be structural");
     if (schema.get("properties", "metadata") != nullptr) {
       const Path properties = at.child("properties");
-      errors.forbidden(properties.key("metadata"), "must not be specified in a nested context");
+      report().forbidden(properties.key("metadata"), "must not be specified in a nested context");
     }
   }
 
@@ -75,16 +79,15 @@ struct Structural {
     each("allOf", [&](size_t i) { return skip_first_all_of_any_of && i == 0; });
     each("oneOf", [](size_t) { return false; });
     if (const Value* negated = schema.find("not"); is_schema(negated)) nested(*negated, false, level, at.child("not"));
-    std::string why;
-    if (const std::string_view pattern = schema.text_at("pattern");
-        !pattern.empty() && !pattern_compiles(pattern, &why)) {
-      errors.invalid(at.child("pattern"), pattern, "must be a valid regular expression, but isn't: " + why);
-    }
+    const std::string_view pattern = schema.text_at("pattern");
+    if (pattern.empty()) return;
+    if (const std::string why = go_regexp_error(pattern); !why.empty())
+      report().invalid(at.child("pattern"), pattern, "must be a valid regular expression, but isn't: " + why);
   }
 
   void metadata(const Value& schema, bool checked, Level level, const Path& at) {
     if (checked && schema.text_at("type") != "object")
-      errors.invalid(at.child("type"), schema.text_at("type"), "must be object");
+      report().invalid(at.child("type"), schema.text_at("type"), "must be object");
     if (level != Level::Root) return;
     for (const Member& member : schema.members()) {
       if (member.key == "type" || member.key == "default" || member.key == "description") {
@@ -96,7 +99,7 @@ struct Structural {
                         [](const Member& p) { return p.key == "name" || p.key == "generateName"; }))
           continue;
       }
-      errors.forbidden(
+      report().forbidden(
           at, "must not specify anything other than name and generateName, but metadata is implicitly specified");
       return;
     }
@@ -105,7 +108,7 @@ struct Structural {
   void invariants(const Value& schema, Level level, const Path& at) {
     const std::string_view type = schema.text_at("type");
     const Value* items = schema.find("items");
-    if (type == "array" && !is_schema(items)) errors.required(at.child("items"), "must be specified");
+    if (type == "array" && !is_schema(items)) report().required(at.child("items"), "must be specified");
     if (is_schema(items)) invariants(*items, Level::Item, at.child("items"));
     const Path properties_at = at.child("properties");
     for (const Member& property : schema.members_at("properties")) {
@@ -113,19 +116,19 @@ struct Structural {
     }
     const Value* additional = schema.find("additionalProperties");
     if (additional != nullptr) {
-      if (level == Level::Root) errors.forbidden(at.child("additionalProperties"), "must not be used at the root");
+      if (level == Level::Root) report().forbidden(at.child("additionalProperties"), "must not be used at the root");
       if (additional->is_map()) invariants(*additional, Level::Field, at.child("additionalProperties"));
     }
     const bool int_or_string = flag_at(schema, "x-kubernetes-int-or-string"),
                preserve = flag_at(schema, "x-kubernetes-preserve-unknown-fields"),
                embedded = flag_at(schema, "x-kubernetes-embedded-resource");
     if (int_or_string && preserve) {
-      errors.invalid(at.child("x-kubernetes-preserve-unknown-fields"), true,
-                     "must be false if x-kubernetes-int-or-string is true");
+      report().invalid(at.child("x-kubernetes-preserve-unknown-fields"), true,
+                       "must be false if x-kubernetes-int-or-string is true");
     }
     if (int_or_string && embedded) {
-      errors.invalid(at.child("x-kubernetes-embedded-resource"), true,
-                     "must be false if x-kubernetes-int-or-string is true");
+      report().invalid(at.child("x-kubernetes-embedded-resource"), true,
+                       "must be false if x-kubernetes-int-or-string is true");
     }
     const auto all_of = schema.items_at("allOf");
     junctors(schema, is_int_or_string_any_of(schema), !all_of.empty() && is_int_or_string_any_of(all_of[0]), level, at);
@@ -134,40 +137,40 @@ struct Structural {
     if (embedded && type != "object") {
       constexpr std::string_view kDetail = "must be object if x-kubernetes-embedded-resource is true";
       if (type.empty())
-        errors.required(at.child("type"), kDetail);
+        report().required(at.child("type"), kDetail);
       else
-        errors.invalid(at.child("type"), type, kDetail);
+        report().invalid(at.child("type"), type, kDetail);
     } else if (type.empty() && !int_or_string && !preserve) {
-      errors.required(at.child("type"), level == Level::Root   ? "must not be empty at the root"
-                                        : level == Level::Item ? "must not be empty for specified array items"
-                                                               : "must not be empty for specified object fields");
+      report().required(at.child("type"), level == Level::Root   ? "must not be empty at the root"
+                                          : level == Level::Item ? "must not be empty for specified array items"
+                                                                 : "must not be empty for specified object fields");
     }
     if (embedded && additional != nullptr)
-      errors.forbidden(at.child("additionalProperties"), "must not be used if x-kubernetes-embedded-resource is set");
+      report().forbidden(at.child("additionalProperties"), "must not be used if x-kubernetes-embedded-resource is set");
     if (level == Level::Root && !type.empty() && type != "object")
-      errors.invalid(at.child("type"), type, "must be object at the root");
+      report().invalid(at.child("type"), type, "must be object at the root");
     for (std::string_view key : {"kind", "apiVersion"}) {
       const Value* property = schema.get("properties", key);
       if (property == nullptr || !checked || property->text_at("type") == "string") continue;
       const Path member = properties_at.key(key);
-      errors.invalid(member.child("type"), property->text_at("type"), "must be string");
+      report().invalid(member.child("type"), property->text_at("type"), "must be string");
     }
     if (const Value* property = schema.get("properties", "metadata"); is_schema(property))
       metadata(*property, checked, level, properties_at.key("metadata"));
     if (embedded && !preserve && schema.members_at("properties").empty()) {
-      errors.required(
+      report().required(
           properties_at,
           "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields");
     }
   }
 
-  // What an alternative speaks of must be declared outside of it.
-  void complete(const Value& outer, const Value& inner, const Path& outer_at, const Path& inner_at, bool skip_any_of) {
+  // What an alternative speaks of must be declared outside of it. Kubernetes asks that of the alternatives at the root
+  // alone (validateStructuralCompleteness).
+  void complete(const Value& outer, const Value& inner, const Path& outer_at, const Path& inner_at) {
     auto each = [&](std::string_view key) {
       const auto items = inner.items_at(key);
       for (size_t i = 0; i < items.size(); ++i) {
-        if (items[i].is_map() && !(skip_any_of && key == "anyOf"))
-          complete_nested(outer, items[i], outer_at, inner_at.item(key, i));
+        if (items[i].is_map()) complete_nested(outer, items[i], outer_at, inner_at.item(key, i));
       }
     };
     each("allOf");
@@ -177,11 +180,11 @@ struct Structural {
       complete_nested(outer, *negated, outer_at, inner_at.child("not"));
   }
   void complete_nested(const Value& outer, const Value& nested_schema, const Path& outer_at, const Path& nested_at) {
-    complete(outer, nested_schema, outer_at, nested_at, false);
+    complete(outer, nested_schema, outer_at, nested_at);
     if (const Value* items = nested_schema.find("items"); is_schema(items)) {
       const Value* declared = outer.find("items");
       if (!is_schema(declared))
-        errors.required(outer_at.child("items"), "because it is defined in " + nested_at.child("items").text());
+        report().required(outer_at.child("items"), "because it is defined in " + nested_at.child("items").text());
       else
         complete_nested(*declared, *items, outer_at.child("items"), nested_at.child("items"));
     }
@@ -189,30 +192,28 @@ struct Structural {
     for (const Member& property : nested_schema.members_at("properties")) {
       const Value* declared = outer.get("properties", property.key);
       if (declared == nullptr) {
-        errors.required(outer_properties.key(property.key),
-                        "because it is defined in " + nested_properties.key(property.key).text());
+        report().required(outer_properties.key(property.key),
+                          "because it is defined in " + nested_properties.key(property.key).text());
       } else if (property.value.is_map()) {
         complete_nested(*declared, property.value, outer_properties.key(property.key),
                         nested_properties.key(property.key));
       }
     }
   }
-  void completeness(const Value& schema, const Path& at) {
-    complete(schema, schema, at, at, is_int_or_string_any_of(schema));
-    if (const Value* items = schema.find("items"); is_schema(items)) completeness(*items, at.child("items"));
-    const Path properties = at.child("properties");
-    for (const Member& property : schema.members_at("properties")) {
-      if (property.value.is_map()) completeness(property.value, properties.key(property.key));
-    }
-    if (const Value* additional = schema.find("additionalProperties"); is_schema(additional))
-      completeness(*additional, at.child("additionalProperties"));
-  }
 };
+
+// A value as JSON whose maps are sorted, as Go's are.
+Shown shown_sorted(const Value& value) {
+  return value.is_string() ? Shown(value.as_string()) : Shown::verbatim(codec::encode_json_sorted(value));
+}
 
 // Defaults must be values that the schema itself would keep and accept.
 struct Defaults {
   FieldErrors& errors;
-  Arena arena;
+  bool must_be_pruned = true;
+  bool unpruned = false;  // There was one with fields that the schema does not know.
+  int64_t rule_budget = cel::kRuntimeBudget;
+  Arena arena = Arena();
 
   // Where a schema lies inside the metadata, the apiVersion or the kind of an embedded resource.
   struct InMeta {
@@ -237,40 +238,46 @@ struct Defaults {
   };
 
   void check(const Value& schema, const Path& at, bool root, const InMeta* in_meta) {
-    if (const Value* value = schema.find("default"); value != nullptr) {
-      const types::Type& wrapped = schema::types_of(arena, wrap(schema), false);
-      const types::Type& type = *types::find_member(wrapped, "value")->type;
-      MapBuilder holder(arena);
-      holder.add("value", *value);
-      const Value object = holder.build();
-      const Path here = at.child("default");
-      const size_t before = errors.count();
-      if (in_meta != nullptr) {
-        result_in_metadata(in_meta->around(arena, *value), *value, here);
-      } else {
-        if (!schema::prune(arena, wrapped, object).same(object))
-          errors.invalid(here, *value, "must not have unknown fields");
-        validate_embedded(type, *value, here, errors);
-      }
-      if (errors.count() == before) validate_value(type, *value, nullptr, &here, errors);
-    }
-    const bool embedded = flag_at(schema, "x-kubernetes-embedded-resource");
-    if (embedded) in_meta = nullptr;
+    const bool resource = root || flag_at(schema, "x-kubernetes-embedded-resource");
+    if (resource) in_meta = nullptr;
+    if (const Value* value = schema.find("default"); value != nullptr)
+      check_default(schema, *value, at.child("default"), resource, in_meta);
     if (const Value* items = schema.find("items"); is_schema(items)) {
       const InMeta item{in_meta, {}};
       check(*items, at.child("items"), false, in_meta == nullptr ? nullptr : &item);
     }
     const Path properties = at.child("properties");
     for (const Member& property : schema.members_at("properties")) {
+      if (!property.value.is_map()) continue;
       const bool meta = property.key == "metadata" || property.key == "kind" || property.key == "apiVersion";
-      // Of the object's own there are none: see Keywords.
-      if (!property.value.is_map() || (root && meta)) continue;
       const InMeta member{in_meta, property.key};
       check(property.value, properties.key(property.key), false,
-            in_meta != nullptr || (embedded && meta) ? &member : nullptr);
+            in_meta != nullptr || (resource && meta) ? &member : nullptr);
     }
-    if (const Value* additional = schema.find("additionalProperties"); is_schema(additional) && in_meta == nullptr)
-      check(*additional, at.child("additionalProperties"), false, nullptr);
+    // Kubernetes does not look at defaults below additionalProperties.
+  }
+
+  void check_default(const Value& schema, const Value& value, const Path& at, bool resource, const InMeta* in_meta) {
+    const types::Type& wrapped = schema::types_of(arena, wrap(schema), false);
+    const types::Type& type = *types::find_member(wrapped, "value")->type;
+    if (in_meta == nullptr) {
+      MapBuilder holder(arena);
+      holder.add("value", value);
+      const Value object = holder.build();
+      if (!schema::prune(arena, wrapped, object).same(object)) {
+        unpruned = true;
+        if (must_be_pruned) errors.invalid(at, shown_sorted(value), "must not have unknown fields");
+      }
+    }
+    // Each step looks at what those before it found nothing wrong with.
+    const size_t before = errors.count();
+    if (in_meta != nullptr) {
+      result_in_metadata(in_meta->around(arena, value), value, at);
+    } else {
+      validate_embedded(type, value, at, errors);
+    }
+    if (errors.count() == before) validate_value(type, value, nullptr, &at, errors);
+    if (errors.count() == before) run_default_rules(schema, resource, value, at, rule_budget, errors);
   }
 
   void result_in_metadata(const Value& resource, const Value& value, const Path& at) {
@@ -280,7 +287,7 @@ struct Defaults {
     std::vector<std::string> texts;
     for (const Cause& cause : found.all()) texts.push_back(cause.field + ": " + cause.message);
     const std::string all = texts.size() == 1 ? texts.front() : "[" + join(texts, ", ") + "]";
-    errors.invalid(at, value, "must result in valid metadata: " + all);
+    errors.invalid(at, shown_sorted(value), "must result in valid metadata: " + all);
   }
 
   // {type: object, properties: {value: SCHEMA}}: a root under which any schema may stand.
@@ -293,9 +300,95 @@ struct Defaults {
   }
 };
 
+constexpr std::string_view kTypes[] = {"array", "boolean", "integer", "number", "object", "string"};
+bool has_known_type(const Value& schema) {
+  const std::string_view type = schema.text_at("type");
+  return type.empty() || std::find(std::begin(kTypes), std::end(kTypes), type) != std::end(kTypes);
+}
+
+// Of a set whose items are not atomic: what of the items should say so.
+std::string_view not_atomic(const Value& schema) {
+  const Value* items = schema.find("items");
+  if (schema.text_at("x-kubernetes-list-type") != "set" || !is_schema(items)) return {};
+  constexpr std::string_view kList = "x-kubernetes-list-type", kMap = "x-kubernetes-map-type";
+  const std::string_view type = items->text_at("type");
+  if (type == "array" && items->has(kList) && items->text_at(kList) != "atomic") return kList;
+  if (type == "object" && items->text_at(kMap) != "atomic") return kMap;
+  return {};
+}
+
+// Items of sets and keyed lists are there, and so are their keys.
+void list_items(const Value& schema, const Path& at, FieldErrors& errors) {
+  const Value* items = schema.find("items");
+  const std::string_view kind = schema.text_at("x-kubernetes-list-type");
+  if (!is_schema(items) || (kind != "set" && kind != "map")) return;
+  const Path items_at = at.child("items"), properties = items_at.child("properties");
+  if (flag_at(*items, "nullable")) {
+    errors.forbidden(items_at.child("nullable"),
+                     "cannot be nullable when x-kubernetes-list-type is " + std::string(kind));
+  }
+  if (kind != "map") return;
+  std::unordered_set<std::string_view, KeyHash> required;
+  for (const Value& name : items->items_at("required")) {
+    if (name.is_string()) required.insert(name.as_string());
+  }
+  for (const Value& key : schema.items_at("x-kubernetes-list-map-keys")) {
+    if (!key.is_string()) continue;
+    const Value* property = items->get("properties", key.as_string());
+    if (property == nullptr) continue;
+    const Path at_key = properties.key(key.as_string());
+    if (!required.contains(key.as_string()) && !property->has("default")) {
+      errors.required(
+          at_key.child("default"),
+          "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property");
+    }
+    if (flag_at(*property, "nullable")) {
+      errors.forbidden(at_key.child("nullable"),
+                       "this property is in x-kubernetes-list-map-keys, so it cannot be nullable");
+    }
+  }
+}
+
+// Why a schema has no structural form that could be looked at: a keyword that there is no place for. Empty: it has one.
+std::string without_form(const Value& schema) {
+  if (!schema.is_map()) return {};
+  const auto unsupported = [](std::string_view key) {
+    return "OpenAPIV3Schema '" + std::string(key) + "' is not supported";
+  };
+  if (has_text(schema, "id")) return unsupported("id");
+  if (has_text(schema, "$schema")) return unsupported("schema");
+  if (has_text(schema, "$ref")) return unsupported("$ref");
+  if (!schema.members_at("patternProperties").empty()) return unsupported("patternProperties");
+  if (!schema.members_at("dependencies").empty()) return unsupported("dependencies");
+  if (schema.has("additionalItems")) return unsupported("additionalItems");
+  if (!schema.members_at("definitions").empty()) return unsupported("definitions");
+  const auto inside = [&schema](std::string_view key) {
+    const Value* inner = schema.find(key);
+    return is_schema(inner) ? without_form(*inner) : std::string();
+  };
+  if (std::string why = inside("not"); !why.empty()) return why;
+  for (const std::string_view key : {"allOf", "anyOf", "oneOf"}) {
+    for (const Value& item : schema.items_at(key)) {
+      if (std::string why = without_form(item); !why.empty()) return why;
+    }
+  }
+  constexpr std::string_view kPreserve = "x-kubernetes-preserve-unknown-fields";
+  if (const Value* preserve = schema.find(kPreserve);
+      preserve != nullptr && preserve->is_bool() && !preserve->as_bool()) {
+    return "internal error: '" + std::string(kPreserve) + "' must be true or undefined";
+  }
+  if (!schema.items_at("items").empty()) return "OpenAPIV3Schema 'items' must be a schema, but is an array";
+  if (std::string why = inside("items"); !why.empty()) return why;
+  for (const Member& property : schema.members_at("properties")) {
+    if (std::string why = without_form(property.value); !why.empty()) return why;
+  }
+  return inside("additionalProperties");
+}
+
 // The rules of the single keywords.
 struct Keywords {
   FieldErrors& errors;
+  const SchemaDemands& demands;
   std::set<std::string> flawed = {};  // Schemas with rules that have an error, or have one further down.
 
   struct Place {
@@ -305,10 +398,8 @@ struct Keywords {
   };
 
   void standard(const Value& schema, const Place& place, const Path& at) {
-    static constexpr std::string_view kTypes[] = {"array", "boolean", "integer", "number", "object", "string"};
     const std::string_view type = schema.text_at("type");
-    if (!type.empty() && std::find(std::begin(kTypes), std::end(kTypes), type) == std::end(kTypes))
-      errors.not_supported(at.child("type"), type, kTypes);
+    if (demands.known_types && !has_known_type(schema)) errors.not_supported(at.child("type"), type, kTypes);
     if (schema.has("default") && !place.forbidden_default.empty())
       errors.forbidden(at.child("default"), "must not be set " + place.forbidden_default);
     auto unsupported = [&](bool present, std::string_view key) {
@@ -334,6 +425,19 @@ struct Keywords {
     const size_t before = errors.count();
     check_all(schema, place, at);
     if (errors.count() > before && !schema.items_at("x-kubernetes-validations").empty()) flawed.insert(at.text());
+  }
+
+  void check_each(const Value& schema, std::string_view key, const Place& place, const Path& at) {
+    const auto items = schema.items_at(key);
+    for (size_t i = 0; i < items.size(); ++i) {
+      if (items[i].is_map()) check(items[i], place, at.item(key, i));
+    }
+  }
+  void check_named(const Value& schema, std::string_view key, const Place& place, const Path& at) {
+    const Path named = at.child(key);
+    for (const Member& member : schema.members_at(key)) {
+      if (member.value.is_map()) check(member.value, place, named.key(member.key));
+    }
   }
 
   void check_all(const Value& schema, const Place& place, const Path& at) {
@@ -365,20 +469,19 @@ struct Keywords {
     }
     const Place inner{false, place.inside_meta, place.forbidden_default};
     if (const Value* negated = schema.find("not"); is_schema(negated)) check(*negated, inner, at.child("not"));
-    for (std::string_view key : {"allOf", "oneOf", "anyOf"}) {
-      const auto items = schema.items_at(key);
-      for (size_t i = 0; i < items.size(); ++i) {
-        if (items[i].is_map()) check(items[i], inner, at.item(key, i));
-      }
-    }
+    for (const std::string_view key : {"allOf", "oneOf", "anyOf"}) check_each(schema, key, inner, at);
+    check_named(schema, "definitions", inner, at);
     if (const Value* items = schema.find("items"); is_schema(items)) check(*items, inner, at.child("items"));
+    check_each(schema, "items", inner, at);
+    check_named(schema, "dependencies", inner, at);
     if (const Value* preserve = schema.find("x-kubernetes-preserve-unknown-fields");
         preserve != nullptr && preserve->is_bool() && !preserve->as_bool()) {
       errors.invalid(at.child("x-kubernetes-preserve-unknown-fields"), false, "must be true or undefined");
     }
     map_type(schema, at);
     list_type(schema, at);
-    list_items(schema, at);
+    list_map(schema, at);
+    if (demands.present_keys) list_items(schema, at, errors);
     rules(schema, at);
   }
 
@@ -400,97 +503,58 @@ struct Keywords {
     const Value* kind = schema.find("x-kubernetes-list-type");
     const bool has_kind = kind != nullptr && kind->is_string();
     const std::string_view kind_text = has_kind ? kind->as_string() : std::string_view{}, type = schema.text_at("type");
-    const Value* items = schema.find("items");
-    const Path items_at = at.child("items");
     if (has_kind) {
       constexpr std::string_view kDetail = "must be array if x-kubernetes-list-type is specified";
-      if (type.empty())
+      if (type.empty()) {
         errors.required(at.child("type"), kDetail);
-      else if (type != "array")
+      } else if (type != "array") {
         errors.invalid(at.child("type"), type, kDetail);
-      if (kind_text == "set" && is_schema(items)) {
-        const std::string_view item_type = items->text_at("type");
-        constexpr std::string_view kAtomic = "must be atomic as item of a list with x-kubernetes-list-type=set";
-        if (item_type == "array" && items->has("x-kubernetes-list-type") &&
-            items->text_at("x-kubernetes-list-type") != "atomic") {
-          errors.invalid(items_at.child("x-kubernetes-list-type"), *items->find("x-kubernetes-list-type"), kAtomic);
-        } else if (item_type == "object" && items->text_at("x-kubernetes-map-type") != "atomic") {
-          errors.invalid(items_at.child("x-kubernetes-map-type"), items->find("x-kubernetes-list-type"), kAtomic);
-        }
+      } else if (const std::string_view key = not_atomic(schema); !key.empty() && demands.atomic_sets) {
+        const Path items = at.child("items");
+        errors.invalid(items.child(key), schema.get("items", "x-kubernetes-list-type"),
+                       "must be atomic as item of a list with x-kubernetes-list-type=set");
       }
       if (kind_text != "atomic" && kind_text != "set" && kind_text != "map") {
         errors.not_supported(at.child("x-kubernetes-list-type"), kind_text, {"atomic", "set", "map"});
       }
     }
+    if (schema.items_at("x-kubernetes-list-map-keys").empty()) return;
+    constexpr std::string_view kDetail = "must be map if x-kubernetes-list-map-keys is non-empty";
+    if (!has_kind)
+      errors.required(at.child("x-kubernetes-list-type"), kDetail);
+    else if (kind_text != "map")
+      errors.invalid(at.child("x-kubernetes-list-type"), kind_text, kDetail);
+  }
+
+  void list_map(const Value& schema, const Path& at) {
+    if (schema.text_at("x-kubernetes-list-type") != "map") return;
+    const Value* items = schema.find("items");
     const auto keys = schema.items_at("x-kubernetes-list-map-keys");
-    if (!keys.empty()) {
-      constexpr std::string_view kDetail = "must be map if x-kubernetes-list-map-keys is non-empty";
-      if (!has_kind)
-        errors.required(at.child("x-kubernetes-list-type"), kDetail);
-      else if (kind_text != "map")
-        errors.invalid(at.child("x-kubernetes-list-type"), kind_text, kDetail);
-    }
-    if (!has_kind || kind_text != "map") return;
-    const Path keys_at = at.child("x-kubernetes-list-map-keys");
+    const Path items_at = at.child("items"), keys_at = at.child("x-kubernetes-list-map-keys");
     if (keys.empty()) errors.required(keys_at, "must not be empty if x-kubernetes-list-type is map");
-    if (!is_schema(items)) {
-      errors.required(items_at, "must have a schema if x-kubernetes-list-type is map");
-      return;
+    if (items == nullptr) return errors.required(items_at, "must have a schema if x-kubernetes-list-type is map");
+    if (!items->is_map()) {
+      return errors.invalid(items_at, Shown::verbatim(go_schema_or_list(*items)),
+                            "must only have a single schema if x-kubernetes-list-type is map");
     }
     if (items->text_at("type") != "object") {
-      errors.invalid(items_at.child("type"), items->text_at("type"),
-                     "must be object if parent array's x-kubernetes-list-type is map");
+      return errors.invalid(items_at.child("type"), items->text_at("type"),
+                            "must be object if parent array's x-kubernetes-list-type is map");
     }
     std::set<std::string_view> seen;
-    bool unknown = false, repeated = false;
+    const Value& written = *schema.find("x-kubernetes-list-map-keys");
     const Path properties = items_at.child("properties");
     for (const Value& key : keys) {
       if (!key.is_string()) continue;
-      repeated |= !seen.insert(key.as_string()).second;
       const Value* property = items->get("properties", key.as_string());
       if (property == nullptr) {
-        unknown = true;
-      } else if (const std::string_view key_type = property->text_at("type");
-                 key_type == "array" || key_type == "object") {
+        errors.invalid(keys_at, written, "entries must all be names of item properties");
+      } else if (const std::string_view type = property->text_at("type"); type == "array" || type == "object") {
         const Path at_key = properties.key(key.as_string());
         errors.invalid(at_key.child("type"), items->text_at("type"),
                        "must be a scalar type if parent array's x-kubernetes-list-type is map");
       }
-    }
-    const Value* written = schema.find("x-kubernetes-list-map-keys");
-    if (unknown) errors.invalid(keys_at, *written, "entries must all be names of item properties");
-    if (repeated) errors.invalid(keys_at, *written, "must not contain duplicate entries");
-  }
-
-  // Items of sets and keyed lists are there, and so are their keys.
-  void list_items(const Value& schema, const Path& at) {
-    const Value* items = schema.find("items");
-    const std::string_view kind = schema.text_at("x-kubernetes-list-type");
-    if (!is_schema(items) || (kind != "set" && kind != "map")) return;
-    const Path items_at = at.child("items"), properties = items_at.child("properties");
-    if (flag_at(*items, "nullable")) {
-      errors.forbidden(items_at.child("nullable"),
-                       "cannot be nullable when x-kubernetes-list-type is " + std::string(kind));
-    }
-    if (kind != "map") return;
-    std::unordered_set<std::string_view, KeyHash> required;
-    for (const Value& name : items->items_at("required")) {
-      if (name.is_string()) required.insert(name.as_string());
-    }
-    for (const Value& key : schema.items_at("x-kubernetes-list-map-keys")) {
-      if (!key.is_string()) continue;
-      const Value* property = items->get("properties", key.as_string());
-      if (property == nullptr) continue;
-      const Path at_key = properties.key(key.as_string());
-      if (!required.contains(key.as_string()) && !property->has("default")) {
-        errors.required(
-            at_key.child("default"),
-            "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property");
-      }
-      if (flag_at(*property, "nullable")) {
-        errors.forbidden(at_key.child("nullable"),
-                         "this property is in x-kubernetes-list-map-keys, so it cannot be nullable");
-      }
+      if (!seen.insert(key.as_string()).second) errors.invalid(keys_at, written, "must not contain duplicate entries");
     }
   }
 
@@ -535,12 +599,18 @@ struct Keywords {
 }  // namespace
 
 void validate_structural(const Value& schema, const Path& at, FieldErrors& errors) {
-  Structural form{errors};
+  Structural form;
   form.invariants(schema, Level::Root, at);
-  form.completeness(schema, at);
+  form.complete(schema, schema, at, at);
+  const auto text = [](const FieldErrors& one) { return one.all()[0].field + ": " + one.all()[0].message; };
+  std::sort(form.found.begin(), form.found.end(),
+            [&](const FieldErrors& a, const FieldErrors& b) { return text(a) < text(b); });
+  for (FieldErrors& one : form.found) errors.append(std::move(one));
 }
 
-void validate_schema(const Value& schema, bool status_enabled, const Path& at, FieldErrors& errors) {
+void validate_schema(const Value& schema, bool status_enabled, const SchemaDemands& demands, const Path& at,
+                     FieldErrors& errors) {
+  const size_t at_first = errors.count();
   if (status_enabled) {
     // Status is checked by its own part of the schema: what is said of the whole object must not concern it.
     static constexpr std::string_view kAllowed[] = {"description",
@@ -576,7 +646,7 @@ void validate_schema(const Value& schema, bool status_enabled, const Path& at, F
         continue;
       }
       if (std::find(std::begin(kAllowed), std::end(kAllowed), member.key) == std::end(kAllowed)) {
-        errors.invalid(at, schema,
+        errors.invalid(at, Shown::verbatim(go_schema(schema)),
                        "only [Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum "
                        "MaxLength MinLength Pattern MaxItems MinItems "
                        "UniqueItems MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields "
@@ -588,19 +658,62 @@ void validate_schema(const Value& schema, bool status_enabled, const Path& at, F
   }
   if (flag_at(schema, "nullable")) errors.forbidden(at.child("nullable"), "nullable cannot be true at the root");
 
-  FieldErrors structural;
-  validate_structural(schema, at, structural);
-  const bool is_structural = structural.empty();
-  const size_t before_defaults = errors.count();
-  if (is_structural)
-    Defaults{errors, Arena()}.check(schema, at, true, nullptr);
-  else
-    errors.append(std::move(structural));
-  const size_t before_keywords = errors.count();
-  Keywords keywords{errors};
+  // A schema that has no structural form is told what is wrong with its keywords, if that is anything.
+  const std::string formless = demands.structural ? without_form(schema) : std::string();
+  bool is_right = demands.structural && formless.empty();
+  if (is_right) {
+    const size_t before = errors.count();
+    validate_structural(schema, at, errors);
+    if (errors.count() == before)
+      Defaults{.errors = errors, .must_be_pruned = demands.pruned_defaults}.check(schema, at, true, nullptr);
+    is_right = errors.count() == before;
+  }
+  Keywords keywords{.errors = errors, .demands = demands};
   keywords.check(schema, {.root = true}, at);
+  if (errors.count() == at_first && !formless.empty()) errors.invalid(at, "", formless);
   // Rules are compiled where the schema is right otherwise, from them down.
-  if (is_structural && before_defaults == before_keywords) validate_rules(schema, keywords.flawed, at, errors);
+  if (is_right) validate_rules(schema, keywords.flawed, demands.rule_costs, at, errors);
+}
+
+SchemaDemands demands_after(std::span<const Value> stored_schemas) {
+  SchemaDemands demands;
+  for (const Value& schema : stored_schemas) {
+    FieldErrors found;
+    if (without_form(schema).empty()) validate_structural(schema, Path("schema"), found);
+    const bool structural = without_form(schema).empty() && found.empty();
+    demands.structural &= structural;
+    demands.known_types &= !any_schema(schema, [](const Value& part) { return !has_known_type(part); });
+    demands.atomic_sets &= !any_schema(schema, [](const Value& part) { return !not_atomic(part).empty(); });
+    demands.present_keys &= !any_schema(schema, [](const Value& part) {
+      FieldErrors missing;
+      list_items(part, Path("schema"), missing);
+      return !missing.empty();
+    });
+    if (!structural) continue;
+    Defaults defaults{.errors = found};
+    defaults.check(schema, Path("schema"), true, nullptr);
+    demands.pruned_defaults &= !defaults.unpruned;
+  }
+  return demands;
+}
+
+bool any_schema(const Value& schema, const std::function<bool(const Value& part)>& holds) {
+  if (!schema.is_map()) return false;
+  if (holds(schema)) return true;
+  const auto inside = [&holds](const Value& part) { return any_schema(part, holds); };
+  for (const std::string_view key : {"items", "not", "additionalProperties", "additionalItems"}) {
+    if (const Value* inner = schema.find(key); inner != nullptr && inside(*inner)) return true;
+  }
+  for (const std::string_view key : {"items", "allOf", "anyOf", "oneOf"}) {
+    const auto inner = schema.items_at(key);
+    if (std::any_of(inner.begin(), inner.end(), inside)) return true;
+  }
+  for (const std::string_view key : {"properties", "patternProperties", "definitions", "dependencies"}) {
+    const auto inner = schema.members_at(key);
+    if (std::any_of(inner.begin(), inner.end(), [&](const Member& member) { return inside(member.value); }))
+      return true;
+  }
+  return false;
 }
 
 }  // namespace holdfast::crd

@@ -4,6 +4,7 @@
 
 #include "base/strings.h"
 #include "base/url.h"
+#include "base/webhook_path.h"
 #include "expressions/expressions.h"
 #include "kinds/all.h"
 #include "kinds/names.h"
@@ -190,25 +191,7 @@ void validate_client_config(const Value& config, const Path& at, FieldErrors& er
   if (port < 1 || port > 65535)
     errors.invalid(here.child("port"), port, "port is not valid: " + range_message(1, 65535));
   const std::string_view path = reference.text_at("path");
-  if (path.empty() || path == "/") return;
-  const Path path_at = here.child("path");
-  if (path == "//") return errors.invalid(path_at, path, "segment[0] may not be empty");
-  if (!path.starts_with('/')) errors.invalid(path_at, path, "must start with a '/'");
-  std::string_view rest = path.substr(1);
-  if (rest.ends_with('/')) rest.remove_suffix(1);
-  for (size_t i = 0;; ++i) {
-    const size_t slash = rest.find('/');
-    const std::string_view step = rest.substr(0, slash);
-    const std::string segment = "segment[" + std::to_string(i) + "]";
-    if (step.empty()) {
-      errors.invalid(path_at, path, segment + " may not be empty");
-    } else {
-      for (const std::string& message : dns_subdomain_errors(step))
-        errors.invalid(path_at, path, segment + ": " + message);
-    }
-    if (slash == std::string_view::npos) break;
-    rest.remove_prefix(slash + 1);
-  }
+  errors.invalid_each(here.child("path"), path, webhook_path_problems(path, dns_subdomain_errors));
 }
 
 void validate_hook_name(std::string_view name, const Path& at, FieldErrors& errors) {

@@ -155,6 +155,55 @@ def story_faults(w, name):
     yield {'method': 'DELETE', 'path': w.kind.path(w.ns, 'widgets.' + group)}
 
 
+def story_mistakes(w, name):
+    """Definitions with several mistakes at once: in the form of a schema, its keywords, defaults, lists, rules, fields to select by, and the webhook."""
+    if w.kind.name != 'CustomResourceDefinition':
+        return
+    rng = w.rng
+
+    def broken(depth=0):
+        """One property at each level: Go looks at several in no order."""
+        schema = {'type': rng.choice(['object', 'object', 'object', 'array', 'string', 'integer', 'text', '', 'null'])}
+        if not schema['type']:
+            del schema['type']
+        faults = [{'nullable': True}, {'pattern': rng.choice(['+', '(', '[a', 'a{2,1}', '\\x', '^a$'])}, {'default': rng.choice([1, 'x', {}, {'z': 1, 'a': 'b'}, [1], True])},
+                  {'$ref': '#/x'}, {'id': 'x'}, {'$schema': 'http://json-schema.org/draft-04/schema#'}, {'definitions': {'d': {'type': 'text'}}}, {'dependencies': {'a': ['b']}},
+                  {'patternProperties': {'^a': {'type': 'string'}}}, {'additionalItems': True}, {'uniqueItems': True}, {'title': 't'}, {'description': 'd'},
+                  {'additionalProperties': rng.choice([True, False, {'type': 'string'}, {'type': 'string', 'default': 1}])}, {'x-kubernetes-preserve-unknown-fields': rng.choice([True, False])},
+                  {'x-kubernetes-int-or-string': True}, {'x-kubernetes-embedded-resource': True}, {'x-kubernetes-list-type': rng.choice(['map', 'set', 'atomic', 'x'])},
+                  {'x-kubernetes-list-map-keys': rng.choice([['a'], ['a', 'a'], ['zz', 'a', 'zz']])}, {'x-kubernetes-map-type': rng.choice(['atomic', 'x'])},
+                  {'items': rng.choice([{'type': 'object'}, {'type': 'array'}, {}, [{'type': 'string'}], {'type': 'object', 'nullable': True, 'properties': {'a': rng.choice([{'type': 'string'}, {'type': 'object'}])}}])},
+                  {'not': {'properties': {'other': {'type': 'string'}}}}, {'anyOf': [{'required': ['a']}, {'properties': {'other': {'minLength': 1}}}]},
+                  {'allOf': [{'nullable': True, 'additionalProperties': rng.choice([True, False])}]},
+                  {'x-kubernetes-validations': [rng.choice([{'rule': ''}, {'rule': 'true', 'message': ' '}, {'rule': 'self.nope'}, {'rule': 'true', 'reason': 'X', 'fieldPath': '.x'}, {'rule': 'true'}, {'rule': 'false'}])]}]
+        for fault in rng.sample(faults, rng.choice([0, 1, 2, 3])):
+            schema.update(fault)
+        if depth < 2 and rng.random() < 0.7:
+            schema['properties'] = {rng.choice(['a', 'metadata', 'kind']): broken(depth + 1)}
+        return schema
+
+    def version(name, storage):
+        whole = {'type': 'object', 'properties': {'spec': broken()}} if rng.random() < 0.8 else broken()
+        out = {'name': name, 'served': True, 'storage': storage, 'schema': {'openAPIV3Schema': whole}}
+        if rng.random() < 0.3:
+            out['subresources'] = rng.choice([{'status': {}}, {'scale': {'specReplicasPath': '.x', 'statusReplicasPath': 'y', 'labelSelectorPath': '.z'}}])
+        if rng.random() < 0.4:
+            paths = ['.spec.a', '.spec', 'spec', '.', '.spec.', '.spec.a.', '..', '.metadata', '.metadata.name', '.spec[0]', ".spec['a']", '.nope', '', '.spec.a']
+            out['selectableFields'] = [{'jsonPath': path} for path in rng.sample(paths, rng.choice([1, 2, 4, 10]))]
+        if rng.random() < 0.2:
+            out.update(rng.choice([{'deprecationWarning': 'x'}, {'deprecated': True, 'deprecationWarning': rng.choice(['', 'a\tb', 'y' * 300, '<&>'])}]))
+        return out
+    for _ in range(6):
+        definition = w.named(w.kind.samples[-1], name)
+        spec = definition['spec']
+        spec['versions'] = [version('v1', True)] + ([version(rng.choice(['v2', 'v1', 'V2']), rng.random() < 0.2)] if rng.random() < 0.4 else [])
+        if rng.random() < 0.3:
+            spec['conversion'] = {'strategy': rng.choice(['Webhook', 'Webhook', 'None', 'x', '']), **rng.choice([{}, {'webhook': {
+                'conversionReviewVersions': rng.choice([['v1'], ['v2'], ['v1', 'v1'], [], ['V' * 70]]),
+                'clientConfig': rng.choice([{}, {'url': 'http://x'}, {'service': {'name': 'n'}}, {'service': {'namespace': 'n', 'port': 0, 'path': 'a//B'}}, {'url': 'https://x', 'service': {'name': 'n', 'namespace': 'n'}}])}}])}
+        yield {'method': 'POST', 'path': w.kind.path(w.ns) + '?dryRun=All', 'headers': JSON, 'body': definition}
+
+
 def story_claims(w, name):
     """The status of a ResourceClaim, changed by a user with some of the rights that this takes."""
     if w.kind.name != 'ResourceClaim':
