@@ -89,7 +89,9 @@ std::unique_ptr<resource::Storage> make_storage(const Dependencies& deps, const 
   if (options.settings.embedded_store && !stored.stored_as_json) {
     at_rest = cache::embedded_codec(codec, {.fields_v2 = options.settings.gates.on(Gate::FieldsV2AtRest)});
   }
-  return std::make_unique<resource::Storage>(*deps.store, std::move(codec), std::move(at_rest), *deps.pool,
+  const auto other = deps.other_stores.find(to_string(GroupResource{stored.group, stored.plural}));
+  store::Store& store = other == deps.other_stores.end() ? *deps.store : *other->second;
+  return std::make_unique<resource::Storage>(store, std::move(codec), std::move(at_rest), *deps.pool,
                                              cache::Executors{&deps.loops->at(0), deps.background},
                                              std::move(cache_options), *deps.clock);
 }

@@ -8,6 +8,7 @@
 // server that calls it; close() before its store goes away.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -65,6 +66,8 @@ struct Dependencies {
   const auth::Authorizer* authorizer = nullptr;  // Null: RBAC, by the roles and bindings that the Api serves.
   MetricRegistry* metrics = nullptr;
   const Clock* clock = nullptr;
+  // Where else built-in resources are kept than in `store`, by name: "events", "deployments.apps".
+  std::map<std::string, store::Store*, std::less<>> other_stores = {};
   const verbs::TokenIssuer* token_issuer = nullptr;  // Null: serviceaccounts/token refuses.
   verbs::TokenReviewer review_token = {};
 };

@@ -83,7 +83,6 @@ constexpr Fixed kFixed[] = {
     {"enable-logs-handler", kBoolean, {"true", "false"}},
     {"encryption-provider-config", kValue},
     {"encryption-provider-config-automatic-reload", kBoolean, {"false"}},
-    {"etcd-servers-overrides", kValue},
     {"external-hostname", kValue},
     {"goaway-chance", kValue, {"0"}},
     {"kubelet-certificate-authority", kValue},

@@ -141,6 +141,11 @@ Command add_serve(CLI::App& app) {
                 "List of etcd servers to connect with (scheme://ip:port), comma separated; replaces the embedded store")
       ->delimiter(',')
       ->group(storage);
+  c->add_option("--etcd-servers-overrides", o.etcd_servers_overrides,
+                "Resources that are kept in other etcd servers, comma separated: group/resource#servers, where servers "
+                "are separated by semicolons")
+      ->delimiter(',')
+      ->group(storage);
   c->add_option("--etcd-compaction-interval", flags->etcd_compaction_interval,
                 "Interval of compaction requests to etcd; 0 disables them")
       ->group(storage);

@@ -77,6 +77,7 @@ struct GarbageCollector::State {
   struct Kind {
     const types::Resource* resource = nullptr;  // The stored version.
     cache::Cache* cache = nullptr;
+    const store::Store* store = nullptr;
     std::shared_ptr<const void> keeps_alive;
     std::shared_ptr<cache::Watcher> watcher;
     bool listed = false;   // Everything that existed when the watch began has been seen.
@@ -136,6 +137,7 @@ struct GarbageCollector::State {
       auto kind = std::make_shared<Kind>();
       kind->resource = &resource;
       kind->cache = objects;
+      kind->store = &served.storage->store();
       kind->keeps_alive = served.keeps_alive;
       const uint32_t number = next_kind++;
       kinds.emplace(number, kind);
@@ -473,14 +475,16 @@ struct GarbageCollector::State {
   }
 
   // Events of different kinds come in no order: before it is said that nothing depends on an object, everything that
-  // was written before its deletion must have been seen.
-  Task<bool> caught_up(const Live& live) {
+  // was written before its deletion must have been seen. Of kinds in another store that is all there is by now: their
+  // revisions are others.
+  Task<bool> caught_up(const Kind& own, const Live& live) {
     const Revision revision = live.entry->revision();
     std::vector<KindRef> all;
     all.reserve(kinds.size());
     for (const auto& [number, kind] : kinds) all.push_back(kind);
     for (const KindRef& kind : all) {
-      Result<cache::Snapshot> there = co_await kind->cache->at_least(revision, tasks.loop());
+      Result<cache::Snapshot> there = kind->store == own.store ? co_await kind->cache->at_least(revision, tasks.loop())
+                                                               : co_await kind->cache->consistent(tasks.loop());
       if (!there) co_return false;
       while (!tasks.closing() && !kind->retired && has_unseen(*kind)) co_await tasks.sleep(1ms);
     }
@@ -503,7 +507,7 @@ struct GarbageCollector::State {
   }
 
   Task<Outcome> go_on_in_foreground(const Item& item, const Kind& kind, Live& live) {
-    if (!co_await caught_up(live)) co_return Outcome::Again;
+    if (!co_await caught_up(kind, live)) co_return Outcome::Again;
     bool blocked = false;
     for (const Item& dependent : dependents_of(item, *kind.resource)) {
       const KindRef its_kind = kind_of(dependent);
@@ -523,7 +527,7 @@ struct GarbageCollector::State {
   }
 
   Task<Outcome> orphan(const Item& item, const Kind& kind, Live& live) {
-    if (!co_await caught_up(live)) co_return Outcome::Again;
+    if (!co_await caught_up(kind, live)) co_return Outcome::Again;
     for (const Item& dependent : dependents_of(item, *kind.resource)) {
       const KindRef its_kind = kind_of(dependent);
       if (its_kind == nullptr) continue;

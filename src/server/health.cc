@@ -52,8 +52,13 @@ Health::Health(Probes probes) {
              {"log", true, true, nullptr},
              {"loopback-serving-certificate", true, false, nullptr},
              {"etcd", true, true, probes.store},
-             {"etcd-readiness", false, true, probes.store},
-             {"informer-sync", false, true, probes.started}};
+             {"etcd-readiness", false, true, probes.store}};
+  for (size_t i = 0; i < probes.other_stores.size(); ++i) {
+    const std::string number = std::to_string(i);
+    checks_.push_back({"etcd-override-" + number, true, true, probes.other_stores[i], "etcd"});
+    checks_.push_back({"etcd-override-readiness-" + number, false, true, probes.other_stores[i], "etcd-readiness"});
+  }
+  checks_.push_back({"informer-sync", false, true, probes.started});
   for (std::string_view hook : kStartHooks) checks_.push_back({std::string(hook), true, true, probes.started});
   checks_.push_back({"shutdown", false, true, probes.shutdown});
 }
@@ -79,13 +84,15 @@ std::optional<Health::Answer> Health::answer(std::string_view path, const reques
   }
 
   const bool verbose = query.has("verbose");
-  std::vector<std::string> excluded = query.all("exclude");
+  const std::vector<std::string> excluded = query.all("exclude");
+  std::vector<std::string> unknown = excluded;
   bool failed = false;
   std::string lines;
   for (const Check& check : checks_) {
     if (!belongs(check)) continue;
-    if (auto it = std::find(excluded.begin(), excluded.end(), check.name); it != excluded.end()) {
-      excluded.erase(it);
+    const auto excludes = [&check](const std::string& name) { return name == check.name || name == check.group; };
+    if (std::any_of(excluded.begin(), excluded.end(), excludes)) {
+      std::erase_if(unknown, excludes);
       lines += "[+]" + check.name + " excluded: ok\n";
     } else if (check.probe && check.probe()) {
       failed = true;
@@ -94,10 +101,10 @@ std::optional<Health::Answer> Health::answer(std::string_view path, const reques
       lines += "[+]" + check.name + " ok\n";
     }
   }
-  if (!excluded.empty()) {
-    std::sort(excluded.begin(), excluded.end());
+  if (!unknown.empty()) {
+    std::sort(unknown.begin(), unknown.end());
     lines += "warn: some health checks cannot be excluded: no matches for ";
-    for (size_t i = 0; i < excluded.size(); ++i) lines += (i == 0 ? "" : ",") + go_quote(excluded[i]);
+    for (size_t i = 0; i < unknown.size(); ++i) lines += (i == 0 ? "" : ",") + go_quote(unknown[i]);
     lines += "\n";
   }
   if (failed) return Answer{500, lines + std::string(endpoint) + " check failed\n"};

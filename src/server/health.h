@@ -17,9 +17,10 @@ class Health {
   using Probe = std::function<std::optional<std::string>()>;
 
   struct Probes {
-    Probe store;     // Can the store be read and written.
-    Probe started;   // Is everything that is done once at start done.
-    Probe shutdown;  // Is the server staying.
+    Probe store;                           // Can the store be read and written.
+    Probe started;                         // Is everything that is done once at start done.
+    Probe shutdown;                        // Is the server staying.
+    std::vector<Probe> other_stores = {};  // As `store`, for the etcds of --etcd-servers-overrides.
   };
   explicit Health(Probes probes);
 
@@ -35,8 +36,9 @@ class Health {
  private:
   struct Check {
     std::string name;
-    bool live, ready;  // healthz has the checks of livez.
-    Probe probe;       // None: it is well if the process answers at all.
+    bool live, ready;        // healthz has the checks of livez.
+    Probe probe;             // None: it is well if the process answers at all.
+    std::string group = {};  // Excluded with the check of this name.
   };
   std::vector<Check> checks_;
 };

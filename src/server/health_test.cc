@@ -46,6 +46,21 @@ TEST(Health, AFailureIsAlwaysVerbose) {
   EXPECT_THAT(got->body, EndsWith("readyz check failed\n"));
 }
 
+TEST(Health, EtcdsOfSingleResourcesAreExcludedOneByOneOrAllTogether) {
+  const Health health({.store = {}, .started = {}, .shutdown = {}, .other_stores = {[] { return "gone"; }}});
+  const auto body = [&health](std::string_view path, std::string_view query) {
+    return health.answer(path, request::RequestInfo("GET", path, query).query())->body;
+  };
+  EXPECT_THAT(body("/healthz", ""), HasSubstr("[+]etcd ok\n[-]etcd-override-0 failed: reason withheld\n"));
+  EXPECT_THAT(body("/readyz", ""), HasSubstr("[+]etcd ok\n[+]etcd-readiness ok\n[-]etcd-override-0 failed: reason "
+                                             "withheld\n[-]etcd-override-readiness-0 failed: reason withheld\n"));
+  EXPECT_THAT(body("/healthz", "verbose&exclude=etcd"),
+              HasSubstr("[+]etcd excluded: ok\n[+]etcd-override-0 excluded: ok\n"));
+  const std::string alone = body("/healthz", "verbose&exclude=etcd-override-0");
+  EXPECT_THAT(alone, HasSubstr("[+]etcd ok\n[+]etcd-override-0 excluded: ok\n"));
+  EXPECT_THAT(alone, EndsWith("healthz check passed\n"));
+}
+
 TEST(Health, ChecksCanBeExcludedAndAskedForAlone) {
   const auto got = answer(false, "/healthz", "verbose&exclude=etcd&exclude=nosuch");
   EXPECT_EQ(got->status, 200);

@@ -11,12 +11,14 @@
 #include <climits>
 #include <filesystem>
 #include <future>
+#include <map>
 #include <thread>
 
 #include "access/access.h"
 #include "admission/admission.h"
 #include "api/api.h"
 #include "auth/auth.h"
+#include "base/api_error.h"
 #include "base/files.h"
 #include "base/log.h"
 #include "base/metrics.h"
@@ -229,6 +231,14 @@ struct Server::State {
   std::atomic<bool> started{false};
   std::atomic<bool> stopping{false};
   std::unique_ptr<StoreProbe> store_probe;
+  // Of --etcd-servers-overrides, each etcd once.
+  struct OtherStore {
+    std::vector<std::string> servers;
+    std::vector<std::string> resources;  // "events", "deployments.apps"
+    std::unique_ptr<store::Store> store;
+    std::unique_ptr<StoreProbe> probe;
+  };
+  std::vector<OtherStore> other_stores;
   // What this server shows to aggregated ones, and by what they know it.
   net::Identity proxy_identity;
   std::string proxy_ca_pem;
@@ -255,7 +265,10 @@ struct Server::State {
   Result<Unit> check_options();
   Result<Unit> choose_folders();
   Result<Unit> choose_addresses();
+  Result<Unit> choose_other_stores();
+  store::StoreResult<std::unique_ptr<store::Store>> open_etcd(const std::vector<std::string>& servers) const;
   Result<Unit> open_store();
+  Task<void> probe_stores(net::EventLoop& loop);
   Result<Unit> choose_proxy_identity();
   Result<Unit> make_authorizer();
   void add_metrics();
@@ -299,17 +312,57 @@ std::vector<std::string> Server::State::audiences() const {
   return issuers();
 }
 
+store::StoreResult<std::unique_ptr<store::Store>> Server::State::open_etcd(
+    const std::vector<std::string>& servers) const {
+  return store::open_etcd({.endpoints = servers,
+                           .ca_file = options.etcd_cafile,
+                           .cert_file = options.etcd_certfile,
+                           .key_file = options.etcd_keyfile,
+                           .compaction_interval = options.etcd_compaction_interval});
+}
+
+Result<Unit> Server::State::choose_other_stores() {
+  if (options.etcd_servers_overrides.empty()) return Unit{};
+  if (options.etcd_servers.empty()) return bad_request("--etcd-servers-overrides needs --etcd-servers");
+  for (const std::string& written : options.etcd_servers_overrides) {
+    const std::vector<std::string_view> parts = split(written, '#');
+    const std::vector<std::string_view> resource = split(parts.front(), '/');
+    std::vector<std::string> servers;
+    for (const std::string_view server : split(parts.back(), ';')) servers.emplace_back(server);
+    if (parts.size() != 2 || resource.size() != 2 || std::find(servers.begin(), servers.end(), "") != servers.end()) {
+      return bad_request(
+          "--etcd-servers-overrides invalid, must be of format: group/resource#servers, where servers are URLs, "
+          "semicolon separated");
+    }
+    std::sort(servers.begin(), servers.end());
+    auto known = std::find_if(other_stores.begin(), other_stores.end(),
+                              [&](const OtherStore& other) { return other.servers == servers; });
+    if (known == other_stores.end()) {
+      known = other_stores.emplace(known);
+      known->servers = std::move(servers);
+    }
+    known->resources.push_back(to_string(GroupResource{resource[0], resource[1]}));
+  }
+  return Unit{};
+}
+
+Task<void> Server::State::probe_stores(net::EventLoop& loop) {
+  co_await store_probe->refresh(loop);
+  for (const OtherStore& other : other_stores) co_await other.probe->refresh(loop);
+}
+
 Result<Unit> Server::State::open_store() {
   store::StoreResult<std::unique_ptr<store::Store>> opened =
       options.etcd_servers.empty()
           ? store::open_rocks({.directory = options.data_dir + "/store", .fsync = !options.unsafe_no_fsync})
-          : store::open_etcd({.endpoints = options.etcd_servers,
-                              .ca_file = options.etcd_cafile,
-                              .cert_file = options.etcd_certfile,
-                              .key_file = options.etcd_keyfile,
-                              .compaction_interval = options.etcd_compaction_interval});
+          : open_etcd(options.etcd_servers);
   if (!opened) return Error{Reason::InternalError, opened.error().message};
   store = std::move(*opened);
+  for (OtherStore& other : other_stores) {
+    store::StoreResult<std::unique_ptr<store::Store>> beside = open_etcd(other.servers);
+    if (!beside) return Error{Reason::InternalError, beside.error().message};
+    other.store = std::move(*beside);
+  }
   if (options.etcd_servers.empty()) return Unit{};
   store->status([](store::StoreResult<store::Status> status) {
     if (!status || status->progress_is_exact) return;
@@ -524,6 +577,10 @@ void Server::State::make_api() {
                       .admission_plugins = {options.enable_admission_plugins, options.disable_admission_plugins},
                       .aggregator_routing = options.enable_aggregator_routing,
                       .proxy_identity = proxy_identity};
+  std::map<std::string, store::Store*, std::less<>> kept_elsewhere;
+  for (const OtherStore& other : other_stores) {
+    for (const std::string& resource : other.resources) kept_elsewhere.emplace(resource, other.store.get());
+  }
   api = std::make_unique<api::Api>(
       api::Dependencies{.store = store.get(),
                         .loops = loops.get(),
@@ -532,6 +589,7 @@ void Server::State::make_api() {
                         .authorizer = authorizer.get(),
                         .metrics = &metrics,
                         .clock = &system_clock(),
+                        .other_stores = std::move(kept_elsewhere),
                         .token_issuer = token_issuer.get(),
                         .review_token =
                             [this](std::string_view token, const std::vector<std::string>& meant_for) {
@@ -588,6 +646,7 @@ void Server::State::shut_down() {
   identity_lease.reset();
   controllers.reset();
   api.reset();
+  for (OtherStore& other : other_stores) other.store.reset();
   store.reset();
   background.reset();
   loops.reset();
@@ -611,6 +670,7 @@ Result<Unit> Server::State::check_options() {
   node_ports = *range;
   if (Result<Unit> checked = check_hsts(options.strict_transport_security_directives); !checked) return checked;
   options.etcd_prefix = with_leading_slash(options.etcd_prefix);
+  if (Result<Unit> chosen = choose_other_stores(); !chosen) return chosen;
   if (options.tls_cert_file.empty() != options.tls_private_key_file.empty()) {
     return bad_request("--tls-cert-file and --tls-private-key-file must be given together");
   }
@@ -695,6 +755,9 @@ Result<Unit> Server::State::make_authorizer() {
 }
 
 void Server::State::make_health() {
+  std::vector<Health::Probe> other_probes;
+  for (size_t i = 0; i < other_stores.size(); ++i)
+    other_probes.emplace_back([this, i] { return other_stores[i].probe->wrong(); });
   health = std::make_unique<Health>(Health::Probes{.store = [this] { return store_probe->wrong(); },
                                                    .started = [this]() -> std::optional<std::string> {
                                                      if (started) return std::nullopt;
@@ -703,7 +766,8 @@ void Server::State::make_health() {
                                                    .shutdown = [this]() -> std::optional<std::string> {
                                                      if (!stopping) return std::nullopt;
                                                      return "process is shutting down";
-                                                   }});
+                                                   },
+                                                   .other_stores = std::move(other_probes)});
 }
 
 void Server::State::make_pipeline() {
@@ -714,7 +778,7 @@ void Server::State::make_pipeline() {
   pipeline = std::make_unique<Pipeline>(
       Pipeline::Parts{.metrics = &metrics,
                       .health = health.get(),
-                      .refresh_health = [this](net::EventLoop& loop) { return store_probe->refresh(loop); },
+                      .refresh_health = [this](net::EventLoop& loop) { return probe_stores(loop); },
                       .authorizer = &api->authorizer(),
                       .api =
                           [this](const request::RequestInfo& info, net::Request& request, net::Response& response,
@@ -807,6 +871,8 @@ Result<Unit> Server::State::start() {
   std::error_code ignored;
   std::filesystem::remove(kubeconfig_path, ignored);
   store_probe = std::make_unique<StoreProbe>(*store, options.etcd_prefix + "/health");
+  for (OtherStore& other : other_stores)
+    other.probe = std::make_unique<StoreProbe>(*other.store, options.etcd_prefix + "/health");
   make_api();
   make_pipeline();
   if (Result<Unit> listening = start_listening(); !listening) return listening;

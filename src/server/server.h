@@ -28,6 +28,8 @@ struct Options {
   std::string data_dir;
   bool unsafe_no_fsync = false;           // Of the embedded store: acknowledge what is not on disk yet.
   std::vector<std::string> etcd_servers;  // Instead of the embedded store.
+  // GROUP/RESOURCE#SERVER;SERVER: built-in resources that are kept in another etcd.
+  std::vector<std::string> etcd_servers_overrides;
   std::string etcd_prefix = "/registry";
   std::chrono::milliseconds etcd_compaction_interval = std::chrono::minutes(5);  // 0: never.
   std::string etcd_cafile, etcd_certfile, etcd_keyfile;

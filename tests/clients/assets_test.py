@@ -134,8 +134,7 @@ class AssetsTest(unittest.TestCase):
     def test_an_unknown_flag_is_refused_in_its_words(self):
         for arguments, message in ((["--no-such-flag=1"], "unknown flag: --no-such-flag"),
                                    (["--runtime-config"], "flag needs an argument: --runtime-config"),
-                                   (["--etcd-servers-overrides=/events#http://x:1"],
-                                    "--etcd-servers-overrides=/events#http://x:1 is not supported by Holdfast"),
+                                   (["--authorization-config=/a"], "--authorization-config=/a is not supported by Holdfast"),
                                    (["--apiserver-count", "3"],
                                     "--apiserver-count=3 is not supported by Holdfast; only 1 is"),
                                    (["--service-account-signing-endpoint=/s"],

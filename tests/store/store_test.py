@@ -180,6 +180,38 @@ class StoreCommands(unittest.TestCase):
         for name in ('cache_objects', 'cache_body_raw_bytes', 'ownership_bytes', 'ownership_raw_bytes'):
             self.assertRegex(metrics, r'\nholdfast_' + name + r'(\{[^}]*\})? [1-9]')
 
+    def test_resources_may_be_kept_in_another_etcd(self):
+        main, other = self.etcd(), self.etcd()
+        elsewhere = f'/events#{other.url},apps/deployments#{other.url}'
+        server, kubectl = self.serve('parted', '--etcd-servers', main.url, '--etcd-servers-overrides', elsewhere,
+                                     '--controllers=garbage-collector')
+        event = {'apiVersion': 'v1', 'kind': 'Event', 'metadata': {'name': 'e'}, 'involvedObject': {'kind': 'Pod', 'name': 'p', 'namespace': 'default'},
+                 'reason': 'R', 'type': 'Normal', 'source': {'component': 'c'}, 'reportingComponent': 'c', 'reportingInstance': 'i', 'action': 'A'}
+        kubectl.run('create', '-f', '-', stdin=json.dumps(event))
+        kubectl.run('create', '-f', '-', stdin=OBJECTS)
+        kubectl.run('scale', 'deployment/web', '--replicas=3')
+        kinds = lambda etcd: {key.split('/')[2] for key in etcd.values()}
+        self.assertEqual(kinds(other), {'events', 'deployments'})
+        self.assertIn('configmaps', kinds(main))
+        self.assertFalse(kinds(main) & {'events', 'deployments'})
+        self.assertEqual(kubectl.run('get', 'events', '-o', 'name').split(), ['event/e'])
+        self.assertEqual(kubectl.run('get', 'deployments', '-o', 'jsonpath={.items[*].spec.replicas}'), '3')
+        uid = kubectl.json('get', 'deployment', 'web')['metadata']['uid']
+        owner = {'apiVersion': 'apps/v1', 'kind': 'Deployment', 'name': 'web', 'uid': uid, 'blockOwnerDeletion': True}
+        kubectl.run('create', '-f', '-', stdin=json.dumps({'apiVersion': 'v1', 'kind': 'ConfigMap', 'metadata': {'name': 'owned', 'ownerReferences': [owner]}}))
+        kubectl.run('delete', 'deployment', 'web', '--cascade=foreground', '--timeout=60s')
+        self.assertNotIn('owned', kubectl.run('get', 'configmaps', '-o', 'name'))
+        healthy = kubectl.run('get', '--raw', '/readyz?verbose')
+        self.assertIn('[+]etcd-override-0 ok\n', healthy)
+        self.assertNotIn('etcd-override-1', healthy)
+        other.kill()
+        end = time.time() + 120
+        while '[-]etcd-override-0 failed: reason withheld' not in kubectl.run('get', '--raw', '/readyz', fails=None):
+            self.assertLess(time.time(), end)
+        self.assertIn('[+]etcd ok', kubectl.run('get', '--raw', '/readyz', fails=None))
+        kubectl.run('create', 'configmap', 'beside')
+        server.stop()
+
     def test_a_server_that_waits_for_what_it_cannot_read_can_be_stopped(self):
         etcd = self.etcd()
         etcd.put('/registry/configmaps/default/secret', b'k8s:enc:aescbc:v1:key:nonsense')
