@@ -99,11 +99,11 @@ Task<void> serve_component_status(call::Call& call) {
 Task<void> serve_component_statuses(call::Call& call) {
   const Result<request::ListQuery>& query = call.request_info.list();
   if (!query) co_return respond_error(call, query.error());
-  Result<cache::Selector> selector = resolve_selector(call, *query);
-  if (!selector) co_return respond_error(call, selector.error());
+  Result<Selection> selection = resolve_selector(call, *query);
+  if (!selection) co_return respond_error(call, selection.error());
   std::vector<Value> items;
   for (const Component& component : kComponents) {
-    if (selects(*selector, component.name)) items.push_back(co_await component_status(call, component));
+    if (selects(selection->stored, component.name)) items.push_back(co_await component_status(call, component));
   }
   Result<std::string> body = render_list(call.view, call.arena, items);
   if (!body) co_return respond_error(call, body.error());

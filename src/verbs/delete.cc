@@ -528,8 +528,8 @@ Task<void> serve_delete_collection(call::Call& call, write::Writer& writer) {
   if (!negotiated) co_return respond_error(call, negotiated.error());
   const Result<request::ListQuery>& query = call.request_info.list();
   if (!query) co_return respond_error(call, query.error());
-  Result<cache::Selector> selector = resolve_selector(call, *query);
-  if (!selector) co_return respond_error(call, selector.error());
+  Result<Selection> selection = resolve_selector(call, *query);
+  if (!selection) co_return respond_error(call, selection.error());
   Result<std::string> bytes = co_await read_body(call);
   if (!bytes) co_return respond_error(call, bytes.error());
   // The query's options select; what a deletion is like comes from the body, or from the query as well: a
@@ -543,7 +543,7 @@ Task<void> serve_delete_collection(call::Call& call, write::Writer& writer) {
   }
 
   warn_about_orphans(call, *options);
-  Result<Listed> listed = co_await list_entries(call, query->options, std::move(*selector));
+  Result<Listed> listed = co_await list_entries(call, query->options, std::move(*selection));
   if (!listed) co_return respond_error(call, listed.error());
   for (const cache::EntryRef& entry : listed->entries) {
     Result<Deleted> deleted = co_await delete_object(call, writer, std::string(entry->name()), *options);

@@ -1,10 +1,12 @@
 // LIST: which revision, which page, then a stream of items whose memory does not grow with the list.
 #include <algorithm>
+#include <iterator>
 
 #include "base/api_error.h"
 #include "base/limits.h"
 #include "base/text.h"
 #include "call/call.h"
+#include "crd/crd.h"
 #include "custom/conversions.h"
 #include "render/json_indent.h"
 #include "request/continue_token.h"
@@ -72,6 +74,32 @@ Task<Result<cache::Snapshot>> continue_snapshot(call::Call& call, const request:
     co_return error;
   }
   co_return snapshot;
+}
+
+// A page of objects with these fields in the requested version. They are converted a part at a time, until the page is
+// full.
+Task<Result<cache::ListPage>> list_converted(call::Call& call, const cache::Snapshot& snapshot,
+                                             cache::ListRequest request, const std::vector<ConvertedField>& fields) {
+  constexpr uint64_t kAtOnce = 500;
+  const uint64_t limit = std::exchange(request.limit, kAtOnce);
+  cache::ListPage found;
+  while (true) {
+    cache::ListPage part = snapshot.list(request);
+    std::move(part.unreadable.begin(), part.unreadable.end(), std::back_inserter(found.unreadable));
+    Result<Unit> prepared = co_await custom::prepare_to_show(call, part.entries);
+    if (!prepared) co_return prepared.take_error();
+    for (size_t i = 0; i < part.entries.size(); ++i) {
+      if (!has_fields(call, *part.entries[i], fields)) continue;
+      found.entries.push_back(part.entries[i]);
+      if (found.entries.size() != limit) continue;
+      const bool last = i + 1 == part.entries.size();
+      found.more = !last || part.more;
+      found.next = last ? part.next : std::string(part.entries[i + 1]->key());
+      co_return found;
+    }
+    if (!part.more) co_return found;
+    request.from = part.next;
+  }
 }
 
 // What a list needs is scattered in memory. While one item is rendered, the next ones are prefetched: each step
@@ -219,8 +247,9 @@ Task<void> stream_list(call::Call& call, Listed listed) {
   if (written) call.response.end();
 }
 
-Result<cache::Selector> resolve_selector(const call::Call& call, const request::ListQuery& query) {
-  cache::Selector selector;
+Result<Selection> resolve_selector(const call::Call& call, const request::ListQuery& query) {
+  Selection selection;
+  cache::Selector& selector = selection.stored;
   selector.labels = query.labels;
   Result<Unit> valid = validate(query.options);
   if (!valid) return valid.take_error();
@@ -238,7 +267,16 @@ Result<cache::Selector> resolve_selector(const call::Call& call, const request::
   }
   Result<std::vector<cache::FieldRequirement>> fields = resolve_fields(query.fields, selectable);
   if (!fields) return fields.take_error();
-  selector.fields = std::move(*fields);
+  // The cache has the fields of the stored version.
+  const bool converts = call.served->object_rules->asks_to_convert() && call.served->resource != call.served->stored;
+  for (cache::FieldRequirement& field : *fields) {
+    if (converts && field.field >= 0) {
+      const std::string_view path = selectable.names[static_cast<size_t>(field.field)];
+      selection.converted.push_back({std::string(path), field.equal, std::move(field.value)});
+    } else {
+      selector.fields.push_back(std::move(field));
+    }
+  }
   if (call.info.legacy_watch && !call.info.name.empty()) {
     if (selector.fields.empty()) {
       selector.fields.push_back({cache::FieldRequirement::kName, true, std::string(call.info.name)});
@@ -246,14 +284,35 @@ Result<cache::Selector> resolve_selector(const call::Call& call, const request::
       return bad_request("fieldSelector metadata.name doesn't match requested name");
     }
   }
-  return selector;
+  return selection;
 }
 
-Task<Result<Listed>> list_entries(call::Call& call, const request::ListOptions& options, cache::Selector selector) {
+bool has_fields(const call::Call& call, const cache::Entry& entry, const std::vector<ConvertedField>& fields) {
+  Arena arena;
+  const store::Blob body = entry.body();
+  Result<Value> tree = call.storage().codec().tree(arena, *body);
+  if (!tree) return false;
+  const resource::ObjectRules& rules = *call.served->object_rules;
+  const types::Resource& from = rules.version_of(*tree, *call.served->stored);
+  const Result<Value> object = rules.convert(arena, from, *call.served->resource, *tree, nullptr);
+  return object && std::all_of(fields.begin(), fields.end(), [&object](const ConvertedField& field) {
+           return (crd::selectable_value(*object, field.path) == field.value) == field.equal;
+         });
+}
+
+Task<Result<std::vector<cache::EntryRef>>> with_fields(call::Call& call, std::vector<cache::EntryRef> entries,
+                                                       const std::vector<ConvertedField>& fields) {
+  Result<Unit> prepared = co_await custom::prepare_to_show(call, entries);
+  if (!prepared) co_return prepared.take_error();
+  std::erase_if(entries, [&](const cache::EntryRef& entry) { return !has_fields(call, *entry, fields); });
+  co_return std::move(entries);
+}
+
+Task<Result<Listed>> list_entries(call::Call& call, const request::ListOptions& options, Selection selection) {
   const std::string scope = call.storage().scope(call.ns());
   cache::ListRequest request;
   request.scope = scope;
-  request.selector = std::move(selector);
+  request.selector = std::move(selection.stored);
   cache::Snapshot snapshot;
   std::string page_revision;
   bool honours_limit = true;
@@ -283,7 +342,11 @@ Task<Result<Listed>> list_entries(call::Call& call, const request::ListOptions& 
                       (!call.served->resource->namespaced || !call.ns().empty());
   if (honours_limit && !single && options.limit > 0) request.limit = static_cast<uint64_t>(options.limit);
 
-  cache::ListPage page = snapshot.list(request);
+  Result<cache::ListPage> found = selection.converted.empty()
+                                      ? Result<cache::ListPage>(snapshot.list(request))
+                                      : co_await list_converted(call, snapshot, request, selection.converted);
+  if (!found) co_return found.take_error();
+  cache::ListPage& page = *found;
   if (!page.unreadable.empty()) co_return unreadable_items(call, page.unreadable);
   Listed listed;
   listed.entries = std::move(page.entries);
@@ -291,7 +354,8 @@ Task<Result<Listed>> list_entries(call::Call& call, const request::ListOptions& 
   if (page.more) {
     listed.head.continue_token =
         request::encode_continue({static_cast<int64_t>(snapshot.revision().value), page.next.substr(scope.size())});
-    if (request.selector.empty()) listed.head.remaining = static_cast<int64_t>(page.remaining);
+    if (request.selector.empty() && selection.converted.empty())
+      listed.head.remaining = static_cast<int64_t>(page.remaining);
   }
   co_return listed;
 }
@@ -305,9 +369,9 @@ Task<void> serve_list(call::Call& call) {
   }
   const Result<request::ListQuery>& query = call.request_info.list();
   if (!query) co_return respond_error(call, query.error());
-  Result<cache::Selector> selector = resolve_selector(call, *query);
-  if (!selector) co_return respond_error(call, selector.error());
-  Result<Listed> listed = co_await list_entries(call, query->options, std::move(*selector));
+  Result<Selection> selection = resolve_selector(call, *query);
+  if (!selection) co_return respond_error(call, selection.error());
+  Result<Listed> listed = co_await list_entries(call, query->options, std::move(*selection));
   if (!listed) co_return respond_error(call, listed.error());
   co_await stream_list(call, std::move(*listed));
 }

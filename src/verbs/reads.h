@@ -3,7 +3,9 @@
 
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "cache/cache.h"
 #include "call/call.h"
@@ -26,9 +28,28 @@ bool is_readable(call::Call& call, std::string_view body);
 // Whether rendering so many bytes of objects in the form that was asked for keeps others on the loop waiting.
 bool is_long_to_show(const call::Call& call, size_t bytes);
 
+// A field that an object has in the requested version, where a webhook makes that version.
+struct ConvertedField {
+  std::string path;  // "spec.color"
+  bool equal = true;
+  std::string value;
+};
+
+// What a list or a watch selects: by what the cache has, and by what is known once the objects are converted.
+struct Selection {
+  cache::Selector stored;
+  std::vector<ConvertedField> converted;
+};
+
 // What a list selects, once its options are known to be valid together. 422 for options that are not, 400 for fields
 // that the resource does not select by.
-Result<cache::Selector> resolve_selector(const call::Call& call, const request::ListQuery& query);
+Result<Selection> resolve_selector(const call::Call& call, const request::ListQuery& query);
+
+// Whether the object has these fields. It must have been converted: see custom::prepare_to_show.
+bool has_fields(const call::Call& call, const cache::Entry& entry, const std::vector<ConvertedField>& fields);
+// Those that do, after they were converted.
+Task<Result<std::vector<cache::EntryRef>>> with_fields(call::Call& call, std::vector<cache::EntryRef> entries,
+                                                       const std::vector<ConvertedField>& fields);
 
 // What a list says that has objects in it whose stored values cannot be decoded.
 Error unreadable_items(const call::Call& call, std::span<const cache::Unreadable> items);
@@ -38,7 +59,7 @@ struct Listed {
   std::vector<cache::EntryRef> entries;
   render::ListHead head;
 };
-Task<Result<Listed>> list_entries(call::Call& call, const request::ListOptions& options, cache::Selector selector);
+Task<Result<Listed>> list_entries(call::Call& call, const request::ListOptions& options, Selection selection);
 // Answers with them, in pieces when they are many.
 Task<void> stream_list(call::Call& call, Listed listed);
 

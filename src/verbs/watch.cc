@@ -1,4 +1,5 @@
 // WATCH: where to start, then events in the client's form until its time is over or it leaves.
+#include <map>
 #include <random>
 
 #include "base/api_error.h"
@@ -183,6 +184,22 @@ struct Sender {
     return {response.write(net::Bytes(text, std::move(*bytes))), response};
   }
 
+  // The same for an object that is no longer selected, in the state that was shown last.
+  Sent send_gone(const cache::Entry& last, Revision revision) {
+    Arena arena;
+    const store::Blob body = last.body();
+    const std::string gone = view.served->storage->codec().with_revision(*body, revision);
+    Result<std::string> event = render_event(view, render::EventName::Deleted, source_of(arena, view, last, gone),
+                                             std::exchange(columns_due, false));
+    if (!event) {
+      response.abort();
+      return {response.write({}), response};
+    }
+    return {response.write(
+                net::Bytes(over_websocket ? websocket_message(*event, view.accepted.format) : std::move(*event))),
+            response};
+  }
+
   net::Response& response;
   const render::View& view;
   const std::string form;
@@ -211,21 +228,69 @@ Task<void> wait_for_event(call::Call& call, cache::Watcher& watcher) {
   co_await watcher.next(call.executor(), deliveries);
 }
 
-// Where a webhook converts objects, that comes before they can be shown.
-Task<void> send_converted_events(call::Call& call, cache::Watcher& watcher) {
+// The objects that a watch has shown and that have what it selects by, where that is known only of converted objects:
+// which events a change is depends on it.
+using Matching = std::map<std::string, cache::EntryRef, std::less<>>;  // By key.
+
+// Those that had it when the watch began: changes after that are shown.
+Task<Result<Matching>> matching_before(call::Call& call, cache::WatchRequest& request,
+                                       const std::vector<ConvertedField>& fields) {
+  Matching matching;
+  if (fields.empty() || request.start == cache::WatchRequest::Start::Initial) co_return matching;
+  cache::Cache& cache = call.storage().cache();
+  const bool now = request.start == cache::WatchRequest::Start::Now;
+  Result<cache::Snapshot> snapshot = now ? cache.snapshot() : co_await cache.exactly(request.revision, call.executor());
+  if (!snapshot) co_return snapshot.take_error();
+  if (now) {
+    request.start = cache::WatchRequest::Start::After;
+    request.revision = snapshot->revision();
+  }
+  cache::ListPage page = snapshot->list({.scope = request.scope, .selector = request.selector});
+  Result<std::vector<cache::EntryRef>> entries = co_await with_fields(call, std::move(page.entries), fields);
+  if (!entries) co_return entries.take_error();
+  for (cache::EntryRef& entry : *entries) {
+    std::string key(entry->key());
+    matching.emplace(std::move(key), std::move(entry));
+  }
+  co_return matching;
+}
+
+// Where a webhook converts objects, that comes before they can be shown, or be selected by fields of the version that
+// it makes.
+Task<void> send_converted_events(call::Call& call, cache::Watcher& watcher, const std::vector<ConvertedField>& fields,
+                                 Matching matching) {
   Sender sender(call);
   std::vector<cache::Delivery> deliveries;
   while (true) {
+    call.held.clear();  // Of what was shown before.
     co_await watcher.next(call.executor(), deliveries);
     if (deliveries.empty()) break;
     std::vector<cache::EntryRef> objects;
     for (const cache::Delivery& delivery : deliveries) {
-      if (delivery.object()) objects.push_back(delivery.object());
+      if (!delivery.object()) continue;
+      objects.push_back(delivery.object());
+      if (const auto known = matching.find(delivery.object()->key()); known != matching.end())
+        objects.push_back(known->second);
     }
     Result<Unit> prepared = co_await custom::prepare_to_show(call, objects);
     if (!prepared) co_return call.response.abort();
-    for (const cache::Delivery& delivery : deliveries) {
-      if (!co_await sender.send(delivery)) co_return;
+    for (cache::Delivery& delivery : deliveries) {
+      if (fields.empty() || !delivery.object()) {
+        if (!co_await sender.send(delivery)) co_return;
+        continue;
+      }
+      const auto known = matching.find(delivery.object()->key());
+      const bool was = known != matching.end();
+      const bool is = delivery.type != cache::EventType::Deleted && has_fields(call, *delivery.object(), fields);
+      if (is) {
+        delivery.type = was ? cache::EventType::Modified : cache::EventType::Added;
+        matching.insert_or_assign(std::string(delivery.object()->key()), delivery.object());
+        if (!co_await sender.send(delivery)) co_return;
+      } else if (was) {
+        const cache::EntryRef last = std::move(known->second);
+        matching.erase(known);
+        if (!co_await sender.send_gone(*last, delivery.revision)) co_return;
+      }
     }
   }
 }
@@ -237,9 +302,9 @@ Task<void> serve_watch(call::Call& call) {
   if (!negotiated) co_return respond_error(call, negotiated.error());
   const Result<request::ListQuery>& query = call.request_info.list();
   if (!query) co_return respond_error(call, query.error());
-  Result<cache::Selector> selector = resolve_selector(call, *query);
-  if (!selector) co_return respond_error(call, selector.error());
-  Result<cache::WatchRequest> request = co_await watch_request(call, query->options, std::move(*selector));
+  Result<Selection> selection = resolve_selector(call, *query);
+  if (!selection) co_return respond_error(call, selection.error());
+  Result<cache::WatchRequest> request = co_await watch_request(call, query->options, std::move(selection->stored));
   if (!request) co_return respond_error(call, request.error());
   const seconds duration = watch_duration(call, query->options);
   request->deadline = call.clock.monotonic() + duration;
@@ -258,7 +323,10 @@ Task<void> serve_watch(call::Call& call) {
       if (!page.unreadable.empty()) co_return respond_error(call, unreadable_items(call, page.unreadable));
     }
   }
-  Result<cache::Watcher> watcher = co_await call.storage().cache().watch(std::move(*request), call.executor());
+  Result<Matching> matching = co_await matching_before(call, *request, selection->converted);
+  Result<cache::Watcher> watcher = matching
+                                       ? co_await call.storage().cache().watch(std::move(*request), call.executor())
+                                       : Result<cache::Watcher>(matching.take_error());
   if (watcher) {
     Result<Unit> carried = check_streams(call.view.accepted);
     if (!carried) co_return respond_error(call, carried.error());
@@ -290,7 +358,7 @@ Task<void> serve_watch(call::Call& call) {
   if (call.view.accepted.form == request::Form::PartialMetadataList) {
     co_await wait_for_event(call, following);
   } else if (call.served->object_rules->asks_to_convert()) {
-    co_await send_converted_events(call, following);
+    co_await send_converted_events(call, following, selection->converted, std::move(*matching));
   } else {
     co_await send_events(call, following);
   }

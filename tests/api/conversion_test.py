@@ -13,6 +13,7 @@ V1, V2 = f"/apis/{GROUP}/v1/namespaces/default/hosts", f"/apis/{GROUP}/v2/namesp
 def definition(hooks, storage="v1"):
     def version(name, properties):
         return {"name": name, "served": True, "storage": name == storage, "subresources": {"status": {}},
+                "selectableFields": [{"jsonPath": ".spec." + ("hostPort" if name == "v1" else "host")}],
                 "schema": {"openAPIV3Schema": {"type": "object", "properties": {
                     "spec": {"type": "object", "properties": properties | {"extra": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}},
                     "status": {"type": "object", "properties": {"phase": {"type": "string"}}}}}}}
@@ -118,6 +119,41 @@ def watches(server, hooks):
     server.json("DELETE", V2 + "/watched", want=200)
 
 
+def selects_by_fields_of_the_version(server, hooks):
+    """A field that only the webhook makes is compared once it has: in lists page by page, in deletions and in watches."""
+    for i, where in enumerate(["north", "south", "north", "south", "north"]):
+        server.json("POST", V1, host("v1", f"s{i}", hostPort=f"{where}:{i}"), want=201)
+    north = V2 + "?fieldSelector=spec.host%3Dnorth"
+    names = lambda listed: [item["metadata"]["name"] for item in listed["items"]]
+    check(names(server.json("GET", north, want=200)) == ["s0", "s2", "s4"], "a list selects")
+    check(names(server.json("GET", V2 + "?fieldSelector=spec.host!%3Dnorth,metadata.name%3Ds3", want=200)) == ["s3"], "beside metadata")
+    page = server.json("GET", north + "&limit=2", want=200)
+    check(names(page) == ["s0", "s2"] and "remainingItemCount" not in page["metadata"], "a page has as many as fit", page)
+    rest = server.json("GET", north + "&limit=2&continue=" + page["metadata"]["continue"], want=200)
+    check(names(rest) == ["s4"] and not rest["metadata"]["continue"], "the next has the rest", rest)
+    check(server.json("GET", V1 + "?fieldSelector=spec.host%3Dnorth").get("code") == 400, "a field of another version")
+
+    revision = page["metadata"]["resourceVersion"]
+    for name, where in [("s0", "south:0"), ("s1", "north:1"), ("s2", "north:22")]:
+        server.json("PATCH", V1 + "/" + name, {"spec": {"hostPort": where}}, content_type="application/merge-patch+json", want=200)
+    server.json("DELETE", V1 + "/s4", want=200)
+    server.json("DELETE", V1 + "/s3", want=200)
+    last = server.json("POST", V1, host("v1", "s5", hostPort="north:5"), want=201)["metadata"]["resourceVersion"]
+    events = [json.loads(line) for line in server.watch(f"{north}&watch=1&resourceVersion={revision}", 5)]
+    seen = [(event["type"], event["object"]["metadata"]["name"], event["object"]["spec"]["host"], event["object"]["spec"]["port"]) for event in events]
+    check(seen == [("DELETED", "s0", "north", "0"), ("ADDED", "s1", "north", "1"), ("MODIFIED", "s2", "north", "22"), ("DELETED", "s4", "north", "4"),
+                   ("ADDED", "s5", "north", "5")], "a watch tells what comes and goes", seen)
+    check(int(events[0]["object"]["metadata"]["resourceVersion"]) > int(revision), "with the revision of the change", events[0])
+    check(events[4]["object"]["metadata"]["resourceVersion"] == last, "as it was written", events[4])
+    first = [json.loads(line) for line in server.watch(north + "&watch=1", 3)]
+    check(sorted(event["object"]["metadata"]["name"] for event in first) == ["s1", "s2", "s5"], "and what there is at first", first)
+
+    server.json("DELETE", north, want=200)
+    left = [name for name in names(server.json("GET", V2, want=200)) if name.startswith("s") and name[1:].isdigit()]
+    check(left == ["s0"], "a deletion selects", left)
+    server.json("DELETE", V1 + "/s0", want=200)
+
+
 def broken_webhooks(server, hooks):
     def refused(what, handler, want):
         hooks.on("/convert", handler)
@@ -180,7 +216,8 @@ def main():
         hooks = HookServer(folder)
         hooks.on("/convert", convert)
         server.json("POST", DEFINITIONS, definition(hooks), want=201)
-        for told in (round_trips, many_in_one_call, applies, applies_deep_objects, watches, broken_webhooks, another_storage_version):
+        for told in (round_trips, many_in_one_call, applies, applies_deep_objects, watches, selects_by_fields_of_the_version, broken_webhooks,
+                     another_storage_version):
             told(server, hooks)
         hooks.stop()
     finish()
