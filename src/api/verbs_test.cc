@@ -177,6 +177,31 @@ TEST(VerbsTest, SelectorsChoose) {
             std::vector<std::string>{"b"});
 }
 
+TEST(VerbsTest, WhatIsStoredInAnotherVersionHasItsMembersInOrder) {
+  InProcess server;
+  const Answer scaler = server.call(
+      "POST", "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers",
+      R"({"kind":"HorizontalPodAutoscaler","apiVersion":"autoscaling/v1","metadata":{"name":"a","finalizers":["x.io/y"]},)"
+      R"("spec":{"scaleTargetRef":{"kind":"Deployment","name":"d","apiVersion":"apps/v1"},"minReplicas":2,"maxReplicas":4}})");
+  EXPECT_EQ(scaler.status, 201);
+  EXPECT_THAT(std::string(scaler.body),
+              HasSubstr(R"("minReplicas":2,"maxReplicas":4,"targetCPUUtilizationPercentage":80)"));
+  const Answer event = server.call(
+      "POST", "/apis/events.k8s.io/v1/namespaces/default/events",
+      R"({"kind":"Event","apiVersion":"events.k8s.io/v1","metadata":{"name":"e"},"eventTime":"2024-01-02T03:04:05.678901Z",)"
+      R"("series":{"count":2,"lastObservedTime":"2024-01-02T03:04:06.000001Z"},"reportingController":"example.com/c",)"
+      R"("reportingInstance":"i","action":"Starting","reason":"Started","regarding":{"kind":"Pod","namespace":"default",)"
+      R"("name":"p"},"note":"it began","type":"Warning"})");
+  EXPECT_EQ(event.status, 201);
+  size_t last = 0;
+  for (const char* key : {"metadata", "eventTime", "series", "reportingController", "reportingInstance", "action",
+                          "reason", "regarding", "note", "type", "deprecatedSource"}) {
+    const size_t at = event.body.find("\"" + std::string(key) + "\":");
+    EXPECT_GT(at, last) << key;
+    last = at;
+  }
+}
+
 TEST(VerbsTest, AWatchFromARevisionTellsWhatHappenedSince) {
   InProcess server;
   const Answer made = server.call("POST", kMaps, config_map("a"));

@@ -30,13 +30,23 @@ bool identifies(std::string_view path) {
   return false;
 }
 
-// Custom objects are maps with sorted members, and so is their metadata; on its own it is printed as Go declares it.
+Value with_sorted_members(Arena& arena, const Value& map) {
+  std::vector<Member> members(map.members().begin(), map.members().end());
+  std::sort(members.begin(), members.end(), [](const Member& a, const Member& b) { return a.key < b.key; });
+  MapBuilder sorted(arena);
+  for (const Member& member : members) sorted.add(member.key, member.value);
+  return sorted.build();
+}
+
+// As Go prints a struct: members as they are declared, maps sorted. For what is not in that order by itself: metadata
+// of custom objects, whose members are all sorted, and what comes of a conversion.
 Value in_declared_order(Arena& arena, const types::Type& type, const Value& value) {
   if (value.is_list() && type.shape == types::Shape::List) {
     ListBuilder list(arena);
     for (const Value& item : value.items()) list.add(in_declared_order(arena, *type.element, item));
     return list.build();
   }
+  if (value.is_map() && type.shape == types::Shape::Map) return with_sorted_members(arena, value);
   if (!value.is_map() || type.shape != types::Shape::Struct) return value;
   MapBuilder map(arena);
   for (const types::Field* field : type.members) {
@@ -59,14 +69,6 @@ Value metadata_object(Arena& arena, const View& view, const Value& tree) {
   }
   partial.add("metadata", shown);
   return partial.build();
-}
-
-Value with_sorted_members(Arena& arena, const Value& map) {
-  std::vector<Member> members(map.members().begin(), map.members().end());
-  std::sort(members.begin(), members.end(), [](const Member& a, const Member& b) { return a.key < b.key; });
-  MapBuilder sorted(arena);
-  for (const Member& member : members) sorted.add(member.key, member.value);
-  return sorted.build();
 }
 
 // The metadata of a custom object with its managedFields, all members sorted.
@@ -215,7 +217,7 @@ Result<Value> tree_of(Arena& arena, const View& view, const ObjectSource& source
     Result<Value> converted =
         view.served->object_rules->convert(arena, stored, *view.served->resource, object, missing);
     if (!converted) return converted;
-    object = *converted;
+    object = view.served->custom ? *converted : in_declared_order(arena, *view.served->resource->type, *converted);
   }
   if (!source.managed.empty()) {
     const Value* found = object.find("metadata");
