@@ -9,6 +9,7 @@ import os
 import pathlib
 import sys
 import threading
+import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -395,6 +396,26 @@ class SecretTokens(unittest.TestCase):
         self.assertEqual(self.whoami(token).code, 201)
         users.admin("PATCH", self.SECRETS + "/ci-token", {"data": {"token": base64.b64encode(b"another").decode()}}, headers=merge)
         self.assertEqual(self.whoami(token).code, 401)
+
+    def test_a_secret_says_on_which_day_its_token_was_last_used(self):
+        users.made(self.ACCOUNTS, {"metadata": {"name": "daily"}})
+        self.make("daily-token", "daily")
+        _, token = self.token("daily-token")
+        secret = lambda: users.admin("GET", self.SECRETS + "/daily-token").json["metadata"]
+        self.assertNotIn("labels", secret())
+        label, days = "kubernetes.io/legacy-token-last-used", [time.strftime("%Y-%m-%d", time.gmtime())]
+        self.assertEqual(self.whoami(token).code, 201)
+        users.when(lambda: label in secret().get("labels", {}))
+        days.append(time.strftime("%Y-%m-%d", time.gmtime()))
+        labelled = secret()
+        self.assertIn(labelled["labels"][label], days)
+        if days[0] == days[1]:  # It is not written again on the same day.
+            self.assertEqual(self.whoami(token).code, 201)
+            self.assertEqual(secret()["resourceVersion"], labelled["resourceVersion"])
+        merge = {"Content-Type": "application/merge-patch+json"}
+        users.admin("PATCH", self.SECRETS + "/daily-token", {"metadata": {"labels": {label: "2020-01-01"}}}, headers=merge)
+        self.assertEqual(self.whoami(token).code, 201)
+        users.when(lambda: secret()["labels"][label] != "2020-01-01")
 
     def test_a_secret_goes_with_its_account(self):
         users.made(self.ACCOUNTS, {"metadata": {"name": "gone"}})

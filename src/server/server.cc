@@ -255,6 +255,7 @@ struct Server::State {
   std::unique_ptr<ThreadPool> background;
   std::unique_ptr<store::Store> store;
   std::unique_ptr<api::Api> api;
+  std::unique_ptr<TokenUses> token_uses;
   std::unique_ptr<controllers::Controllers> controllers;
   std::unique_ptr<IdentityLease> identity_lease;  // Null: the gate is off.
   std::unique_ptr<net::Server> net, cleartext;
@@ -489,8 +490,9 @@ Result<std::shared_ptr<const auth::Authenticator>> Server::State::make_authentic
     a.tokens.push_back(auth::static_tokens(std::move(*table), audiences()));
   }
   a.audiences = audiences();
-  a.tokens.push_back(
-      service_account_tokens(std::move(verifier), [this] { return api.get(); }, audiences(), system_clock()));
+  a.tokens.push_back(service_account_tokens(
+      std::move(verifier), [this] { return api.get(); }, audiences(),
+      [this](TokenUse use) { token_uses->note(std::move(use)); }, system_clock()));
   if (!options.requestheader_client_ca_file.empty()) {
     Result<std::string> pem = auth::read_file(options.requestheader_client_ca_file);
     if (!pem) return pem.take_error();
@@ -596,6 +598,7 @@ void Server::State::make_api() {
                               return pipeline->authenticator()->authenticate_token(token, meant_for);
                             }},
       std::move(chosen));
+  token_uses = std::make_unique<TokenUses>(*api, loops->at(0));
 }
 
 // Follows the store, then makes the objects of an empty server.
@@ -640,11 +643,13 @@ void Server::State::shut_down() {
   if (net) net->stop(options.shutdown_grace);
   if (identity_lease) block_on(loops->at(0), identity_lease->close(loops->at(0)));
   if (controllers) block_on(loops->at(0), controllers->close(loops->at(0)));
+  if (token_uses) block_on(loops->at(0), token_uses->close(loops->at(0)));
   if (api) block_on(loops->at(0), api->close(loops->at(0)));
   cleartext.reset();
   net.reset();
   identity_lease.reset();
   controllers.reset();
+  token_uses.reset();
   api.reset();
   for (OtherStore& other : other_stores) other.store.reset();
   store.reset();

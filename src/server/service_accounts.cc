@@ -36,8 +36,8 @@ Result<Unit> check_bound(const api::Api& api, std::string_view kind, std::string
 // Set by kube-controller-manager on Secrets whose tokens have not been used for a long time.
 constexpr std::string_view kInvalidSince = "kubernetes.io/legacy-token-invalid-since";
 
-// Whether the Secret of a token still holds it. In the words of pkg/serviceaccount/legacy.go.
-Result<Unit> check_secret(api::Api& api, const tokens::Claims& claims, std::string_view token, UnixTime now) {
+// The Secret of a token, if it still holds it. In the words of pkg/serviceaccount/legacy.go.
+Result<cache::EntryRef> find_secret(api::Api& api, const tokens::Claims& claims, std::string_view token, UnixTime now) {
   const Error invalidated = refused("Token has been invalidated");
   cache::Cache* secrets = api.cache_of("", "secrets");
   Result<cache::Snapshot> snapshot = secrets == nullptr ? Result<cache::Snapshot>(invalidated) : secrets->snapshot();
@@ -54,7 +54,22 @@ Result<Unit> check_secret(api::Api& api, const tokens::Claims& claims, std::stri
   if (!secret || secret->text_at("data", "token") != base64_encode(token)) {
     return refused("Token does not match server's copy");
   }
-  if (entry->label(kInvalidSince)) {
+  return entry;
+}
+
+// Of a token that is good otherwise: that its Secret was used, and whether it still may be.
+Result<Unit> check_use(const api::Api& api, const tokens::Claims& claims, const cache::Entry& secret,
+                       const std::function<void(TokenUse)>& note_use, UnixTime now) {
+  constexpr int64_t kDay = 24 * 60 * 60;
+  constexpr size_t kDateLength = 10;
+  const auto date = [](UnixTime at) { return format_rfc3339(at).substr(0, kDateLength); };
+  const auto noted = secret.label(kLastUsed);
+  // Another server's clock may be ahead.
+  if (const std::string today = date(now); noted != today && noted != date({now.seconds + kDay, 0})) {
+    if (const auto live = api.identity_of("", "secrets", claims.ns, claims.secret->name))
+      note_use({claims.ns, claims.secret->name, live->uid, today});
+  }
+  if (secret.label(kInvalidSince)) {
     const std::string account = claims.ns + "/" + claims.service_account.name;
     return refused("the token in secret " + claims.ns + "/" + claims.secret->name + " for service account " + account +
                    " has been marked invalid. Use tokens from the TokenRequest API or manually created secret-based "
@@ -64,10 +79,14 @@ Result<Unit> check_secret(api::Api& api, const tokens::Claims& claims, std::stri
   return Unit{};
 }
 
-Result<Unit> check_claims(api::Api& api, const tokens::Claims& claims, std::string_view token, UnixTime now) {
+Result<Unit> check_claims(api::Api& api, const tokens::Claims& claims, std::string_view token,
+                          const std::function<void(TokenUse)>& note_use, UnixTime now) {
   const tokens::NamedUid& account = claims.service_account;
+  cache::EntryRef secret;
   if (claims.is_kept_in_secret()) {
-    if (Result<Unit> kept = check_secret(api, claims, token, now); !kept) return kept;
+    Result<cache::EntryRef> found = find_secret(api, claims, token, now);
+    if (!found) return found.take_error();
+    secret = std::move(*found);
   }
   const std::optional<api::ObjectIdentity> live = api.identity_of("", "serviceaccounts", claims.ns, account.name);
   if (!live) return not_found({"", "serviceaccounts"}, account.name);
@@ -77,7 +96,8 @@ Result<Unit> check_claims(api::Api& api, const tokens::Claims& claims, std::stri
   if (is_gone(*live, now)) {
     return refused("service account " + claims.ns + "/" + account.name + " has been deleted");
   }
-  if (claims.secret && !claims.is_kept_in_secret()) {
+  if (secret) return check_use(api, claims, *secret, note_use, now);
+  if (claims.secret) {
     if (Result<Unit> ok = check_bound(api, "secret", "secrets", claims.ns, *claims.secret, now); !ok) return ok;
   }
   if (claims.pod) return check_bound(api, "pod", "pods", claims.ns, *claims.pod, now);
@@ -134,9 +154,9 @@ class KnownTokens {
 
 auth::TokenCheck service_account_tokens(std::shared_ptr<const tokens::Verifier> verifier,
                                         std::function<api::Api*()> api, std::vector<std::string> own_audiences,
-                                        const Clock& clock) {
-  return [verifier = std::move(verifier), api = std::move(api), own_audiences = std::move(own_audiences), &clock,
-          known_tokens = std::make_shared<KnownTokens>()](
+                                        std::function<void(TokenUse)> note_use, const Clock& clock) {
+  return [verifier = std::move(verifier), api = std::move(api), own_audiences = std::move(own_audiences),
+          note_use = std::move(note_use), &clock, known_tokens = std::make_shared<KnownTokens>()](
              std::string_view token, const std::vector<std::string>& audiences) -> Result<auth::TokenUser> {
     api::Api* served = api();
     if (served == nullptr) return auth::TokenUser{};
@@ -155,7 +175,7 @@ auth::TokenCheck service_account_tokens(std::shared_ptr<const tokens::Verifier> 
       claims = std::make_shared<const tokens::Claims>(std::move(*verified));
       known_tokens->add(token, claims);
     }
-    if (Result<Unit> live = check_claims(*served, *claims, token, now); !live) return live.take_error();
+    if (Result<Unit> live = check_claims(*served, *claims, token, note_use, now); !live) return live.take_error();
     auth::TokenUser known;
     known.user = user_of(*claims);
     for (const std::string& audience : audiences) {
