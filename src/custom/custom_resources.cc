@@ -44,6 +44,28 @@ bool is_whole(const Value& definition) {
                      [](const Value& version) { return !version.text_at("name").empty(); });
 }
 
+// Paths of a built-in group lead to what is built in alone: such a definition gets its conditions, and its versions are
+// shown by discovery unless they are built in.
+resource::CustomServedRef announced_of(const Value& written) {
+  const std::shared_ptr<const crd::Definition> definition = crd::Definition::make(written);
+  auto all = std::make_shared<resource::CustomServed>();
+  all->name = definition->name();
+  const auto builtin = types::builtin_resources();
+  for (const crd::Version& version : definition->versions()) {
+    const bool is_builtin = std::any_of(builtin.begin(), builtin.end(), [&version](const types::Resource& resource) {
+      return resource.group == version.resource->group && resource.version == version.resource->version;
+    });
+    if (!version.served || is_builtin || !definition->established()) continue;
+    resource::Served entry;
+    entry.resource = entry.stored = version.resource;
+    entry.custom = true;
+    entry.version = &version;
+    entry.keeps_alive = definition;
+    all->versions.push_back(std::move(entry));
+  }
+  return all;
+}
+
 }  // namespace
 
 bool is_definition(const types::Resource& resource) { return resource.group == kGroup && resource.plural == kPlural; }
@@ -155,8 +177,10 @@ void CustomResources::serve(std::span<const Seen> seen) {
     }
     if (served != known.served) declare_services(known, std::move(served));
     names_[known.group][one.name] = crd::taken_names(std::span(&one.definition, 1));
-    // Paths of a built-in group lead to what is built in alone: such a definition gets its conditions and nothing else.
-    if (resource::Registry::Snapshot::is_builtin_group(known.group)) continue;
+    if (resource::Registry::Snapshot::is_builtin_group(known.group)) {
+      changed.push_back(announced_of(one.definition));
+      continue;
+    }
     if (!crd::has_condition(one.definition, "NamesAccepted", "True") &&
         !crd::has_condition(one.definition, "Established", "True") && known.kind == nullptr) {
       continue;

@@ -16,7 +16,8 @@ namespace {
 
 struct Version {
   std::string_view name;
-  std::vector<const types::Resource*> resources;
+  bool custom = false;
+  std::vector<const types::Resource*> resources = {};
 };
 
 struct Group {
@@ -30,8 +31,15 @@ bool is_builtin_group(std::string_view name) {
   return std::any_of(all.begin(), all.end(),
                      [name](const types::Resource& resource) { return resource.group == name; });
 }
+bool is_builtin_version(std::string_view group, std::string_view version) {
+  const auto all = types::builtin_resources();
+  return std::any_of(all.begin(), all.end(), [&](const types::Resource& resource) {
+    return resource.group == group && resource.version == version;
+  });
+}
 
-// Built-in groups keep the catalog's order; custom ones follow by name, their versions by priority.
+// Built-in groups keep the catalog's order; custom ones follow by name, their versions by priority. Custom versions of
+// a built-in group have a higher priority than its own.
 std::vector<Group> collect(Resources resources) {
   std::vector<Group> groups;
   for (const types::Resource* resource : resources) {
@@ -43,7 +51,8 @@ std::vector<Group> collect(Resources resources) {
     auto version = std::find_if(group->versions.begin(), group->versions.end(),
                                 [&](const Version& v) { return v.name == resource->version; });
     if (version == group->versions.end()) {
-      group->versions.push_back({resource->version, {}});
+      group->versions.push_back(
+          {resource->version, group->custom || !is_builtin_version(group->name, resource->version)});
       version = group->versions.end() - 1;
     }
     version->resources.push_back(resource);
@@ -53,10 +62,12 @@ std::vector<Group> collect(Resources resources) {
     return a.custom && a.name < b.name;
   });
   for (Group& group : groups) {
-    if (!group.custom) continue;
-    std::stable_sort(group.versions.begin(), group.versions.end(),
-                     [](const Version& a, const Version& b) { return version_precedes(a.name, b.name); });
+    std::stable_sort(group.versions.begin(), group.versions.end(), [](const Version& a, const Version& b) {
+      if (a.custom != b.custom) return a.custom;
+      return a.custom && version_precedes(a.name, b.name);
+    });
     for (Version& version : group.versions) {
+      if (!version.custom) continue;
       std::stable_sort(version.resources.begin(), version.resources.end(),
                        [](const types::Resource* a, const types::Resource* b) { return a->plural < b->plural; });
     }
@@ -240,6 +251,8 @@ Value resource_list(Arena& arena, Resources resources, std::string_view group, s
     if (candidate.name != group) continue;
     for (const Version& served : candidate.versions) {
       if (served.name != version) continue;
+      // Paths of a built-in group lead to what is built in alone.
+      if (served.custom && !candidate.custom) return Value::null();
       ListBuilder list(arena);
       for (const types::Resource* resource : served.resources) {
         list.add(resource_entry(arena, *resource));
@@ -267,7 +280,7 @@ Value aggregated(Arena& arena, Resources resources, Part part) {
     for (const Version& version : group.versions) {
       ListBuilder list(arena);
       for (const types::Resource* resource : version.resources)
-        list.add(aggregated_resource(arena, *resource, group.custom));
+        list.add(aggregated_resource(arena, *resource, version.custom));
       MapBuilder entry(arena);
       entry.add("version", Value::string(version.name));
       entry.add("resources", list.build());

@@ -65,6 +65,22 @@ TEST(DiscoveryTest, CustomGroupsFollowTheBuiltInOnesAndOrderTheirVersions) {
       R"({"groupVersion":"example.com/v2alpha1","version":"v2alpha1"}])");
 }
 
+TEST(DiscoveryTest, CustomVersionsOfABuiltInGroupComeFirstAndHaveNoPageOfTheirOwn) {
+  Arena arena;
+  const types::Resource own{.group = "apps", .version = "v2", .plural = "bolts", .singular = "bolt", .kind = "Bolt"};
+  auto resources = builtin();
+  resources.push_back(&own);
+  EXPECT_EQ(codec::encode_json(*group(arena, resources, "apps").find("versions")),
+            R"([{"groupVersion":"apps/v2","version":"v2"},{"groupVersion":"apps/v1","version":"v1"}])");
+  EXPECT_TRUE(resource_list(arena, resources, "apps", "v2").is_null());
+  const Value document = aggregated(arena, resources, Part::Groups);
+  for (const Value& item : document.items_at("items")) {
+    if (item.text_at("metadata", "name") != "apps") continue;
+    const Value& bolts = item.items_at("versions")[0].items_at("resources")[0];
+    EXPECT_EQ(codec::encode_json(*bolts.find("responseKind")), R"({"group":"apps","version":"v2","kind":"Bolt"})");
+  }
+}
+
 TEST(DiscoveryTest, AggregatedKindsOfBuiltInsAreEmptyButForForeignSubresources) {
   Arena arena;
   const Value document = aggregated(arena, builtin(), Part::Groups);

@@ -39,7 +39,8 @@ const Served* Registry::Snapshot::find(std::string_view group, std::string_view 
                                        std::string_view plural) const {
   const auto found = builtin_->by_path.find(key_of(group, version, plural));
   if (found != builtin_->by_path.end()) return found->second;
-  if (custom_.empty()) return nullptr;
+  // Paths of a built-in group lead to what is built in alone.
+  if (custom_.empty() || is_builtin_group(group)) return nullptr;
   const std::string name = std::string(plural) + "." + std::string(group);
   const auto at =
       std::lower_bound(custom_.begin(), custom_.end(), name,
@@ -68,9 +69,14 @@ bool Registry::Snapshot::has_group(std::string_view group) const {
 
 void Registry::Snapshot::gather() const {
   served_ = builtin_->served;
-  for (const CustomServedRef& one : custom_) served_.insert(served_.end(), one->versions.begin(), one->versions.end());
+  for (const Served& entry : served_) resources_.push_back(entry.resource);
+  for (const CustomServedRef& one : custom_) {
+    for (const Served& entry : one->versions) {
+      if (entry.established) resources_.push_back(entry.resource);
+      if (!is_builtin_group(entry.resource->group)) served_.push_back(entry);
+    }
+  }
   for (const Served& entry : served_) {
-    if (entry.established) resources_.push_back(entry.resource);
     by_kind_.emplace(key_of(entry.resource->group, entry.resource->version, entry.resource->kind), &entry);
   }
 }

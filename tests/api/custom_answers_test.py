@@ -288,7 +288,7 @@ def watches_end_with_their_definition(server):
 
 
 def built_in_groups_are_not_extended(server):
-    """Their paths belong to what is built in: a definition there is accepted, and nothing of it is served."""
+    """Their paths belong to what is built in: a definition there is accepted, its versions are listed, and nothing of it is served."""
     approved = {"api-approved.kubernetes.io": "https://github.com/kubernetes/kubernetes/pull/1"}
     for plural, kind, name in (("ingresses", "Ingress", "v1"), ("extras", "Extra", "v1"), ("later", "Later", "v7")):
         made = definition(plural, kind, group="networking.k8s.io", versions=[version(name, storage=True)])
@@ -297,6 +297,8 @@ def built_in_groups_are_not_extended(server):
     answers(server, [("GET", f"/apis/networking.k8s.io/{path}", None, JSON, 404, "could not find the requested resource") for path in ("v1/extras", "v7/later", "v7")])
     listed = [resource["name"] for resource in server.json("GET", "/apis/networking.k8s.io/v1", want=200)["resources"]]
     check("extras" not in listed and listed.count("ingresses") == 1, "discovery shows what is built in", listed)
+    versions = [one["version"] for one in server.json("GET", "/apis/networking.k8s.io", want=200)["versions"]]
+    check(versions == ["v7", "v1"], "the versions of the group", versions)
     found = server.json("GET", "/openapi/v2", want=200)
     check("io.k8s.api.networking.v1.Ingress" in found["definitions"], "OpenAPI is whole")
     conditions = {one["type"]: one["status"] for one in server.json("GET", CRDS + "/extras.networking.k8s.io")["status"]["conditions"]}
