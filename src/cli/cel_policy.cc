@@ -327,7 +327,7 @@ Result<Value> checked_policy(Arena& arena, const Value& policy) {
   if (!typed) return typed.take_error();
   Draft draft(arena, *typed);
   kinds::set_defaults(arena, resource, draft.root());
-  kinds::Context context{arena, resource, UnixTime{}};
+  kinds::Context context{.arena = arena, .resource = resource, .now = {}, .sent = policy};
   const Value complete = draft.value();
   if (Result<Unit> valid = kinds::validate_create(context, complete); !valid) return valid.take_error();
   return complete;

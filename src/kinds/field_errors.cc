@@ -1,10 +1,56 @@
 #include "kinds/field_errors.h"
 
+#include <algorithm>
+#include <charconv>
+
 #include "base/api_error.h"
 #include "base/text.h"
 #include "codec/json.h"
+#include "types/types.h"
 
 namespace holdfast::kinds {
+namespace {
+
+const Value* item_at(const Value& list, std::string_view index_text) {
+  size_t index = 0;
+  const auto [end, problem] = std::from_chars(index_text.data(), index_text.data() + index_text.size(), index);
+  const bool valid = problem == std::errc() && end == index_text.data() + index_text.size();
+  return valid && index < list.items().size() ? &list.items()[index] : nullptr;
+}
+
+// What a document has at a field path such as spec.containers[0].resources; null unless the type has a map or a list
+// there.
+const Value* container_at(const types::Type& type, const Value& document, std::string_view field) {
+  const types::Type* type_here = &type;
+  const Value* here = &document;
+  while (!field.empty() && here != nullptr && type_here != nullptr) {
+    if (field.front() == '.') field.remove_prefix(1);
+    if (field.starts_with('[')) {
+      const size_t end = field.find(']');
+      if (end == std::string_view::npos) return nullptr;
+      const std::string_view step = field.substr(1, end - 1);
+      field.remove_prefix(end + 1);
+      if (here->is_list()) {
+        here = item_at(*here, step);
+      } else {
+        here = here->is_map() ? here->find(step) : nullptr;
+      }
+      type_here = type_here->element;
+      continue;
+    }
+    const size_t end = std::min(field.find_first_of(".["), field.size());
+    const std::string_view step = field.substr(0, end);
+    here = here->is_map() ? here->find(step) : nullptr;
+    const types::Field* member =
+        type_here->shape == types::Shape::Struct ? types::find_member(*type_here, step) : nullptr;
+    type_here = member == nullptr ? nullptr : member->type;
+    field.remove_prefix(end);
+  }
+  if (type_here == nullptr) return nullptr;
+  return type_here->shape == types::Shape::Map || type_here->shape == types::Shape::List ? here : nullptr;
+}
+
+}  // namespace
 
 std::string Path::text() const {
   std::string text = parent_ == nullptr ? std::string() : parent_->text();
@@ -31,7 +77,8 @@ std::string Path::text() const {
 
 Shown::Shown(std::string_view text) : text_(go_quote(text)) {}
 
-Shown::Shown(const Value& value) : text_(value.is_string() ? go_quote(value.as_string()) : codec::encode_json(value)) {}
+Shown::Shown(const Value& value)
+    : text_(value.is_string() ? go_quote(value.as_string()) : codec::encode_json(value)), absent_(value.is_null()) {}
 
 Shown Shown::verbatim(std::string text) {
   Shown shown(true);
@@ -47,13 +94,20 @@ Shown Shown::nothing() {
 
 void FieldErrors::add(std::string_view type, std::string_view prose, const Path& at, const Shown* value,
                       std::string_view detail) {
+  std::string field = at.text();
   std::string message(prose);
-  if (value != nullptr && value->shows()) message += ": " + value->text();
+  if (value != nullptr && value->shows()) message += ": " + text_of(*value, field);
   if (!detail.empty()) {
     message += ": ";
     message += detail;
   }
-  errors_.push_back({std::string(type), std::move(message), at.text()});
+  errors_.push_back({std::string(type), std::move(message), std::move(field)});
+}
+
+std::string FieldErrors::text_of(const Shown& value, std::string_view field) const {
+  const Value* sent = value.is_absent() && type_ != nullptr ? container_at(*type_, sent_, field) : nullptr;
+  if (sent == nullptr || !(sent->is_map() || sent->is_list()) || sent->count() > 0) return value.text();
+  return sent->is_map() ? "{}" : "[]";
 }
 
 void FieldErrors::required(const Path& at, std::string_view detail) {

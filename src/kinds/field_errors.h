@@ -18,6 +18,10 @@
 #include "base/error.h"
 #include "value/value.h"
 
+namespace holdfast::types {
+struct Type;
+}  // namespace holdfast::types
+
 namespace holdfast::kinds {
 
 // One step of a field path. Refers to its parent, so it must not outlive it (the compiler warns).
@@ -66,14 +70,21 @@ class Shown {
 
   const std::string& text() const { return text_; }
   bool shows() const { return shows_; }
+  bool is_absent() const { return absent_; }
 
  private:
   std::string text_;
   bool shows_ = true;
+  bool absent_ = false;
 };
 
 class FieldErrors {
  public:
+  FieldErrors() = default;
+  // For an object of `type` made from the document `sent`. Typed objects drop empty maps and lists, Go's structs keep
+  // them: an absent container that was sent empty is shown as {} or []. Both must outlive the errors.
+  FieldErrors(const types::Type* type, const Value& sent) : type_(type), sent_(sent) {}
+
   bool empty() const { return errors_.empty(); }
   size_t count() const { return errors_.size(); }
   std::span<const Cause> all() const { return errors_; }
@@ -109,6 +120,10 @@ class FieldErrors {
 
  private:
   void add(std::string_view type, std::string_view prose, const Path& at, const Shown* value, std::string_view detail);
+  std::string text_of(const Shown& value, std::string_view field) const;
+
+  const types::Type* type_ = nullptr;
+  Value sent_;
   std::vector<Cause> errors_;
 };
 

@@ -181,7 +181,7 @@ Error refusal(const Context& context, const FieldErrors& errors, std::string_vie
 
 Result<Unit> validate_create(Context& context, const Value& object) {
   const Hooks& hooks = hooks_of(rules_of(context.resource));
-  FieldErrors errors;
+  FieldErrors errors(context.resource.type, context.sent);
   const Path at("metadata");
   const Value& metadata = sub(object, "metadata");
   if (!hooks.checks_metadata_last) {
@@ -198,7 +198,7 @@ Result<Unit> validate_create(Context& context, const Value& object) {
 
 Result<Unit> validate_update(Context& context, Endpoint endpoint, const Value& next, const Value& old) {
   const Hooks& hooks = hooks_of(rules_of(context.resource));
-  FieldErrors errors;
+  FieldErrors errors(context.resource.type, context.sent);
   const Path at("metadata");
   const Value &metadata = sub(next, "metadata"), &old_metadata = sub(old, "metadata");
   validate_metadata(metadata, context.resource.namespaced, name_is_path_segment, at, errors);

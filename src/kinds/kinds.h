@@ -49,6 +49,7 @@ struct Context {
   const Caller* caller = nullptr;                              // CertificateSigningRequest records it.
   std::span<const std::string_view> service_ip_families = {};  // "IPv4", "IPv6", primary first; empty: IPv4 alone.
   bool allow_privileged = true;                                // --allow-privileged
+  Value sent = {};  // The document that the object was decoded from, for error texts. Null: unknown.
 };
 
 enum class Deletion : uint8_t {

@@ -683,6 +683,30 @@ TEST(KindsTest, BindingAssignsOnce) {
             R"(Operation cannot be fulfilled on pods/binding "p": pod p is already assigned to node "n")");
 }
 
+TEST(KindsTest, AnEmptyContainerIsShownAsItWasSent) {
+  Arena arena;
+  const types::Resource& sets = *types::find_resource("apps", "v1", "daemonsets");
+  const auto message_for = [&](std::string_view labels) {
+    const std::string text = R"({"kind":"DaemonSet","apiVersion":"apps/v1","metadata":{"name":"x","namespace":"ns"},)"
+                             R"("spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{)" +
+                             std::string(labels) + R"(},"spec":{"containers":[{"name":"c","image":"i"}]}}}})";
+    const Value sent = *codec::decode_json(arena, arena.copy(text));
+    Context context{.arena = arena, .resource = sets, .now = {1767225600, 0}, .sent = sent};
+    Draft draft(arena, defaulted(arena, sets, sent));
+    prepare_for_create(context, draft.root());
+    const Result<Unit> valid = validate_create(context, draft.value());
+    return valid ? std::string() : valid.error().causes.at(0).message + "\n" + valid.error().message;
+  };
+  const auto expected = [](std::string_view shown) {
+    const std::string message =
+        "Invalid value: " + std::string(shown) + ": `selector` does not match template `labels`";
+    return message + "\n" + R"(DaemonSet.apps "x" is invalid: spec.template.metadata.labels: )" + message;
+  };
+  EXPECT_EQ(message_for(R"("labels":{})"), expected("{}"));
+  EXPECT_EQ(message_for(R"("labels":null)"), expected("null"));
+  EXPECT_EQ(message_for(""), expected("null"));
+}
+
 TEST(KindsTest, ResetFieldsFollowTheEndpoint) {
   const types::Resource& deployments = *types::find_resource("apps", "v1", "deployments");
   EXPECT_EQ(reset_fields(deployments, Endpoint::Main).reset[0], "status");

@@ -58,7 +58,8 @@ bool selects(const Value* selector, const Value* labels) {
 }
 
 Shown shown_sorted(const Value* map) {
-  return Shown::verbatim(map == nullptr || map->is_null() ? "null" : codec::encode_json_sorted(*map));
+  if (map == nullptr || map->is_null()) return Shown(Value::null());
+  return Shown::verbatim(codec::encode_json_sorted(*map));
 }
 
 Shown shown_selector(const Value* selector) {

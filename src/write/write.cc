@@ -56,55 +56,6 @@ Result<std::string> body_before_defaults(call::Call& call, const Value& prepared
   return call.storage().codec().body_of(call.arena, prepared);
 }
 
-// The container in a document that a field of an error names, spec.containers[0].resources: null unless the type has a
-// map or a list there.
-const Value* container_at(const types::Type& type, const Value& document, std::string_view field) {
-  const types::Type* type_here = &type;
-  const Value* here = &document;
-  while (!field.empty() && here != nullptr && type_here != nullptr) {
-    if (field.front() == '.') field.remove_prefix(1);
-    if (field.starts_with('[')) {
-      const size_t end = field.find(']');
-      if (end == std::string_view::npos) return nullptr;
-      const std::string_view step = field.substr(1, end - 1);
-      field.remove_prefix(end + 1);
-      if (here->is_list()) {
-        const Result<uint64_t> index = request::go_parse_uint(step);
-        here = index && *index < here->items().size() ? &here->items()[*index] : nullptr;
-      } else {
-        here = here->is_map() ? here->find(step) : nullptr;
-      }
-      type_here = type_here->element;
-      continue;
-    }
-    const size_t end = std::min(field.find_first_of(".["), field.size());
-    const std::string_view step = field.substr(0, end);
-    here = here->is_map() ? here->find(step) : nullptr;
-    const types::Field* member =
-        type_here->shape == types::Shape::Struct ? types::find_member(*type_here, step) : nullptr;
-    type_here = member == nullptr ? nullptr : member->type;
-    field.remove_prefix(end);
-  }
-  if (type_here == nullptr) return nullptr;
-  return type_here->shape == types::Shape::Map || type_here->shape == types::Shape::List ? here : nullptr;
-}
-
-// Containers that were written and are empty are {} and [] to Go; objects of a type do not keep them. Refusals show it.
-Error with_empty_containers(const call::Call& call, Error error) {
-  for (Cause& cause : error.causes) {
-    const size_t at = cause.message.find(" value: null");
-    if (at == std::string::npos || at > std::string_view("Unsupported").size()) continue;
-    const Value* found = container_at(*call.served->resource->type, call.document, cause.field);
-    if (found == nullptr || !(found->is_map() || found->is_list()) || found->count() > 0) continue;
-    const std::string before = cause.field + ": " + cause.message;
-    cause.message.replace(at + std::string_view(" value: ").size(), 4, found->is_map() ? "{}" : "[]");
-    if (const size_t said = error.message.find(before); said != std::string::npos) {
-      error.message.replace(said, before.size(), cause.field + ": " + cause.message);
-    }
-  }
-  return error;
-}
-
 // A Service was stored: the objects of the addresses it took and let go follow.
 Task<void> settle_ip_objects(call::Call& call, services::ServiceLease::Kept kept, Value service) {
   co_await services::make_ip_objects(call, std::move(kept.taken), service);
@@ -318,7 +269,7 @@ Task<Result<Writer::Judged>> Writer::judge_change(call::Call& call, const WriteR
       co_return invalid({call.served->resource->group, call.served->resource->kind}, call.info.name,
                         std::move(refused));
     }
-    if (!valid) co_return with_empty_containers(call, valid.take_error());
+    if (!valid) co_return valid.take_error();
     valid = check_param_access(call, authorizer_, draft.value(), &old);
     if (!valid) co_return valid.take_error();
   }
@@ -408,7 +359,8 @@ kinds::Context context_of(call::Call& call) {
                         .now = call.view.now,
                         .caller = caller,
                         .service_ip_families = call.settings.service_ip_families,
-                        .allow_privileged = call.settings.allow_privileged};
+                        .allow_privileged = call.settings.allow_privileged,
+                        .sent = call.document};
 }
 
 Error write_error(call::Call& call, const store::StoreError& error) {
@@ -531,7 +483,7 @@ Task<Result<Writer::Judged>> Writer::judge_new(call::Call& call, const request::
   }
   call.served->object_rules->prepare_for_create(context, draft.root());
   Result<Unit> valid = call.served->object_rules->validate_create(context, draft.value());
-  if (!valid) co_return with_empty_containers(call, valid.take_error());
+  if (!valid) co_return valid.take_error();
   valid = check_param_access(call, authorizer_, draft.value(), nullptr);
   if (!valid) co_return valid.take_error();
   Result<std::string> at_rest = finish_judging(call, context, kinds::Endpoint::Main, draft, nullptr);
