@@ -769,8 +769,8 @@ class Validator {
       }
       const char verb = format[i++];
       std::string problem;
-      if (const Expr* bad = misfit(verb, args[next], problem)) {
-        issues_.add(problem.starts_with("error during") ? bad->offset : e->offset, problem);
+      if (const Expr* bad = misfit(verb, args[next], e, problem)) {
+        issues_.add(bad->offset, problem);
         return;
       }
       ++next;
@@ -787,8 +787,9 @@ class Validator {
     }
     return false;
   }
-  // The expression whose type the clause does not take, or null.
-  const Expr* misfit(char verb, const Expr* arg, std::string& problem) {
+  // Null, or the expression to report: the argument when the clause does not take its type, the call when there is no
+  // such clause.
+  const Expr* misfit(char verb, const Expr* arg, const Expr* call, std::string& problem) {
     const auto unless = [&](bool good, std::string_view sentence) -> const Expr* {
       if (good) return nullptr;
       problem = "error during formatting: " + std::string(sentence) + ", was given " + std::string(arg->type->name);
@@ -816,7 +817,7 @@ class Validator {
         return unless(any_of(t, {TypeKind::Int, TypeKind::Uint}), "octal clause can only be used on integers");
       default:
         problem = std::string("could not parse formatting clause: unrecognized formatting clause \"") + verb + "\"";
-        return arg;
+        return call;
     }
   }
   const Expr* no_string(const Expr* arg, std::string& problem) {

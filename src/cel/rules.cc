@@ -468,7 +468,8 @@ class Runner {
     budget_ = -1;
   }
 
-  // False: no further rules run.
+  // False: no further rules run. What kind of error it is shows in its text alone, as upstream, which looks there too
+  // (validateExpressions() in apiextensions-apiserver, pkg/apiserver/schema/cel/validation.go).
   bool failed(const SchemaRules::Node& node, const CompiledRule& rule, std::string_view problem, const Path& at) {
     const std::string text(problem), shown(rule.shown());
     if (problem.starts_with("no such overload")) {

@@ -376,11 +376,9 @@ struct MetadataTyper {
     Result<Value> typed = codec::to_typed(arena, object_meta(), value, {.gates = &gates}, &report);
     if (!typed) return typed;
     if (findings != nullptr && report.has_unknown) {
-      for (const std::string& finding : codec::strict_tree_errors(object_meta(), value, &gates)) {
-        // unknown field "foo" -> unknown field "metadata.foo"
-        constexpr std::string_view kStart = "unknown field \"";
-        if (finding.starts_with(kStart))
-          findings->push_back(std::string(kStart) + path + "." + finding.substr(kStart.size()));
+      // unknown field "foo" -> unknown field "metadata.foo"
+      for (std::string& finding : codec::strict_tree_errors(object_meta(), value, &gates)) {
+        findings->push_back(std::move(finding.insert(std::string_view("unknown field \"").size(), path + ".")));
       }
     }
     return typed;

@@ -351,19 +351,14 @@ bool unsafe_deletes_are_on(const call::Call& call) {
   return call.settings.gates.on(Gate::AllowUnsafeMalformedObjectDeletion);
 }
 
-// DeleteOptions are known in every version, and nothing else is.
+// Why a document is not DeleteOptions; empty: it is. They are known in every version, and nothing else is.
 std::string why_no_delete_options(const Value& tree) {
-  constexpr write::Expected kExpected{"", "v1", "DeleteOptions"};
   if (!tree.is_map() && !tree.is_null()) return write::why_no_object(tree);
-  if (tree.text_at("kind") == "Status") return "converting (v1.Status) to (v1.DeleteOptions): unknown conversion";
-  if (const std::string_view kind = tree.text_at("kind"); kind.empty() || kind == "DeleteOptions") {
-    std::string why = write::why_another_kind(tree, kExpected);
-    return why.starts_with("no kind") ? std::string() : why;
-  }
-  std::string why = write::why_another_kind(tree, kExpected);
-  if (!why.starts_with("converting")) return why;
-  return "no kind " + go_quote(tree.text_at("kind")) + " is registered for version " +
-         go_quote(tree.text_at("apiVersion")) + " in scheme \"pkg/api/legacyscheme/scheme.go:30\"";
+  const std::string_view kind = tree.text_at("kind");
+  if (kind == "Status") return "converting (v1.Status) to (v1.DeleteOptions): unknown conversion";
+  if (std::string unreadable = write::why_unreadable_kind(tree); !unreadable.empty()) return unreadable;
+  if (kind.empty() || kind == "DeleteOptions" || tree.text_at("apiVersion").empty()) return {};
+  return write::why_unregistered(tree);
 }
 
 }  // namespace

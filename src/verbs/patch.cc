@@ -122,6 +122,13 @@ Error without_version(call::Call& call, const Value& patched, request::FieldVali
                      " based on URL) was undeterminable: name must be provided");
 }
 
+// The JSON number that ends at `end`.
+std::string_view number_before(std::string_view json, size_t end) {
+  const size_t before = json.substr(0, end).find_last_not_of("+-.0123456789Ee");
+  const size_t begin = before == std::string_view::npos ? 0 : before + 1;
+  return json.substr(begin, end - begin);
+}
+
 bool reaches_ownership(std::string_view path) {
   constexpr std::string_view kOwnership = "/metadata/managedFields";
   return path.starts_with(kOwnership) || kOwnership.starts_with(path);
@@ -136,17 +143,17 @@ Result<DecodedPatch> decode_patch(call::Call& call, request::PatchType type, std
   const bool checks = validation != request::FieldValidation::Ignore;
   const std::string prefix = checks && type != request::PatchType::Strategic ? "error decoding patch: " : "";
   std::vector<std::string> duplicates;
-  Result<Value> value = codec::decode_json(call.arena, bytes, {.duplicates = &duplicates});
+  codec::JsonError error;
+  Result<Value> value = codec::decode_json(call.arena, bytes, {.duplicates = &duplicates, .error = &error});
   if (!value) {
     if (type == request::PatchType::Merge && !checks) return bad_request("Invalid JSON Patch");
-    std::string why = value.error().message;
-    constexpr std::string_view kNowhere = " into Go value of type float64";
-    if (type == request::PatchType::Json && checks && why.ends_with(kNowhere)) {
-      // Only the values of operations are read as numbers.
-      why.replace(why.size() - kNowhere.size(), kNowhere.size(),
-                  " into Go struct field jsonPatchOp.value of type float64");
+    // Only the values of operations are read as numbers, so a number that is too large is one of them.
+    if (type == request::PatchType::Json && checks &&
+        codec::decode_json(call.arena, bytes, {.keep_huge_numbers = true}).ok()) {
+      return bad_request(prefix + "json: cannot unmarshal number " + std::string(number_before(bytes, error.offset)) +
+                         " into Go struct field jsonPatchOp.value of type float64");
     }
-    return bad_request(prefix + why);
+    return bad_request(prefix + value.error().message);
   }
   patch.value = *value;
   if (type == request::PatchType::Json) {

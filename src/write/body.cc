@@ -126,13 +126,17 @@ std::string internal_package(std::string_view group) {
 constexpr std::string_view kBodyScheme = "pkg/api/legacyscheme/scheme.go:30";
 constexpr std::string_view kPatchScheme = "pkg/runtime/scheme.go:111";
 
+std::string not_registered(std::string_view kind, std::string_view api_version, std::string_view scheme) {
+  return "no kind " + go_quote(kind) + " is registered for version " + go_quote(api_version) + " in scheme " +
+         go_quote(scheme);
+}
+
 std::string why_not_converted(const Found& found, const Expected& expected, std::string_view scheme) {
   if (types::find_kind(found.group, found.version, found.kind) != nullptr) {
     return "converting (" + std::string(found.version) + "." + std::string(found.kind) + ") to (" +
            internal_package(expected.group) + "." + std::string(expected.kind) + "): unknown conversion";
   }
-  return "no kind " + go_quote(found.kind) + " is registered for version " +
-         go_quote(resource::api_version_of(found.group, found.version)) + " in scheme " + go_quote(scheme);
+  return not_registered(found.kind, resource::api_version_of(found.group, found.version), scheme);
 }
 
 // A kind or version other than the URL's: what Kubernetes says depends on whether it knows them at all.
@@ -343,6 +347,11 @@ Result<Document> read_json_document(Arena& arena, std::string_view bytes, const 
   return document;
 }
 
+bool is_well_formed_cbor(std::string_view bytes) {
+  const Result<size_t> item = codec::first_cbor_item(bytes);
+  return item && *item > 0 && *item == bytes.size();
+}
+
 Result<Document> read_document(Arena& arena, std::string_view bytes, request::Format format, const Expected& expected,
                                bool custom) {
   if (format == request::Format::Json) return read_json_document(arena, bytes, expected, custom);
@@ -356,8 +365,9 @@ Result<Document> read_document(Arena& arena, std::string_view bytes, request::Fo
   Result<Value> tree = codec::decode_cbor(arena, bytes);
   if (!tree) {
     const std::string& why = tree.error().message;
-    // What is no CBOR at all is found before the kind; what is only not allowed, after it.
-    if (why.starts_with("cbor: found duplicate") || why.starts_with("cbor: invalid UTF-8")) {
+    // Kubernetes reads the kind first, for which the bytes need only be well-formed (Interpret() in
+    // pkg/runtime/serializer/cbor): what else is wrong with them is found after it.
+    if (is_well_formed_cbor(bytes)) {
       return not_handled({expected.group, expected.version, expected.kind}, expected, why);
     }
     return unrecognized(expected, "unable to determine group/version/kind: " + why, bytes);
@@ -374,28 +384,28 @@ std::string why_no_object(const Value& tree) {
          "\"json:\\\"kind,omitempty\\\"\" }";
 }
 
-std::string why_no_kind(const Value& tree) {
+std::string why_unreadable_kind(const Value& tree) {
   if (std::string wrong = non_string_kind_error(tree); !wrong.empty()) return wrong;
   const std::string_view api_version = tree.text_at("apiVersion");
-  if (std::count(api_version.begin(), api_version.end(), '/') > 1) {
-    return "unexpected GroupVersion string: " + std::string(api_version);
-  }
+  if (std::count(api_version.begin(), api_version.end(), '/') <= 1) return {};
+  return "unexpected GroupVersion string: " + std::string(api_version);
+}
+
+std::string why_unregistered(const Value& tree) {
+  return not_registered(tree.text_at("kind"), tree.text_at("apiVersion"), kBodyScheme);
+}
+
+std::string why_no_kind(const Value& tree) {
+  if (std::string unreadable = why_unreadable_kind(tree); !unreadable.empty()) return unreadable;
   if (!tree.text_at("kind").empty()) return {};
   return "Object 'Kind' is missing in '" + codec::encode_json_sorted(tree) + "'";
 }
 
-namespace {
-
-// Why the document is not of the kind that is expected; `found` is the kind that it says it is.
-std::string kind_problem(const Value& tree, const Expected& expected, std::string_view scheme, Found& found) {
-  if (std::string wrong = non_string_kind_error(tree); !wrong.empty()) return wrong;
+std::string why_patched_to_another_kind(Arena& arena, const Value& tree, const Expected& expected) {
+  if (std::string unreadable = why_unreadable_kind(tree); !unreadable.empty()) return unreadable;
   const std::string_view api_version = tree.text_at("apiVersion");
-  const size_t slash = api_version.find('/');
-  if (std::count(api_version.begin(), api_version.end(), '/') > 1) {
-    return "unexpected GroupVersion string: " + std::string(api_version);
-  }
-  found = {{}, api_version, tree.text_at("kind")};
-  if (slash != std::string_view::npos) {
+  Found found{{}, api_version, tree.text_at("kind")};
+  if (const size_t slash = api_version.find('/'); slash != std::string_view::npos) {
     found.group = api_version.substr(0, slash);
     found.version = api_version.substr(slash + 1);
   }
@@ -404,27 +414,13 @@ std::string kind_problem(const Value& tree, const Expected& expected, std::strin
       (found.group == expected.group && found.version == expected.version && found.kind == expected.kind)) {
     return {};
   }
-  return why_not_converted(found, expected, scheme);
-}
-
-}  // namespace
-
-std::string why_another_kind(const Value& tree, const Expected& expected) {
-  Found found;
-  return kind_problem(tree, expected, kBodyScheme, found);
-}
-
-std::string why_patched_to_another_kind(Arena& arena, const Value& tree, const Expected& expected) {
-  Found found;
-  std::string why = kind_problem(tree, expected, kPatchScheme, found);
-  if (why.empty()) return why;
   // It is decoded as what it says it is; only then can it not be converted.
   const types::Resource* resource = types::find_kind(found.group, found.version, found.kind);
   if (resource != nullptr && resource->type != nullptr) {
     Result<Value> typed = codec::to_typed(arena, *resource->type, tree);
     if (!typed) return typed.error().message;
   }
-  return why;
+  return why_not_converted(found, expected, kPatchScheme);
 }
 
 Expected expected_of(const resource::Served& served) {

@@ -19,15 +19,19 @@ struct Expected {
 Expected expected_of(const resource::Served& served);
 Expected expected_of(const call::Call& call);  // Of the subresource, if the call has one of a kind of its own.
 
-// Why a document cannot be read as what is expected, by its kind and apiVersion, in the words of Kubernetes' decoder.
-// Empty: it can (a missing kind is taken from the URL, a missing apiVersion is not looked at).
-std::string why_another_kind(const Value& tree, const Expected& expected);
-// The same of a document that a patch made, which is decoded as the kind that it says it is.
-std::string why_patched_to_another_kind(Arena& arena, const Value& tree, const Expected& expected);
-// Go's error for a document that is not an object.
+// Errors of Kubernetes' decoders about the kind of a document, as texts. Empty: there is none.
+//
+// The document is not an object.
 std::string why_no_object(const Value& tree);
-// The same for custom resources, which must name their kind; which one is the validation's to tell.
+// kind or apiVersion is not a string, or apiVersion is not a group and a version.
+std::string why_unreadable_kind(const Value& tree);
+// What a patch produced is not of the kind that is expected. A missing kind is taken from the URL, a missing apiVersion
+// is not looked at.
+std::string why_patched_to_another_kind(Arena& arena, const Value& tree, const Expected& expected);
+// A custom object does not name its kind. Whether it is the right one is checked by validation.
 std::string why_no_kind(const Value& tree);
+// No such kind is known, whether that is so or not.
+std::string why_unregistered(const Value& tree);
 
 // The object as the type's decoder and encoder would leave it, not defaulted, kind and apiVersion set, without
 // metadata.options (see take_declared_manager). Strict findings become warnings or the error, as
