@@ -2,15 +2,12 @@
 #include <algorithm>
 
 #include "base/api_error.h"
-#include "base/text.h"
 #include "call/call.h"
 #include "codec/codec.h"
 #include "codec/typed.h"
 #include "crd/crd.h"
 #include "custom/conversions.h"
 #include "render/status.h"
-#include "services/ip_objects.h"
-#include "services/service_pools.h"
 #include "verbs/deletes.h"
 #include "verbs/each.h"
 #include "verbs/reads.h"
@@ -19,7 +16,6 @@
 namespace holdfast::verbs {
 namespace {
 
-constexpr int kMaxAttempts = 200;
 constexpr std::string_view kOrphan = "orphan";
 constexpr std::string_view kForeground = "foregroundDeletion";
 
@@ -52,8 +48,8 @@ Dependents dependents_of(kinds::Propagation propagation, const Value& object, co
   return dependents;
 }
 
-// Sets the finalizers that the deletion asks for. True: they differ from what was there.
-bool set_finalizers(Arena& arena, Draft::Node object, const Dependents& dependents) {
+// Sets the finalizers that the deletion asks for.
+void set_finalizers(Arena& arena, Draft::Node object, const Dependents& dependents) {
   const Value before = object.value();
   ListBuilder list(arena);
   for (const Value& item : before.items_at("metadata", "finalizers")) {
@@ -64,14 +60,13 @@ bool set_finalizers(Arena& arena, Draft::Node object, const Dependents& dependen
   if (dependents.foreground) list.add(Value::string(kForeground));
   if (dependents.orphan == has_finalizer(before, kOrphan) &&
       dependents.foreground == has_finalizer(before, kForeground)) {
-    return false;
+    return;
   }
   if (list.count() == 0) {
     object.child("metadata").remove("finalizers");
   } else {
     object.child("metadata").set("finalizers", list.build());
   }
-  return true;
 }
 
 void bump_generation(Draft::Node metadata) {
@@ -123,7 +118,154 @@ Grace apply_grace(call::Call& call, Draft::Node object, const request::DeleteOpt
   return grace;
 }
 
-Result<Unit> check_preconditions(call::Call& call, const write::LiveObject& live, std::string_view name,
+Value delete_options_value(Arena& arena, const request::DeleteOptions& options) {
+  MapBuilder map(arena);
+  map.add("kind", Value::string("DeleteOptions"));
+  map.add("apiVersion", Value::string("meta.k8s.io/v1"));
+  if (options.grace_period_seconds) map.add("gracePeriodSeconds", Value::integer(*options.grace_period_seconds));
+  if (options.uid || options.resource_version) {
+    MapBuilder preconditions(arena);
+    if (options.uid) preconditions.add("uid", Value::string(arena, *options.uid));
+    if (options.resource_version) preconditions.add("resourceVersion", Value::string(arena, *options.resource_version));
+    map.add("preconditions", preconditions.build());
+  }
+  if (options.orphan_dependents) map.add("orphanDependents", Value::boolean(*options.orphan_dependents));
+  if (options.propagation_policy) map.add("propagationPolicy", Value::string(arena, *options.propagation_policy));
+  if (options.is_dry_run()) {
+    static const Value kAll[] = {Value::string("All")};
+    map.add("dryRun", Value::list(kAll));
+  }
+  return map.build();
+}
+
+// Nothing: the object was changed meanwhile.
+using DeleteAttempt = std::optional<Deleted>;
+
+// The object stays for now, as it is marked here.
+Task<Result<DeleteAttempt>> mark_object(call::Call& call, const write::LiveObject& live, Value marked, bool dry_run) {
+  Result<write::Attempt> stored = co_await write::store_own_change(call, live, marked, dry_run);
+  if (!stored) co_return stored.take_error();
+  if (!*stored) co_return DeleteAttempt();
+  co_return DeleteAttempt(Deleted{.answers_object = true, .object = std::move(**stored)});
+}
+
+// Removes the object at the revision `at`. That it is gone by then counts as done when `may_be_gone`.
+Task<Result<DeleteAttempt>> remove_object(call::Call& call, write::Writer& writer, const write::LiveObject& live,
+                                          write::Written last, Revision at, bool dry_run, bool may_be_gone) {
+  Deleted deleted{
+      .removed = true, .answers_object = call.served->rules->delete_answers_object, .object = std::move(last)};
+  if (dry_run) co_return DeleteAttempt(std::move(deleted));
+  Result<store::WriteResult> removed = co_await writer.remove(call, live, at);
+  if (!removed) co_return removed.take_error();
+  if (const auto* conflict = std::get_if<store::Conflict>(&*removed)) {
+    if (conflict->current || !may_be_gone) co_return DeleteAttempt();
+  } else {
+    const Revision revision = std::get<store::Committed>(*removed).revision;
+    deleted.object.body = call.storage().codec().with_revision(deleted.object.body, revision);
+  }
+  co_return DeleteAttempt(std::move(deleted));
+}
+
+// The first DELETE of a namespace marks it; it goes when nothing holds it any more.
+Task<Result<DeleteAttempt>> delete_namespace_once(call::Call& call, write::Writer& writer,
+                                                  const write::LiveObject& live,
+                                                  const request::DeleteOptions& options) {
+  if (live.stored.text_at("metadata", "deletionTimestamp").empty()) {
+    Draft draft(call.arena, live.stored);
+    draft.root().child("metadata").set("deletionTimestamp", Value::string(call.arena, format_rfc3339(call.view.now)));
+    draft.root().child("status").set("phase", Value::string("Terminating"));
+    set_finalizers(call.arena, draft.root(), dependents_of(kinds::Propagation::Background, live.stored, options));
+    co_return co_await mark_object(call, live, draft.value(), options.is_dry_run());
+  }
+  write::Written last = write::unchanged(call, live);
+  if (!live.stored.items_at("spec", "finalizers").empty() || !live.stored.items_at("metadata", "finalizers").empty()) {
+    co_return DeleteAttempt(Deleted{.answers_object = true, .object = std::move(last)});
+  }
+  co_return co_await remove_object(call, writer, live, std::move(last), live.revision, options.is_dry_run(), false);
+}
+
+// A definition goes after its objects: it is marked, and cleaned up behind the answer.
+Task<Result<DeleteAttempt>> delete_definition_once(call::Call& call, const write::LiveObject& live,
+                                                   const request::DeleteOptions& options) {
+  Draft draft(call.arena, live.stored);
+  Draft::Node metadata = draft.root().child("metadata");
+  metadata.set("deletionTimestamp", Value::string(call.arena, format_rfc3339(call.view.now)));
+  if (!has_finalizer(live.stored, crd::kCleanupFinalizer)) {
+    metadata.append("finalizers", Value::string(crd::kCleanupFinalizer));
+  }
+  const Value terminating = crd::with_condition(
+      call.arena, draft.value(), "Terminating", "True", "InstanceDeletionPending",
+      "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon", call.view.now);
+  co_return co_await mark_object(call, live, terminating, options.is_dry_run());
+}
+
+Task<Result<DeleteAttempt>> delete_once(call::Call& call, write::Writer& writer, const write::LiveObject& live,
+                                        const request::DeleteOptions& options) {
+  if (custom::is_definition(*call.served->stored) && live.stored.text_at("metadata", "deletionTimestamp").empty()) {
+    co_return co_await delete_definition_once(call, live, options);
+  }
+  if (call.served->rules->deletion == kinds::Deletion::Namespace) {
+    co_return co_await delete_namespace_once(call, writer, live, options);
+  }
+  const bool dry_run = options.is_dry_run();
+  Draft draft(call.arena, live.stored);
+  const Grace grace = apply_grace(call, draft.root(), options);
+  if (grace.pending) {
+    co_return DeleteAttempt(
+        Deleted{.answers_object = call.served->rules->delete_answers_object, .object = write::unchanged(call, live)});
+  }
+  set_finalizers(call.arena, draft.root(), dependents_of(call.served->rules->propagation, live.stored, options));
+  const bool held = !draft.value().items_at("metadata", "finalizers").empty();
+  if (!grace.graceful) {
+    if (!held) {
+      co_return co_await remove_object(call, writer, live, write::unchanged(call, live), live.revision, dry_run, false);
+    }
+    Draft::Node metadata = draft.root().child("metadata");
+    const std::string_view marked_at = metadata.value().text_at("deletionTimestamp");
+    if (marked_at.empty()) bump_generation(metadata);
+    const std::optional<UnixTime> before = parse_rfc3339(marked_at);
+    if (!before || before->seconds > call.view.now.seconds) {
+      metadata.set("deletionTimestamp", Value::string(call.arena, format_rfc3339(call.view.now)));
+    }
+    metadata.set("deletionGracePeriodSeconds", Value::integer(0));
+  }
+  Result<DeleteAttempt> marked = co_await mark_object(call, live, draft.value(), dry_run);
+  if (!marked || !*marked || held || grace.seconds > 0) co_return marked;
+  // Nothing keeps a pod whose time is over: it is marked, for those who watch it, and removed.
+  if (dry_run) {
+    (*marked)->removed = true;
+    co_return marked;
+  }
+  const Revision at = (*marked)->object.revision;
+  co_return co_await remove_object(call, writer, live, std::move((*marked)->object), at, dry_run, true);
+}
+
+void respond_deleted(call::Call& call, const Deleted& deleted, const request::DeleteOptions& options) {
+  const int code = !deleted.removed && options.orphan_dependents && !*options.orphan_dependents ? 202 : 200;
+  if (deleted.answers_object) return write::respond_written(call, code, deleted.object);
+  const Value& object = deleted.object.stored;
+  respond_status(call, code,
+                 render::deleted_status(call.arena, call.served->resource->group, call.served->resource->plural,
+                                        object.text_at("metadata", "name"), object.text_at("metadata", "uid")));
+}
+
+bool unsafe_deletes_are_on(const call::Call& call) {
+  return call.settings.gates.on(Gate::AllowUnsafeMalformedObjectDeletion);
+}
+
+// Why a document is not DeleteOptions; empty: it is. They are known in every version, and nothing else is.
+std::string why_no_delete_options(const Value& tree) {
+  if (!tree.is_map() && !tree.is_null()) return write::why_no_object(tree);
+  const std::string_view kind = tree.text_at("kind");
+  if (kind == "Status") return "converting (v1.Status) to (v1.DeleteOptions): unknown conversion";
+  if (std::string unreadable = write::why_unreadable_kind(tree); !unreadable.empty()) return unreadable;
+  if (kind.empty() || kind == "DeleteOptions" || tree.text_at("apiVersion").empty()) return {};
+  return write::why_unregistered(tree);
+}
+
+}  // namespace
+
+Result<Unit> check_preconditions(const call::Call& call, const write::LiveObject& live, std::string_view name,
                                  const request::DeleteOptions& options) {
   const std::string uid(live.entry->uid());
   const std::string revision = std::to_string(live.revision.value);
@@ -152,216 +294,6 @@ Result<Unit> check_preconditions(call::Call& call, const write::LiveObject& live
   }
   return Unit{};
 }
-
-Value delete_options_value(Arena& arena, const request::DeleteOptions& options) {
-  MapBuilder map(arena);
-  map.add("kind", Value::string("DeleteOptions"));
-  map.add("apiVersion", Value::string("meta.k8s.io/v1"));
-  if (options.grace_period_seconds) map.add("gracePeriodSeconds", Value::integer(*options.grace_period_seconds));
-  if (options.uid || options.resource_version) {
-    MapBuilder preconditions(arena);
-    if (options.uid) preconditions.add("uid", Value::string(arena, *options.uid));
-    if (options.resource_version) preconditions.add("resourceVersion", Value::string(arena, *options.resource_version));
-    map.add("preconditions", preconditions.build());
-  }
-  if (options.orphan_dependents) map.add("orphanDependents", Value::boolean(*options.orphan_dependents));
-  if (options.propagation_policy) map.add("propagationPolicy", Value::string(arena, *options.propagation_policy));
-  if (options.is_dry_run()) {
-    static const Value kAll[] = {Value::string("All")};
-    map.add("dryRun", Value::list(kAll));
-  }
-  return map.build();
-}
-
-// One attempt. Nothing: the object was changed meanwhile.
-using Attempt = std::optional<Deleted>;
-
-struct Marked {
-  std::optional<write::Written> written;  // Nothing: a conflict.
-  Revision revision;
-};
-
-Task<Result<Marked>> store_marked(call::Call& call, const write::LiveObject& live, const Value& object, bool dry_run) {
-  resource::Storage& storage = call.storage();
-  Marked marked;
-  write::Written written;
-  written.stored = object;
-  written.managed = resource::stored_entries(call.arena, live.managed, call.served->custom);
-  Result<std::string> body = storage.codec().body_of(call.arena, object);
-  if (!body) co_return body.take_error();
-  marked.revision = live.revision;
-  if (dry_run || *body == *live.body) {
-    written.body = std::move(*body);
-    marked.written = std::move(written);
-    co_return marked;
-  }
-  Result<std::string> bytes = storage.stored_value(*body, written.managed);
-  if (!bytes) co_return bytes.take_error();
-  store::StoreResult<store::WriteResult> result = co_await write::commit(
-      call, {store::update(storage.key(live.entry->key()), live.revision, store::make_blob(std::move(*bytes)))});
-  if (!result) co_return write::write_error(call, result.error());
-  if (std::holds_alternative<store::Conflict>(*result)) co_return Marked{};
-  marked.revision = std::get<store::Committed>(*result).revision;
-  written.body = storage.codec().with_revision(*body, marked.revision);
-  marked.written = std::move(written);
-  co_return marked;
-}
-
-// Removes the object at `revision`. A conflict that is a disappearance counts as done when `may_be_gone`.
-Task<Result<Attempt>> remove_object(call::Call& call, write::Writer& writer, const write::LiveObject& live,
-                                    write::Written last, Revision revision, bool dry_run, bool may_be_gone) {
-  resource::Storage& storage = call.storage();
-  Deleted deleted;
-  deleted.removed = true;
-  deleted.answers_object = call.served->rules->delete_answers_object;
-  if (!dry_run) {
-    store::StoreResult<store::WriteResult> result =
-        co_await write::commit(call, {store::remove(storage.key(live.entry->key()), revision)});
-    if (!result) co_return write::write_error(call, result.error());
-    if (const auto* raced = std::get_if<store::Conflict>(&*result)) {
-      if (raced->current || !may_be_gone) co_return Attempt{};
-    } else {
-      last.body = storage.codec().with_revision(last.body, std::get<store::Committed>(*result).revision);
-      co_await writer.release(call, live.stored);
-    }
-  }
-  deleted.object = std::move(last);
-  co_return Attempt(std::move(deleted));
-}
-
-// The first DELETE of a namespace marks it; it goes when nothing holds it any more.
-Task<Result<Attempt>> delete_namespace_once(call::Call& call, write::Writer& writer, const write::LiveObject& live,
-                                            const request::DeleteOptions& options) {
-  Deleted deleted;
-  deleted.answers_object = true;
-  if (live.stored.text_at("metadata", "deletionTimestamp").empty()) {
-    Draft draft(call.arena, live.stored);
-    draft.root().child("metadata").set("deletionTimestamp", Value::string(call.arena, format_rfc3339(call.view.now)));
-    draft.root().child("status").set("phase", Value::string("Terminating"));
-    set_finalizers(call.arena, draft.root(), dependents_of(kinds::Propagation::Background, live.stored, options));
-    Result<Marked> marked = co_await store_marked(call, live, draft.value(), options.is_dry_run());
-    if (!marked) co_return marked.take_error();
-    if (!marked->written) co_return Attempt{};
-    deleted.object = std::move(*marked->written);
-    co_return Attempt(std::move(deleted));
-  }
-  write::Written last;
-  last.stored = live.stored;
-  last.body = *live.body;
-  last.managed = resource::stored_entries(call.arena, live.managed, call.served->custom);
-  if (!live.stored.items_at("spec", "finalizers").empty()) {
-    deleted.object = std::move(last);
-    co_return Attempt(std::move(deleted));
-  }
-  if (!live.stored.items_at("metadata", "finalizers").empty()) {
-    deleted.object = std::move(last);
-    co_return Attempt(std::move(deleted));
-  }
-  co_return co_await remove_object(call, writer, live, std::move(last), live.revision, options.is_dry_run(), false);
-}
-
-// A definition goes after its objects: it is marked, and cleaned up behind the answer.
-Task<Result<Attempt>> delete_definition_once(call::Call& call, const write::LiveObject& live,
-                                             const request::DeleteOptions& options) {
-  Draft draft(call.arena, live.stored);
-  Draft::Node metadata = draft.root().child("metadata");
-  metadata.set("deletionTimestamp", Value::string(call.arena, format_rfc3339(call.view.now)));
-  if (!has_finalizer(live.stored, crd::kCleanupFinalizer)) {
-    metadata.append("finalizers", Value::string(crd::kCleanupFinalizer));
-  }
-  const Value terminating = crd::with_condition(
-      call.arena, draft.value(), "Terminating", "True", "InstanceDeletionPending",
-      "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon", call.view.now);
-  Result<Marked> marked = co_await store_marked(call, live, terminating, options.is_dry_run());
-  if (!marked) co_return marked.take_error();
-  if (!marked->written) co_return Attempt{};
-  Deleted deleted;
-  deleted.answers_object = true;
-  deleted.object = std::move(*marked->written);
-  co_return Attempt(std::move(deleted));
-}
-
-Task<Result<Attempt>> delete_once(call::Call& call, write::Writer& writer, const write::LiveObject& live,
-                                  const request::DeleteOptions& options) {
-  if (custom::is_definition(*call.served->stored) && live.stored.text_at("metadata", "deletionTimestamp").empty()) {
-    co_return co_await delete_definition_once(call, live, options);
-  }
-  if (call.served->rules->deletion == kinds::Deletion::Namespace) {
-    co_return co_await delete_namespace_once(call, writer, live, options);
-  }
-  const bool dry_run = options.is_dry_run();
-  write::Written last;
-  last.stored = live.stored;
-  last.body = *live.body;
-  last.managed = resource::stored_entries(call.arena, live.managed, call.served->custom);
-
-  Draft draft(call.arena, live.stored);
-  const Grace grace = apply_grace(call, draft.root(), options);
-  if (grace.pending) {
-    Deleted deleted;
-    deleted.answers_object = call.served->rules->delete_answers_object;
-    deleted.object = std::move(last);
-    co_return Attempt(std::move(deleted));
-  }
-  const bool changed_finalizers =
-      set_finalizers(call.arena, draft.root(), dependents_of(call.served->rules->propagation, live.stored, options));
-  const bool held = !draft.value().items_at("metadata", "finalizers").empty();
-  const bool was_held = !live.stored.items_at("metadata", "finalizers").empty();
-  if (!grace.graceful && !was_held && !changed_finalizers) {
-    co_return co_await remove_object(call, writer, live, std::move(last), live.revision, dry_run, false);
-  }
-  if (!grace.graceful) {
-    if (!held) co_return co_await remove_object(call, writer, live, std::move(last), live.revision, dry_run, false);
-    Draft::Node metadata = draft.root().child("metadata");
-    const std::string_view marked_at = metadata.value().text_at("deletionTimestamp");
-    if (marked_at.empty()) bump_generation(metadata);
-    const std::optional<UnixTime> before = parse_rfc3339(marked_at);
-    if (!before || before->seconds > call.view.now.seconds) {
-      metadata.set("deletionTimestamp", Value::string(call.arena, format_rfc3339(call.view.now)));
-    }
-    metadata.set("deletionGracePeriodSeconds", Value::integer(0));
-  }
-  Result<Marked> marked = co_await store_marked(call, live, draft.value(), dry_run);
-  if (!marked) co_return marked.take_error();
-  if (!marked->written) co_return Attempt{};
-  if (held || grace.seconds > 0 || dry_run) {
-    Deleted deleted;
-    deleted.removed = dry_run && !held && grace.seconds == 0;
-    deleted.answers_object = true;
-    deleted.object = std::move(*marked->written);
-    co_return Attempt(std::move(deleted));
-  }
-  co_return co_await remove_object(call, writer, live, std::move(*marked->written), marked->revision, dry_run, true);
-}
-
-void respond_deleted(call::Call& call, const Deleted& deleted, const request::DeleteOptions& options) {
-  const int code = !deleted.removed && options.orphan_dependents && !*options.orphan_dependents ? 202 : 200;
-  if (deleted.answers_object) return write::respond_written(call, code, deleted.object);
-  const Value& object = deleted.object.stored;
-  respond_status(call, code,
-                 render::deleted_status(call.arena, call.served->resource->group, call.served->resource->plural,
-                                        object.text_at("metadata", "name"), object.text_at("metadata", "uid")));
-}
-
-}  // namespace
-
-namespace {
-
-bool unsafe_deletes_are_on(const call::Call& call) {
-  return call.settings.gates.on(Gate::AllowUnsafeMalformedObjectDeletion);
-}
-
-// Why a document is not DeleteOptions; empty: it is. They are known in every version, and nothing else is.
-std::string why_no_delete_options(const Value& tree) {
-  if (!tree.is_map() && !tree.is_null()) return write::why_no_object(tree);
-  const std::string_view kind = tree.text_at("kind");
-  if (kind == "Status") return "converting (v1.Status) to (v1.DeleteOptions): unknown conversion";
-  if (std::string unreadable = write::why_unreadable_kind(tree); !unreadable.empty()) return unreadable;
-  if (kind.empty() || kind == "DeleteOptions" || tree.text_at("apiVersion").empty()) return {};
-  return write::why_unregistered(tree);
-}
-
-}  // namespace
 
 Result<request::DeleteOptions> read_delete_options(call::Call& call, std::string_view bytes) {
   if (bytes.empty()) {
@@ -429,7 +361,7 @@ Result<request::DeleteOptions> read_delete_options(call::Call& call, std::string
 
 Task<Result<Deleted>> delete_object(call::Call& call, write::Writer& writer, std::string name,
                                     request::DeleteOptions options) {
-  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+  for (int attempt = 0; attempt < write::kMaxAttempts; ++attempt) {
     Result<std::unique_ptr<write::LiveObject>> live = co_await write::read_live(call, name);
     if (!live) co_return as_read_error(call, name, live.take_error());
     if (*live == nullptr) co_return not_found(call.group_resource(), name);
@@ -438,7 +370,7 @@ Task<Result<Deleted>> delete_object(call::Call& call, write::Writer& writer, std
     Result<Unit> admitted =
         co_await writer.admit_delete(call, delete_options_value(call.arena, options), **live, options.is_dry_run());
     if (!admitted) co_return admitted.take_error();
-    Result<Attempt> done = co_await delete_once(call, writer, **live, options);
+    Result<DeleteAttempt> done = co_await delete_once(call, writer, **live, options);
     if (!done) co_return done.take_error();
     if (*done) co_return std::move(**done);
   }
@@ -457,10 +389,6 @@ void warn_about_orphans(call::Call& call, const request::DeleteOptions& options)
       "set propagationPolicy=Orphan to suppress this warning");
 }
 
-}  // namespace
-
-namespace {
-
 bool is_stored_readable(call::Call& call, std::string_view short_key, const store::KeyValue& item) {
   Result<cache::EntryRef> entry = call.storage().cache().make_entry(short_key, *item.value, item.modified);
   if (!entry) return false;
@@ -475,7 +403,7 @@ Task<Result<Unit>> delete_unreadable(call::Call& call, const write::Writer& writ
   if (!allowed) co_return allowed.take_error();
   resource::Storage& storage = call.storage();
   const std::string short_key = storage.short_key(call.ns(), name);
-  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+  for (int attempt = 0; attempt < write::kMaxAttempts; ++attempt) {
     store::StoreResult<store::Got> got = co_await storage.read_stored(storage.key(short_key), call.executor());
     if (!got) co_return store::to_api_error(got.take_error());
     if (!got->item || is_stored_readable(call, short_key, *got->item)) {
@@ -484,9 +412,8 @@ Task<Result<Unit>> delete_unreadable(call::Call& call, const write::Writer& writ
                                        "is exclusively used to delete corrupt object(s), try again by removing this "
                                        "option")});
     }
-    store::StoreResult<store::WriteResult> removed =
-        co_await write::commit(call, {store::remove(storage.key(short_key), got->item->modified)});
-    if (!removed) co_return store::to_api_error(removed.take_error());
+    Result<store::WriteResult> removed = co_await write::remove_key(call, storage.key(short_key), got->item->modified);
+    if (!removed) co_return removed.take_error();
     if (std::holds_alternative<store::Committed>(*removed)) co_return Unit{};
   }
   co_return modified_conflict(call.group_resource(), name);

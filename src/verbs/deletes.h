@@ -15,6 +15,9 @@ struct Deleted {
   bool answers_object = false;  // Else a Status with the uid.
   write::Written object;        // The last state, or the marked one.
 };
+// Whether the object is the one that the options mean: uid and resourceVersion. 409.
+Result<Unit> check_preconditions(const call::Call& call, const write::LiveObject& live, std::string_view name,
+                                 const request::DeleteOptions& options);
 Task<Result<Deleted>> delete_object(call::Call& call, write::Writer& writer, std::string name,
                                     request::DeleteOptions options);
 

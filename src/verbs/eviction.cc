@@ -130,20 +130,9 @@ Task<Result<write::NextObject>> count_down(call::Call& call, std::string pod, co
 
 Task<Result<write::NextObject>> mark_pod(call::Call& call, const request::DeleteOptions& deletion,
                                          const write::LiveObject* live) {
-  const auto stale = [&](std::string_view what, std::string_view wanted, std::string_view there, std::string_view end) {
-    return conflict({"", "Pod"}, call.info.name,
-                    "the " + std::string(what) + " in the precondition (" + std::string(wanted) +
-                        ") does not match the " + std::string(what) + " in record (" + std::string(there) +
-                        "). The object might have been " + std::string(end));
-  };
+  Result<Unit> fits = check_preconditions(call, *live, call.info.name, deletion);
+  if (!fits) co_return fits.take_error();
   const Value& pod = live->object;
-  if (const std::string_view uid = pod.text_at("metadata", "uid"); deletion.uid && *deletion.uid != uid) {
-    co_return stale("UID", *deletion.uid, uid, "deleted and then recreated");
-  }
-  if (const std::string_view revision = pod.text_at("metadata", "resourceVersion");
-      deletion.resource_version && *deletion.resource_version != revision) {
-    co_return stale("ResourceVersion", *deletion.resource_version, revision, "modified");
-  }
   Draft draft(call.arena, pod);
   const Member rest[] = {{"lastProbeTime", Value::null()},
                          {"reason", Value::string("EvictionByEvictionAPI")},

@@ -34,9 +34,6 @@ bool Writer::charges_quota(std::string_view ns) const { return admission_->quota
 
 namespace {
 
-// Writers of one object that keep overtaking each other end somewhere; upstream retries without a bound but within the
-// request's time.
-constexpr int kMaxAttempts = 200;
 constexpr int kMaxGeneratedNames = 8;
 
 // Built-in kinds are prepared and judged in the version that is stored, custom ones in that of the request: there each
@@ -65,6 +62,7 @@ Task<void> settle_ip_objects(call::Call& call, services::ServiceLease::Kept kept
 // What was stored as it is read from now on, with the revision at which it was.
 void set_revision(Arena& arena, const resource::ObjectCodec& codec, std::string_view body, Revision revision,
                   Written& written) {
+  written.revision = revision;
   written.body = codec.with_revision(body, revision);
   written.stored =
       codec.as_read(arena, with_path(arena, written.stored,
@@ -183,39 +181,69 @@ Result<std::string> finish_judging(call::Call& call, kinds::Context& context, ki
   return at_rest;
 }
 
-// An object that has been judged, in the stored version.
+// An object in the stored version, with all defaults.
 struct Encoded {
   Value stored;
-  std::string body;  // Canonical.
+  std::string body;          // Canonical.
+  std::string at_rest = {};  // The body for an etcd, where that differs from what is shown; else empty.
 };
 
-Task<Result<Encoded>> encode(call::Call& call, Value judged) {
+Task<Result<Encoded>> encode(call::Call& call, Value judged, std::string at_rest) {
   Result<Value> stored = co_await custom::convert_object(call, judged_version(call), *call.served->stored, judged);
   if (!stored) co_return stored.take_error();
   Result<std::string> body = call.storage().codec().body_of(call.arena, *stored);
   if (!body) co_return body.take_error();
-  co_return Encoded{*stored, std::move(*body)};
+  co_return Encoded{*stored, std::move(*body), std::move(at_rest)};
 }
 
-// Creates the key, or updates it from `live`; the conflict, if another writer was faster. An object that is too large
-// with its owners is stored without them where that is allowed.
+// An error of the store as clients see it.
+Error write_error(call::Call& call, const store::StoreError& error) {
+  // 500, as kube-apiserver passes on what etcd says.
+  if (error.kind == store::ErrorKind::TooLarge) return Error{Reason::Unknown, error.message};
+  Error shown = store::to_api_error(error);
+  if (shown.reason == Reason::ServerTimeout && !shown.details) {
+    shown.details = ErrorDetails{std::string(to_string(call.info.verb)),
+                                 std::string(call.served->resource->group),
+                                 std::string(call.served->resource->plural),
+                                 {}};
+  }
+  return shown;
+}
+
+Task<store::StoreResult<store::WriteResult>> commit(call::Call& call, store::Transaction transaction) {
+  store::StoreResult<store::WriteResult> result =
+      co_await call.storage().write(std::move(transaction), call.executor());
+  // Webhooks and policies are looked up in the cache: once written, they have to take effect.
+  if (result && is_admission_configuration(*call.served->resource)) {
+    if (const auto* committed = std::get_if<store::Committed>(&*result)) {
+      (void)co_await call.storage().cache().at_least(committed->revision, call.executor());
+    }
+  }
+  co_return result;
+}
+
+struct StoreOptions {
+  std::chrono::seconds ttl{0};   // 0: it does not expire.
+  bool may_drop_owners = false;  // An object that is too large with its owners is stored without them.
+};
+
+// Creates the key, or updates it from `live`; the conflict, if another writer was faster.
 Task<Result<std::optional<store::Conflict>>> store_object(call::Call& call, std::string key,
                                                           std::optional<Revision> live, const Encoded& object,
-                                                          const std::string& at_rest, bool may_drop_owners,
-                                                          Written& written) {
+                                                          StoreOptions options, Written& written) {
   resource::Storage& storage = call.storage();
   while (true) {
-    Result<std::string> bytes = at_rest.empty()
+    Result<std::string> bytes = object.at_rest.empty()
                                     ? storage.stored_value(call.arena, object.stored, object.body, written.managed)
-                                    : storage.stored_value(at_rest, written.managed);
+                                    : storage.stored_value(object.at_rest, written.managed);
     if (!bytes) co_return bytes.take_error();
     store::Blob value = store::make_blob(std::move(*bytes));
     store::StoreResult<store::WriteResult> result =
-        live ? co_await commit(call, {store::update(key, *live, std::move(value), ttl_of(call))})
-             : co_await commit(call, {store::create(key, std::move(value), ttl_of(call))});
+        live ? co_await commit(call, {store::update(key, *live, std::move(value), options.ttl)})
+             : co_await commit(call, {store::create(key, std::move(value), options.ttl)});
     if (!result) {
       const bool may_drop =
-          may_drop_owners && !written.managed.empty() && !call.settings.gates.on(Gate::RetainAllManagers);
+          options.may_drop_owners && !written.managed.empty() && !call.settings.gates.on(Gate::RetainAllManagers);
       if (result.error().kind != store::ErrorKind::TooLarge || !may_drop) co_return write_error(call, result.error());
       written.managed.clear();
       continue;
@@ -230,7 +258,52 @@ Task<Result<std::optional<store::Conflict>>> store_object(call::Call& call, std:
   }
 }
 
+// Stores `next` in place of the live object: the tail of an update and of a deletion that marks its object. A dry run
+// stores nothing.
+Task<Result<Attempt>> replace_live(call::Call& call, const LiveObject& live, const Encoded& next,
+                                   std::vector<ownership::ManagedEntry> managed, StoreOptions options, bool dry_run) {
+  Written written;
+  written.stored = next.stored;
+  written.body = next.body;
+  written.managed = std::move(managed);
+  if (dry_run) {
+    Result<Unit> shown = show_unstored(call, written);
+    if (!shown) co_return shown.take_error();
+    co_return Attempt(std::move(written));
+  }
+  Result<std::optional<store::Conflict>> overtaken =
+      co_await store_object(call, call.storage().key(live.entry->key()), live.revision, next, options, written);
+  if (!overtaken) co_return overtaken.take_error();
+  if (*overtaken) co_return Attempt();
+  co_return Attempt(std::move(written));
+}
+
 }  // namespace
+
+Written unchanged(call::Call& call, const LiveObject& live) {
+  Written written;
+  written.stored = live.stored;
+  written.body = *live.body;
+  written.managed = resource::stored_entries(call.arena, live.managed, call.served->custom);
+  written.revision = live.revision;
+  return written;
+}
+
+Task<Result<Attempt>> store_own_change(call::Call& call, const LiveObject& live, Value next, bool dry_run) {
+  Result<std::string> body = call.storage().codec().body_of(call.arena, next);
+  if (!body) co_return body.take_error();
+  if (*body == *live.body) co_return Attempt(unchanged(call, live));
+  // Without a time to live, as upstream: an Event that waits for its finalizers does not expire.
+  const Encoded encoded{next, std::move(*body)};
+  co_return co_await replace_live(call, live, encoded,
+                                  resource::stored_entries(call.arena, live.managed, call.served->custom), {}, dry_run);
+}
+
+Task<Result<store::WriteResult>> remove_key(call::Call& call, std::string key, Revision at) {
+  store::StoreResult<store::WriteResult> result = co_await commit(call, {store::remove(std::move(key), at)});
+  if (!result) co_return write_error(call, result.error());
+  co_return std::move(*result);
+}
 
 Task<Result<Unit>> Writer::admit_judged(call::Call& call, AdmissionOperation operation,
                                         const request::WriteOptions& options, const Judged& judged,
@@ -278,13 +351,13 @@ Task<Result<Writer::Judged>> Writer::judge_change(call::Call& call, const WriteR
   co_return Judged{draft.value(), std::move(*at_rest), std::move(lease)};
 }
 
-Task<Result<Writer::UpdateAttempt>> Writer::update_once(call::Call& call, const WriteRequest& request,
-                                                        const LiveObject& live, NextObject next) {
+Task<Result<Attempt>> Writer::update_once(call::Call& call, const WriteRequest& request, const LiveObject& live,
+                                          NextObject next) {
   Result<Unit> fresh = check_revision(call, next.object, live);
   if (!fresh) co_return fresh.take_error();
   Result<Judged> judged = co_await judge_change(call, request, live, next.object);
   if (!judged) co_return judged.take_error();
-  Result<Encoded> encoded = co_await encode(call, judged->object);
+  Result<Encoded> encoded = co_await encode(call, judged->object, std::move(judged->at_rest));
   if (!encoded) co_return encoded.take_error();
   Result<bool> same = changes_nothing(call, encoded->stored, encoded->body, live);
   if (!same) co_return same.take_error();
@@ -300,49 +373,36 @@ Task<Result<Writer::UpdateAttempt>> Writer::update_once(call::Call& call, const 
     if (!admitted) co_return admitted.take_error();
   }
 
-  Written written;
-  written.stored = encoded->stored;
-  written.managed = resource::stored_entries(call.arena, next.managed, call.served->custom);
-  written.body = encoded->body;
   if (ends_with_update(encoded->stored, live.stored) && !namespace_still_held(call, encoded->stored)) {
-    co_return co_await remove_instead(call, request, live, std::move(judged->lease), std::move(written));
+    Written last;
+    last.stored = encoded->stored;
+    last.body = std::move(encoded->body);
+    last.managed = resource::stored_entries(call.arena, next.managed, call.served->custom);
+    co_return co_await remove_instead(call, request, live, std::move(last));
   }
   // Live entries that cannot be read are rewritten by any write that changes something.
   const bool same_owners = ownership::equal(next.managed, live.managed) && live.managed_problem.empty();
   if (same_object && same_owners) {
     judged->lease.keep();
-    written.body = *live.body;
-    written.stored = live.stored;
-    co_return UpdateAttempt{std::move(written)};
+    co_return Attempt(unchanged(call, live));
   }
-  if (request.options.dry_run) {
-    Result<Unit> shown = show_unstored(call, written);
-    if (!shown) co_return shown.take_error();
-    co_return UpdateAttempt{std::move(written)};
-  }
-
-  const std::string key = call.storage().key(live.entry->key());
-  Result<std::optional<store::Conflict>> overtaken = co_await store_object(
-      call, key, live.revision, *encoded, judged->at_rest, !request.keeps_ownership_if_too_large, written);
-  if (!overtaken) co_return overtaken.take_error();
-  if (*overtaken) co_return UpdateAttempt{};
-  if (services::is_service(*call.served->stored)) {
+  const StoreOptions options{.ttl = ttl_of(call), .may_drop_owners = !request.keeps_ownership_if_too_large};
+  Result<Attempt> stored = co_await replace_live(
+      call, live, *encoded, resource::stored_entries(call.arena, next.managed, call.served->custom), options,
+      request.options.dry_run);
+  if (stored && *stored && !request.options.dry_run && services::is_service(*call.served->stored)) {
     co_await settle_ip_objects(call, judged->lease.keep(), encoded->stored);
   }
-  co_return UpdateAttempt{std::move(written)};
+  co_return stored;
 }
 
-Task<Result<Writer::UpdateAttempt>> Writer::remove_instead(call::Call& call, const WriteRequest& request,
-                                                           const LiveObject& live, services::ServiceLease lease,
-                                                           Written last) {
-  if (request.options.dry_run) co_return UpdateAttempt{std::move(last)};
-  store::StoreResult<store::WriteResult> result =
-      co_await commit(call, {store::remove(call.storage().key(live.entry->key()), live.revision)});
-  if (!result) co_return write_error(call, result.error());
-  if (std::holds_alternative<store::Conflict>(*result)) co_return UpdateAttempt{};
-  lease.keep();
-  co_await release(call, live.stored);
-  co_return UpdateAttempt{std::move(last)};
+Task<Result<Attempt>> Writer::remove_instead(call::Call& call, const WriteRequest& request, const LiveObject& live,
+                                             Written last) {
+  if (request.options.dry_run) co_return Attempt(std::move(last));
+  Result<store::WriteResult> removed = co_await remove(call, live, live.revision);
+  if (!removed) co_return removed.take_error();
+  if (std::holds_alternative<store::Conflict>(*removed)) co_return Attempt();
+  co_return Attempt(std::move(last));
 }
 
 kinds::Context context_of(call::Call& call) {
@@ -361,31 +421,6 @@ kinds::Context context_of(call::Call& call) {
                         .service_ip_families = call.settings.service_ip_families,
                         .allow_privileged = call.settings.allow_privileged,
                         .sent = call.document};
-}
-
-Error write_error(call::Call& call, const store::StoreError& error) {
-  // 500, as kube-apiserver passes on what etcd says.
-  if (error.kind == store::ErrorKind::TooLarge) return Error{Reason::Unknown, error.message};
-  Error shown = store::to_api_error(error);
-  if (shown.reason == Reason::ServerTimeout && !shown.details) {
-    shown.details = ErrorDetails{std::string(to_string(call.info.verb)),
-                                 std::string(call.served->resource->group),
-                                 std::string(call.served->resource->plural),
-                                 {}};
-  }
-  return shown;
-}
-
-Task<store::StoreResult<store::WriteResult>> commit(call::Call& call, store::Transaction transaction) {
-  store::StoreResult<store::WriteResult> result =
-      co_await call.storage().write(std::move(transaction), call.executor());
-  // Webhooks and policies are looked up in the cache: once written, they have to take effect.
-  if (result && is_admission_configuration(*call.served->resource)) {
-    if (const auto* committed = std::get_if<store::Committed>(&*result)) {
-      (void)co_await call.storage().cache().at_least(committed->revision, call.executor());
-    }
-  }
-  co_return result;
 }
 
 Task<Result<std::unique_ptr<LiveObject>>> read_live(call::Call& call, std::string_view name) {
@@ -449,9 +484,9 @@ Task<Result<Written>> Writer::write_object(call::Call& call, WriteRequest reques
       if (!created && created.error().reason == Reason::AlreadyExists) continue;
       co_return created;
     }
-    Result<UpdateAttempt> updated = co_await update_once(call, request, *live, std::move(*next));
+    Result<Attempt> updated = co_await update_once(call, request, *live, std::move(*next));
     if (!updated) co_return updated.take_error();
-    if (updated->written) co_return std::move(*updated->written);
+    if (*updated) co_return std::move(**updated);
   }
   co_return modified_conflict(call.group_resource(), call.info.name);
 }
@@ -498,7 +533,7 @@ Task<Result<Written>> Writer::create_object(call::Call& call, const request::Wri
     if (!judged) co_return judged.take_error();
     Result<Unit> admitted = co_await admit_judged(call, AdmissionOperation::Create, options, *judged, next, nullptr);
     if (!admitted) co_return admitted.take_error();
-    Result<Encoded> encoded = co_await encode(call, judged->object);
+    Result<Encoded> encoded = co_await encode(call, judged->object, std::move(judged->at_rest));
     if (!encoded) co_return encoded.take_error();
     // A dry run asks the store only whether the name is taken.
     Result<Unit> unset = options.dry_run ? Result<Unit>(Unit{}) : check_no_revision(encoded->stored);
@@ -511,9 +546,10 @@ Task<Result<Written>> Writer::create_object(call::Call& call, const request::Wri
     written.body = encoded->body;
     const std::string name(encoded->stored.text_at("metadata", "name"));
     Result<std::optional<store::Conflict>> taken =
-        options.dry_run ? co_await find_taken(call, name)
-                        : co_await store_object(call, call.storage().key(call.storage().short_key(call.ns(), name)),
-                                                std::nullopt, *encoded, judged->at_rest, true, written);
+        options.dry_run
+            ? co_await find_taken(call, name)
+            : co_await store_object(call, call.storage().key(call.storage().short_key(call.ns(), name)), std::nullopt,
+                                    *encoded, {.ttl = ttl_of(call), .may_drop_owners = true}, written);
     if (!taken) co_return taken.take_error();
     if (!*taken && options.dry_run) {
       Result<Unit> shown = show_unstored(call, written);
@@ -551,8 +587,13 @@ Task<Result<Unit>> Writer::admit_delete(call::Call& call, Value options, const L
   return admission_->admit_delete(call, options, live, dry_run);
 }
 
-Task<void> Writer::release(call::Call& call, Value removed) {
-  if (services::is_service(*call.served->stored)) co_await services::drop_ip_objects(call, pools_.release(removed));
+Task<Result<store::WriteResult>> Writer::remove(call::Call& call, const LiveObject& live, Revision at) {
+  Result<store::WriteResult> removed = co_await remove_key(call, call.storage().key(live.entry->key()), at);
+  if (!removed) co_return removed;
+  if (std::holds_alternative<store::Committed>(*removed) && services::is_service(*call.served->stored)) {
+    co_await services::drop_ip_objects(call, pools_.release(live.stored));
+  }
+  co_return removed;
 }
 
 Result<Unit> Writer::authorize_create(const call::Call& call) const {

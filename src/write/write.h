@@ -47,8 +47,15 @@ struct Written {
   Value stored;      // In the stored version, with its resourceVersion (none for a create that was a dry run).
   std::string body;  // Canonical.
   std::vector<ownership::ManagedEntry> managed;
+  Revision revision = {};  // The same as in `stored`; 0 for a dry run.
   bool created = false;
 };
+
+// Nothing: another writer came first. The caller reads the object again and starts over.
+using Attempt = std::optional<Written>;
+// Writers of one object that keep overtaking each other end somewhere; upstream retries without a bound but within the
+// request's time.
+inline constexpr int kMaxAttempts = 200;
 
 struct WriteRequest {
   request::WriteOptions options;
@@ -70,7 +77,11 @@ Task<Result<std::unique_ptr<LiveObject>>> read_live(call::Call& call, std::strin
 // The writing verbs' way to the store. What becomes of one object:
 //
 //   read_live -> Transform (change it, mutate()) -> judge_change or judge_new (prepare, validate, default)
-//             -> admission (validating) -> encode -> store_object -> respond_written
+//             -> admission (validating) -> encode -> replace_live or store_object -> respond_written
+//
+// A deletion is neither transformed nor judged, and has the same tail:
+//
+//   read_live -> admit_delete -> store_own_change (it is marked) or remove -> respond_written
 //
 // All of it is run again when the object was changed meanwhile.
 class Writer {
@@ -109,8 +120,9 @@ class Writer {
   // Both kinds of admission for a delete.
   Task<Result<Unit>> admit_delete(call::Call& call, Value options, const LiveObject& live, bool dry_run);
 
-  // The object was removed from the store: what it held (addresses, ports) is free.
-  Task<void> release(call::Call& call, Value removed);
+  // Removes the object if it is still at the revision `at`; what it held (addresses, ports) is free then.
+  Task<Result<store::WriteResult>> remove(call::Call& call, const LiveObject& live, Revision at);
+
   // Whether the user may create this object: a PUT or an apply is about to. 403.
   Result<Unit> authorize_create(const call::Call& call) const;
   // Whether the user may delete this object although it cannot be read. 403.
@@ -119,10 +131,6 @@ class Writer {
   bool charges_quota(std::string_view ns) const;
 
  private:
-  // Without `written`: another writer came first.
-  struct UpdateAttempt {
-    std::optional<Written> written;
-  };
   // An object that its kind's rules have prepared and accepted, in the version that they judge.
   struct Judged {
     Value object;
@@ -134,11 +142,11 @@ class Writer {
                                     const Value& next);
   Task<Result<Unit>> admit_judged(call::Call& call, AdmissionOperation operation, const request::WriteOptions& options,
                                   const Judged& judged, const NextObject& next, const LiveObject* live);
-  Task<Result<UpdateAttempt>> update_once(call::Call& call, const WriteRequest& request, const LiveObject& live,
-                                          NextObject next);
+  Task<Result<Attempt>> update_once(call::Call& call, const WriteRequest& request, const LiveObject& live,
+                                    NextObject next);
   // Of an object that was deleted before and has lost its last finalizer by this update.
-  Task<Result<UpdateAttempt>> remove_instead(call::Call& call, const WriteRequest& request, const LiveObject& live,
-                                             services::ServiceLease lease, Written last);
+  Task<Result<Attempt>> remove_instead(call::Call& call, const WriteRequest& request, const LiveObject& live,
+                                       Written last);
 
   services::ServicePools& pools_;
   const auth::Authorizer& authorizer_;
@@ -148,14 +156,18 @@ class Writer {
 // The object with its managedFields in it, as FieldsV1.
 Value with_managed(Arena& arena, const Value& object, const ownership::Managed& managed, bool custom);
 
+// The object as it is, for a write that changes nothing.
+Written unchanged(call::Call& call, const LiveObject& live);
+// Stores a change that the server itself makes, in the stored version: its owners stay, and it is not validated.
+Task<Result<Attempt>> store_own_change(call::Call& call, const LiveObject& live, Value next, bool dry_run);
+// Removes a key of the call's resource if it is still at the revision `at`. What it held stays taken: see
+// Writer::remove.
+Task<Result<store::WriteResult>> remove_key(call::Call& call, std::string key, Revision at);
+
 // Answers with what was written.
 void respond_written(call::Call& call, int code, const Written& written);
 
-// --- Small pieces ---
-
+// What the rules of a kind know about the request.
 kinds::Context context_of(call::Call& call);
-// An error of the store as clients see it.
-Error write_error(call::Call& call, const store::StoreError& error);
-Task<store::StoreResult<store::WriteResult>> commit(call::Call& call, store::Transaction transaction);
 
 }  // namespace holdfast::write
