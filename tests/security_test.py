@@ -846,7 +846,7 @@ class FloodTest(Own):
 
 class WorkTest(Own):
     """What is written costs as much as it is large: each of these took seconds and more. Counted are answers, not time;
-    the cost itself is counted by tests/cost_test.py."""
+    the cost itself is counted by tests/cost/cost_test.py."""
 
     @classmethod
     def setUpClass(cls):

@@ -12,7 +12,7 @@ constexpr std::string_view kMirrorAnnotation = "kubernetes.io/config.mirror";
 constexpr std::string_view kEnforceAnnotation = "kubernetes.io/enforce-mountable-secrets";
 constexpr std::string_view kMountPath = "/var/run/secrets/kubernetes.io/serviceaccount";
 constexpr std::string_view kVolumePrefix = "kube-api-access-";
-// An hour and a little: what the server recognises as this volume's (api/token_request.cc).
+// An hour and a little: what the server recognises as this volume's (verbs/token_request.cc).
 constexpr int64_t kTokenSeconds = 3607;
 
 bool concerns(const types::Resource& resource, std::string_view subresource, Operation operation) {

@@ -1,5 +1,5 @@
 // Errors with Kubernetes' messages, which clients match on (k8s.io/apimachinery/pkg/api/errors). Every module that
-// rejects something creates its error here; only api/ turns them into codes and Status bodies.
+// rejects something creates its error here; only render/ turns them into codes and Status bodies.
 #pragma once
 
 #include <span>
@@ -24,7 +24,7 @@ Error not_found(GroupResource resource, std::string_view name);
 Error already_exists(GroupResource resource, std::string_view name);
 // Operation cannot be fulfilled on <resource> "<name>": <why>.
 Error conflict(GroupResource resource, std::string_view name, std::string_view why);
-// The same for a resourceVersion that is not the newest.
+// The same for an outdated resourceVersion.
 Error modified_conflict(GroupResource resource, std::string_view name);
 // <Kind> "<name>" is invalid: <causes>. Causes keep their order; the text omits repetitions.
 Error invalid(GroupKind kind, std::string_view name, std::vector<Cause> causes);
@@ -36,8 +36,8 @@ Error internal(std::string_view why);  // Internal error occurred: <why>, with t
 // An untyped Go error: 500 and no reason.
 Error untyped(std::string message);
 Error too_large_resource_version(uint64_t asked, uint64_t current, int32_t retry_after_seconds);
-// A stored value that cannot be decoded: what a read of the object is told (`why` is what could not be read), and what
-// a list with such objects in it is, with a cause for each of them.
+// A stored value that cannot be decoded: the error of reading it (`why` says what could not be read), and the error of
+// a list that contains such values, with a cause for each of them.
 Error corrupt_object(std::string_view key, std::string_view why);
 Cause corrupt_item(std::string_view key, std::string_view why);
 Error unreadable_list(GroupResource resource, std::vector<Cause> items);

@@ -132,7 +132,7 @@ class Arena {
   Block* blocks_ = nullptr;
   size_t next_block_bytes_ = kFirstBlockBytes;
   size_t reserved_bytes_ = 0;
-  ArenaBudget* budget_ = nullptr;  // Null: as much as there is.
+  ArenaBudget* budget_ = nullptr;  // Null: unlimited.
 };
 
 }  // namespace holdfast

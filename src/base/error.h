@@ -15,7 +15,7 @@
 
 namespace holdfast {
 
-// The API's own list of reasons (metav1.StatusReason). Only api/ knows their HTTP codes.
+// The API's own list of reasons (metav1.StatusReason). Only render/ knows their HTTP codes.
 enum class Reason : uint8_t {
   BadRequest,
   Unauthorized,
@@ -56,7 +56,7 @@ struct ErrorDetails {
 
 struct Error {
   Reason reason = Reason::InternalError;
-  std::string message;  // Names the thing: key, field path, byte offset, revision.
+  std::string message;  // Names what failed: key, field path, byte offset, revision.
   std::vector<Cause> causes = {};
   int32_t retry_after_seconds = 0;
   std::optional<ErrorDetails> details = {};  // Present but empty is visible to clients: "details": {}.

@@ -1,4 +1,4 @@
-// Folders and files that hold secrets: nobody else reads or changes them, and they are still there after a power cut.
+// Directories and files for secrets: nobody else can read or change them, and they survive a power failure.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@
 
 namespace holdfast {
 
-// Makes the folder, and those above it, if it is not there; readable by its owner alone (0700) whatever the umask.
-// Refuses one that belongs to somebody else or that others may write, and says what to do; one that others may read
-// is closed to them.
+// Creates the directory and its parents if they do not exist, readable by the owner only (0700) whatever the umask.
+// Rejects one that belongs to another user or that others can write to, and says what to do; one that others can read
+// is made private.
 Result<Unit> make_private_directory(const std::string& path);
 
 enum class Readers : uint8_t { Owner, Everybody };
 
-// The whole file, replaced in one step and synced together with its folder: after a power cut there is the old or the
-// new content, never an empty file. Not through a link that somebody may have put there. Errors name the path.
+// Replaces the whole file atomically and syncs it together with its directory: after a power failure it has the old or
+// the new content, never none. Does not follow a symbolic link that somebody may have put there. Errors name the path.
 Result<Unit> replace_file(const std::string& path, std::string_view content, Readers readers);
 
 }  // namespace holdfast

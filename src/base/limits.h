@@ -1,4 +1,4 @@
-// How much of anything a client or the store may make the server take: one place, so that a reader sees what bounds
+// Upper bounds on what a client or the store can make the server use: in one place, so that a reader sees what limits
 // what, and `tests/security_test.py` can check that every one of them is enforced.
 //
 // Limits that operators can set are flags (`docs/security.md`); these are the fixed ones.
@@ -44,19 +44,19 @@ inline constexpr uint32_t kRequestSeconds = 60;
 
 // --- Documents ---
 
-// What uniting members given twice may copy, in bytes of the tree, for each byte of the document that has them.
+// What merging members given twice may copy, in bytes of the tree, for each byte of the document that has them.
 inline constexpr size_t kRepeatedBytesPerByte = 64;
 
-// Paths of unknown fields in one answer: each may be long, and there may be many.
+// Paths of unknown fields in one response: each may be long, and there may be many.
 inline constexpr size_t kReportedBytes = 1 << 20;
-// Objects that cannot be decoded which the error of one list names, as in Kubernetes.
+// Undecodable objects that the error of one list names, as in Kubernetes.
 inline constexpr size_t kReportedUnreadable = 100;
 
 // Items of a CBOR list and members of a CBOR map, as in Kubernetes; other formats are limited by their bytes.
 inline constexpr uint64_t kCborItems = 2147483647;
 inline constexpr uint64_t kCborMembers = 2097152;
 
-// --- Answers of other servers ---
+// --- Responses of other servers ---
 
 // A ConversionReview holds whole pages of objects.
 inline constexpr size_t kWebhookAnswerBytes = 64 << 20;
@@ -77,24 +77,24 @@ inline constexpr size_t kAllRequestsBytes = size_t{2} << 30;
 // A bearer token, looked at before anything of it is decoded.
 inline constexpr size_t kTokenBytes = 16 << 10;
 
-// --- What stays ---
+// --- Metrics ---
 
-// Series of one metric. What would be one more is counted under "other".
+// Series of one metric. Whatever exceeds them is counted under "other".
 inline constexpr size_t kMetricSeries = 10'000;
 
 // --- RBAC ---
 
-// Combinations of a rule's verbs, groups, resources and names that are looked at when somebody writes a role: more than
-// that and the role counts as one that gives more than its writer has.
+// Combinations of a rule's verbs, groups, resources and names that are checked when somebody writes a role. A role with
+// more of them counts as one that grants more than its writer has.
 inline constexpr size_t kRuleCombinations = 1 << 20;
-// Those that an answer names.
+// Missing rules that one response names.
 inline constexpr size_t kMissingRules = 1000;
 
 // --- Patches ---
 
 // Operations of one JSON patch, as Kubernetes has it.
 inline constexpr size_t kJsonPatchOperations = 10000;
-// What the `copy` operations of one JSON patch may add in all, so that doubling a document again and again ends.
+// What the `copy` operations of one JSON patch may add in total, so that it cannot double a document again and again.
 inline constexpr size_t kJsonPatchCopiedBytes = 3 << 20;
 
 }  // namespace holdfast::limits

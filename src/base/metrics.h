@@ -4,7 +4,7 @@
 //   total.with({"GET", "200"}).add();
 //
 // Threading: any thread. with() takes a shared lock; keep the reference where a path is hot. References stay valid as
-// long as the registry. Families are made while the process starts.
+// long as the registry. Families are created while the process starts.
 #pragma once
 
 #include <atomic>

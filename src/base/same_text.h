@@ -1,5 +1,5 @@
-// Comparing short texts without a call. Names of fields are compared by the hundred in every request, are mostly
-// shorter than two words, and calling memcmp costs more than comparing them.
+// Compares short strings inline. Every request compares hundreds of field names, mostly shorter than two machine words,
+// for which a call to memcmp costs more than the comparison.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ inline bool same_text(std::string_view one, std::string_view other) {
   if (size != other.size()) return false;
   const char* const a = one.data();
   const char* const b = other.data();
-  // How two ends of a text overlap does not matter: the first word and the last, the words between where there are any.
+  // Words may overlap: the last one, and all from the front that begin before it, cover the whole text.
   const auto same = [&]<class Word>(Word, size_t at) {
     Word x, y;
     std::memcpy(&x, a + at, sizeof x);

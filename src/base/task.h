@@ -1,7 +1,7 @@
 // Task<T>: a lazy coroutine, awaited once by its caller. Executor: where work resumes.
 //
 // Only net, store, cache and the verbs that join them suspend; everything else is plain functions. We use this
-// small type rather than Asio's awaitable so that no room but net and store includes Asio.
+// small type rather than Asio's awaitable so that no module has to include Asio.
 //
 // A coroutine is a named function taking its parameters by value; after co_await, check again what you checked before.
 #pragma once
@@ -121,7 +121,7 @@ struct Detached {
     std::suspend_never initial_suspend() noexcept { return {}; }
     std::suspend_never final_suspend() noexcept { return {}; }
     void return_void() {}
-    // run_task catches everything the task throws; what arrives here is a broken promise of our own.
+    // run_task catches everything the task throws; what arrives here is a bug of our own.
     void unhandled_exception() noexcept { std::terminate(); }
 
     static void* operator new(size_t bytes) { return take_block(bytes); }
@@ -141,13 +141,13 @@ inline Detached run_task(Task<void> task, std::function<void(std::exception_ptr)
 
 }  // namespace detail
 
-// Starts `task` on this thread; `done` runs once when it has ended, with what it threw. Whoever starts a task
-// counts it and waits for `done` before going away: nothing is left behind.
+// Starts `task` on this thread; `done` runs once when it has ended, with what it threw. The owner of a task counts it
+// and waits for `done` before it is destroyed: nothing is left running.
 inline void spawn(Task<void> task, std::function<void(std::exception_ptr)> done) {
   detail::run_task(std::move(task), std::move(done));
 }
 
-// co_await resume_on(executor): goes on there.
+// co_await resume_on(executor): continues there.
 inline auto resume_on(Executor& executor) {
   struct Awaiter {
     Executor& executor;
@@ -161,7 +161,7 @@ inline auto resume_on(Executor& executor) {
 }
 
 // co_await from_callback<T>(executor, start): calls start(done); done(value) may be called once, on any thread, at
-// once or later; the coroutine goes on where it was if done was called before start returned, else on `executor`.
+// once or later. The coroutine continues on this thread if done was called before start returned, else on `executor`.
 template <class T, class Start>
 auto from_callback(Executor& executor, Start start) {
   struct State {

@@ -29,7 +29,7 @@
 
 namespace holdfast {
 
-// An executor of one thread that also keeps time: an event loop. All but post() is called on that thread.
+// An executor of one thread that also keeps time: an event loop. Everything but post() is called on that thread.
 class TimedExecutor : public Executor {
  public:
   using TimerId = uint64_t;  // Never 0.
@@ -37,7 +37,7 @@ class TimedExecutor : public Executor {
   virtual bool in_thread() const = 0;  // Any thread.
   // Runs `work` once, no sooner than `delay` from now.
   virtual TimerId run_after(std::chrono::milliseconds delay, std::function<void()> work) = 0;
-  // Nothing happens when it has run, or was cancelled, or is 0.
+  // Does nothing if it has run, was cancelled, or is 0.
   virtual void cancel(TimerId id) = 0;
 };
 
@@ -95,9 +95,9 @@ class TaskGroup {
   TimedExecutor& loop() const { return loop_; }
   bool closing() const { return closing_.load(std::memory_order_acquire); }  // Any thread.
 
-  // Starts a task now; on the loop. After close() began it is dropped, unstarted.
+  // Starts a task now; on the loop. Once close() has begun, it is dropped without being started.
   void run(Task<void> task);
-  // Any thread: the loop calls `make` and starts what it returns, unless close() began meanwhile.
+  // Any thread: the loop calls `make` and starts what it returns, unless close() has begun meanwhile.
   void post(std::function<Task<void>()> make);
 
   // co_await group.sleep(50ms): that long, or until close() begins; on the loop.

@@ -1,4 +1,4 @@
-// URLs of HTTP servers: their parts, the proxy in front of them, and which ones Kubernetes takes for webhooks.
+// URLs of HTTP servers: their parts, the proxy in front of them, and which ones Kubernetes accepts for webhooks.
 #pragma once
 
 #include <cstdint>
@@ -19,21 +19,21 @@ struct HttpUrl {
   std::string path;       // As written: empty, or begins with a slash.
   std::string query;      // Empty, or begins with a question mark. A fragment is left out.
 };
-// Takes http:// and https:// URLs. The BadRequest does not repeat the URL, which may contain a password.
+// Accepts http:// and https:// URLs. The BadRequest does not repeat the URL, which may contain a password.
 Result<HttpUrl> parse_http_url(std::string_view url);
 
-// The proxy that the environment names for a server, as Go's programs read it; empty: none. Never for this machine
-// itself, and not for what NO_PROXY lists: names (with all below them), addresses, networks, each with or without a
+// The proxy that the environment names for a server, as Go programs read it; empty: none. Never for the local machine,
+// and not for what NO_PROXY lists: names (with all below them), addresses, networks, each with or without a
 // port, or "*".
 std::string environment_proxy(const HttpUrl& server);
 
 struct UrlProblem {
-  bool unparsable = false;  // Nothing else can be said of it: Kubernetes calls it a required value then.
+  bool unparsable = false;  // It is not a URL at all: Kubernetes then reports a required value.
   std::string part;         // What is wrong: scheme, host, user, fragment or query.
   std::string why;          // In Kubernetes' words.
 };
 
-// Empty: a webhook may be called there. https alone, a host, no user, no query, no fragment.
+// Empty: a webhook may have this URL. https only, a host, no user, no query, no fragment.
 std::vector<UrlProblem> webhook_url_problems(std::string_view url);
 
 }  // namespace holdfast

@@ -15,7 +15,7 @@
 //
 // A stored value that cannot be decoded is an error of that object alone (Unreadable): reads report it, and everything
 // else is served. When a value becomes unreadable, or an unreadable one is deleted, no event can show that: all
-// watchers are closed and history begins anew, so that their clients list again.
+// watchers are closed and history starts over, so that their clients list again.
 //
 // Threading: every method may be called from any thread. Nothing here blocks; anything that takes time is a Task that
 //   resumes on the given executor. Decoding and dispatch run on `Executors::feed`, one batch at a time.
@@ -469,12 +469,12 @@ class Cache {
   Cache(const Cache&) = delete;
   Cache& operator=(const Cache&) = delete;
 
-  // Starts to list and follow the store; returns at once.
+  // Starts listing and following the store; returns at once.
   void start();
   // Ends the feed and all watchers; resumes on `executor` when no work of the cache is left. Call once.
   Task<void> close(Executor& executor);
-  // Ends all watches, those that begin from now on included, once what has been queued for them was delivered: another
-  // cache takes over. Reads go on.
+  // Ends all watches, including those that start from now on, once their queued events have been delivered: another
+  // cache takes over. Reads continue to work.
   void end_watches();
   // Time-driven work: bookmarks, timeouts, retries, ageing.
   void tick();

@@ -55,12 +55,12 @@ struct Settings {
 // What an audit log records about a request, collected while it is served.
 struct Recording {
   bool wants_request = false, wants_response = false;
-  std::function<void(int code)> on_stream = {};  // A streamed answer begins.
+  std::function<void(int code)> on_stream = {};  // A streamed response begins.
 
   std::string ns, name, uid, resource_version;  // Of the object in the body.
   std::string request, response;                // JSON; a patch as it was sent.
-  std::string status;                           // JSON of the Status that was the answer.
-  // Annotations of the event, by key: what plugins and webhooks have to say. The first value of a key counts.
+  std::string status;                           // JSON of the Status that was sent.
+  // Annotations of the event, by key, set by plugins and webhooks. The first value of a key wins.
   std::map<std::string, std::string, std::less<>> annotations;
 };
 
@@ -71,7 +71,7 @@ struct Surroundings {
   Family<Counter>& opt_outs;
   Family<Counter>& unset_applies;
   ArenaBudget& memory;   // Of the requests under way.
-  Executor* background;  // For work that would keep a loop from its other connections. Null: there is none.
+  Executor* background;  // For work that would block a loop. Null: there is none.
 };
 
 struct Call {
@@ -133,8 +133,8 @@ struct Call {
   Recording* const recording = nullptr;  // Null: the request is not audited.
   Arena arena;
   std::shared_ptr<void> quota_hold;  // See write/quota.h; released when the request has been answered.
-  Value document;                    // What was written, before it became an object of its type. Null: unknown.
-  std::string reason;                // For an error without one: that of a webhook that refused, in its words.
+  Value document;                    // What was sent, before it became an object of its type. Null: unknown.
+  std::string reason;                // For an error without one: as a webhook that denied the request gave it.
   std::vector<std::shared_ptr<const void>> held;  // What must live as long as the request: converted objects.
 
   // Where its work runs: on the loop of its connection, or elsewhere when it is long (leave_loop).
@@ -172,20 +172,20 @@ request::NegotiationInput negotiation_input(const net::Request& request, const r
 // A request with a large body, or about a large object, is decoded, merged, validated and rendered on another thread
 // than its loop's: read_body() and the code that reads the object leave the loop for it, and finish() returns with the
 // response. In between everything that belongs to the connection (call.response, timers, webhooks) is used after
-// return_to_loop() only; what awaits call.executor() goes on elsewhere.
+// return_to_loop() only; what awaits call.executor() continues elsewhere.
 //
-// To read, change and write an object of this size takes about a millisecond: what is smaller is not worth it.
+// Reading, changing and writing an object of this size takes about a millisecond: smaller ones are not worth it.
 inline constexpr size_t kLongBytes = 64 << 10;
 Task<void> leave_loop(Call& call);
 Task<void> return_to_loop(Call& call);
 Task<void> finish(Call& call);  // Where left_loop().
 
-// Negotiates what this request's answer looks like, into call.view. 406, or 400 for a bad includeObject.
+// Negotiates the form of the response, into call.view. 406, or 400 for a bad includeObject.
 Result<Unit> negotiate_answer(Call& call);
 // The whole body, up to the limit. 413.
 Task<Result<std::string>> read_body(Call& call);
 
-// --- Answers. Warnings collected so far become headers. ---
+// --- Responses. Warnings collected so far become headers. ---
 
 void respond(Call& call, int code, std::string body);
 void respond(Call& call, int code, net::Body body, std::string_view content_type);
@@ -194,8 +194,8 @@ void respond_error(Call& call, const Error& error);
 void respond_tree(Call& call, int code, const Value& tree, const types::Type& type);
 void respond_status(Call& call, int code, const Value& status);
 
-// An error's answer in the encoding that the client reads: for the parts of the server that refuse before a Call exists
-// (401, 403, unknown paths).
+// Sends an error in the encoding that the client accepts: for the parts of the server that reject a request before
+// there is a Call (401, 403, unknown paths).
 void send_error(const request::RequestInfo& info, const net::Request& request, net::Response& response,
                 const Error& error);
 // The Status of an error, as JSON.
@@ -207,12 +207,12 @@ std::string status_json(const Error& error);
 void record_request(Call& call, const Value& object);
 // A body that is not an object of the resource, as it was sent: a patch, options.
 void record_request(Call& call, request::Format format, std::string_view bytes);
-// How the answer is recorded: as JSON, with everything that the client may have asked to leave out and managedFields as
-// FieldsV1. Nothing: it is not recorded.
+// How the response is recorded: as JSON, including what the client asked to leave out, with managedFields as FieldsV1.
+// Nothing: it is not recorded.
 std::optional<render::View> recorded_view(const Call& call);
-// What recorded_view() made of the answer, or why it could not be made. The first record of an answer counts.
+// The response in the form of recorded_view(), or why it could not be rendered. Only the first one is recorded.
 void record_response(Call& call, const Result<std::string>& json);
-// An answer that is the same for every client.
+// A response that is the same for every client.
 void record_response(Call& call, std::string_view content_type, const net::Body& body);
 void record_status(Call& call, const Value& status);
 void record_error(Call& call, const Error& error);

@@ -38,7 +38,7 @@ class Document {
 
   const Value& root() const { return root_; }
   std::string_view source() const { return memory_->source; }
-  // For what shall live as long as the tree does.
+  // For data that must live as long as the tree.
   Arena& arena() { return memory_->arena; }
   void set_root(Value root) { root_ = root; }
 

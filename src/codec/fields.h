@@ -1,4 +1,4 @@
-// Field paths for leaving things out while bytes are transcoded, and what form of an object is wanted.
+// Field paths to leave out while bytes are transcoded, and which form of an object is wanted.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +50,7 @@ class FieldPaths {
 // metadata.managedFields of an object, and of every item of a List.
 const FieldPaths& managed_fields_paths();
 
-// What a transcoder gives of an object.
+// Which parts of an object a transcoder writes.
 struct Shape {
   // Fields left out, key and all; null: none.
   const FieldPaths* drop = nullptr;

@@ -1,4 +1,4 @@
-// What Go calls a decoded value: error texts of Kubernetes say it.
+// Go's names for decoded values, as Kubernetes' error messages print them.
 #pragma once
 
 #include <string_view>

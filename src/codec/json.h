@@ -1,6 +1,6 @@
 // JSON as Kubernetes reads and writes it (sigs.k8s.io/json, a fork of Go's encoding/json).
 //
-// Reading: an integer within int64 is an Int, every other number a Double; of a key given twice the last counts; each
+// Reading: an integer within int64 is an Int, every other number a Double; the last of two equal keys wins; each
 // byte that is not UTF-8 and each lone surrogate escape becomes U+FFFD; nesting up to limits::kDecodedDepth; nothing
 // but white space may follow. Errors are BadRequest with Go's own words; the offset is in JsonError.
 //
@@ -41,7 +41,7 @@ struct JsonOptions {
   // A number beyond the range of a double becomes an infinity instead of an error. For readers of typed objects,
   // whose error names the field: see json_text_at.
   bool keep_huge_numbers = false;
-  // Maps given twice under one key are united, as Go's decoder does when it fills a struct. Else the last counts.
+  // Maps given twice under one key are merged, as Go's decoder does when it fills a struct. Else the last one wins.
   bool unite_repeated_maps = false;
 };
 

@@ -1,8 +1,8 @@
-// What repeats among the objects of a list. Pods of one application have the same containers, volumes and conditions:
-// such a message is rendered once, and its JSON or CBOR is copied from then on.
+// Remembers what repeats among the objects of a list. Pods of one application have the same containers, volumes and
+// conditions: such a message is rendered once, and its JSON or CBOR is copied from then on.
 //
 // Only what comes a second time is kept, and all of it within a fixed budget: when that is used up, it starts over.
-// Threading: one user at a time. Good for one format and shape of one list: gates and dropped fields must stay the
+// Threading: one user at a time. For one format and shape of one list: gates and dropped fields must stay the
 // same.
 #pragma once
 

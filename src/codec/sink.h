@@ -1,5 +1,5 @@
 // Bytes being written at the end of a std::string, with room asked for ahead: writers put bytes through a bare
-// pointer and never check twice. What lay in the string before stays in front.
+// pointer and never check twice. What the string contained before is kept.
 //
 //   Sink sink(out);
 //   char* p = sink.room(32);     // at least 32 bytes; p stays valid until the next room()

@@ -26,10 +26,10 @@ struct TypedOptions {
   // quantities given as numbers take their spelling from it, RawExtensions their bytes. (Decode it with
   // JsonOptions::keep_huge_numbers, so that a number beyond the doubles is rejected here, with its field's name.)
   std::string_view json_source = {};
-  // A tree of this type from which the one to be read was made: what is the very same in both is not examined again.
+  // A tree of this type from which the one to be read was made: what both share is not examined again.
   const Value* made_from = nullptr;
-  // Whose errors the words are: those of a decoder of a whole document, which name the field, or those of a conversion
-  // of a tree that is already decoded (apply configurations, patched objects), which does it value by value.
+  // Whose error messages to use: those of a decoder of a whole document, which name the field, or those of a conversion
+  // of a tree that is already decoded (apply configurations, patched objects), which works value by value.
   enum class Errors : uint8_t { OfDocument, OfSingleValue } errors = Errors::OfDocument;
 };
 

@@ -195,7 +195,7 @@ struct QuotaController::State {
     if (!found || answer->status != 200) co_return false;
     const std::string ns(namespace_of(resource, key));
     follow_counted(*found);
-    // A charge that came before this look changed the quota, or has its object stored by now: see api/quota.h.
+    // A charge that came before this look changed the quota, or has its object stored by now: see write/quota.h.
     if (api.charges_quota(ns)) co_return false;
     const Value* spec = found->find("spec");
     const quota::Usage hard = spec == nullptr ? quota::Usage() : quota::usage_in(*spec, "hard");

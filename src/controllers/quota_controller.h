@@ -1,6 +1,6 @@
 // Keeps the status of ResourceQuotas, controller "resourcequota": what is hard, and what is used. Admission charges
-// what is written (api/quota.h); this counts again when a quota is made or changed, when something that it counts goes
-// or changes, and a moment after every charge, in case its write failed.
+// what is written (write/quota.h); this counts again when a quota is created or changed, when something that it counts
+// is deleted or changed, and a moment after every charge, in case its write failed.
 //
 // Follows quotas, and of everything else only the kinds that some quota counts.
 #pragma once

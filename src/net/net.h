@@ -145,18 +145,18 @@ struct Identity {
 
 struct NamedIdentity {
   Identity identity;
-  // Host names, "*.example.com" for all one label below. Empty: those in the certificate.
+  // Host names; "*.example.com" covers all names one label below. Empty: those in the certificate.
   std::vector<std::string> names;
 };
 
 struct TlsOptions {
   enum class Version : uint8_t { Tls12, Tls13 };
   Version min_version = Version::Tls12;
-  // IANA's names (TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256) of those that TLS 1.2 may use, in order of preference. Empty:
-  // the ones with forward secrecy and authenticated encryption. TLS 1.3 has no weak ones to choose from.
+  // IANA names (TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256) of the suites that TLS 1.2 may use, by preference. Empty:
+  // those with forward secrecy and authenticated encryption. TLS 1.3 has no weak ones to choose from.
   std::vector<std::string> cipher_suites;
 };
-// Those that TlsOptions::cipher_suites takes.
+// The names that TlsOptions::cipher_suites accepts.
 std::vector<std::string_view> known_cipher_suites();
 
 // ---------------------------------------------------------------------------------------------------- Bytes
@@ -303,8 +303,8 @@ class Response {
   // co_await response.sleep_for(10ms) -> Result<Unit>: returns early with an error when the peer disconnects.
   auto sleep_for(Millis delay);
 
-  // Tells the server that someone it knows uses this connection: it counts no longer as one of a stranger's
-  // (ServerOptions::max_strangers).
+  // Tells the server that an authenticated client uses this connection: it no longer counts against
+  // ServerOptions::max_strangers.
   void trust_connection();
 
   EventLoop& loop() const;
@@ -346,8 +346,8 @@ struct ServerOptions {
   // second. Protects against rapid resets.
   uint32_t reset_burst = limits::kStreamResets;
   uint32_t max_connections = 20'000;
-  // Connections on which no one known has asked anything yet (Response::trust_connection): all of them, and those from
-  // one address. Beyond it new ones are closed at once. Unix sockets do not count.
+  // Connections that have not carried an authenticated request yet (Response::trust_connection): in total, and from one
+  // address. New ones beyond that are closed at once. Unix sockets do not count.
   uint32_t max_strangers = 5'000;
   uint32_t max_strangers_per_address = 1'000;
   Millis housekeeping_interval{1000};  // How often the timeouts above are checked.
@@ -454,8 +454,8 @@ struct ClientResponse {
   std::string_view header(std::string_view name) const;
 };
 
-// Why a call got no response. The texts are those Go prints ("dial tcp 10.0.0.1:443: connect: connection refused"):
-// users know them.
+// Why a call got no response. The messages are those of Go ("dial tcp 10.0.0.1:443: connect: connection refused"),
+// which users know.
 struct CallError : Error {
   enum class Progress : uint8_t {
     NotConnected,  // No connection was made: the request has not reached any server.
@@ -483,7 +483,7 @@ class ClientStream {
   const ClientResponse& head() const;
   // What has arrived, at least a byte; empty at the end.
   Task<CallResult<std::string>> read_some();
-  // Of a tunnel: takes the bytes, and waits while too many of them have not been sent. While another coroutine reads.
+  // Tunnels only: takes the bytes, and waits while too many are unsent. Another coroutine may be reading meanwhile.
   Task<CallResult<Unit>> write(std::string_view bytes);
   // Makes pending reads and writes return an error. On the loop's thread.
   void cancel();
@@ -518,7 +518,7 @@ Task<Result<ClientResponse>> call_handler(EventLoop& loop, Handler handler, Clie
 
 // ---------------------------------------------------------------------------------------------------- Helpers
 
-// Whether a request asks to go on as a WebSocket, which only HTTP/1.1 can. A handler that agrees starts its response
+// Whether a request asks for an upgrade to WebSocket, over HTTP/1.1. A handler that accepts it starts its response
 // with 101 and writes one websocket_message() at a time.
 bool asks_for_websocket(const Request& request);
 std::string websocket_message(std::string_view payload, bool text);

@@ -9,7 +9,7 @@
 //     new  ---+-> update() -> owners of new                          config ---+-> apply() -> object, owners
 //     owners -+                                                      owners ---+    or the conflicts
 //
-// Objects come and go in the endpoint's version, without metadata.managedFields: ownership travels beside them as
+// Objects are passed in and out in the endpoint's version, without metadata.managedFields: ownership is beside them as
 // Managed, which decode_managed and encode_managed turn from and into the list in an object.
 //
 // Lifetime: results point into the arguments and the arena; encode or copy() what must outlive them.
@@ -73,16 +73,16 @@ struct FieldManagerOptions {
 struct UpdateRequest {
   const Value* live = nullptr;            // Null: the object is being created.
   const Managed* live_managed = nullptr;  // Null: none.
-  const Value& object;                    // What shall be stored: patched and defaulted, before mutating admission. May
-                                          // carry metadata.managedFields as the client sent it.
+  const Value& object;                    // To be stored: patched and defaulted, before mutating admission. May
+                                          // have metadata.managedFields as the client sent them.
   std::string_view manager;               // See manager_name().
   UnixTime now;
-  Convert convert = {};  // Takes the place of FieldManagerOptions::convert.
+  Convert convert = {};  // Overrides FieldManagerOptions::convert.
 };
 struct UpdateResult {
   Value object;         // The request's, without managedFields.
   Managed managed;      // Sorted.
-  std::string problem;  // Not empty: ownership could not be computed and `managed` is empty. The write goes on; log it.
+  std::string problem;  // Not empty: ownership could not be computed, `managed` is empty. The write continues; log it.
 };
 
 struct ApplyRequest {
@@ -92,13 +92,13 @@ struct ApplyRequest {
   std::string_view manager;               // Required by the API; empty is taken as "unknown".
   bool force = false;
   UnixTime now;
-  // Takes the place of FieldManagerOptions::declared_defaults where they depend on more than the object: the default of
+  // Overrides FieldManagerOptions::declared_defaults where they depend on more than the object: the default of
   // a Scale's replicas is that of the object which it scales.
   std::function<Value(Arena&, const Value&)> declared_defaults = {};
-  Convert convert = {};  // Takes the place of FieldManagerOptions::convert.
+  Convert convert = {};  // Overrides FieldManagerOptions::convert.
 };
 struct ApplyResult {
-  Value object;          // Not defaulted (but where something was unset: with declared defaults). May hold nulls.
+  Value object;          // Not defaulted (if something was unset: with declared defaults). May contain nulls.
   bool changed = false;  // False: `object` is the live one, times are as they were.
   Managed managed;       // Sorted.
   bool unset = false;    // The configuration had unset markers.
@@ -116,13 +116,13 @@ class FieldManager {
 
   UpdateResult update(Arena& arena, const UpdateRequest& request) const;
 
-  // Conflict with one cause a manager and path; BadRequest for another kind or version, managedFields in the
-  // configuration, or a marker where none may stand; Unknown (500 without a reason) where the configuration or the live
+  // Conflict with one cause per manager and path; BadRequest for another kind or version, managedFields in the
+  // configuration, or a misplaced marker; Unknown (500 without a reason) where the configuration or the live
   // object does not fit the type.
   Result<ApplyResult> apply(Arena& arena, const ApplyRequest& request) const;
 
   // The same, without ownership: what a MutatingAdmissionPolicy's ApplyConfiguration does to an object. Markers are
-  // always understood here. BadRequest, in the words that follow "error applying patch: " in Kubernetes, where the
+  // always recognized here. BadRequest, in the words that follow "error applying patch: " in Kubernetes, where the
   // configuration or the object does not fit, or where the configuration sets something atomic.
   Result<Value> apply_unowned(Arena& arena, const Value& object, const Value& config) const;
 
@@ -144,8 +144,8 @@ class FieldManager {
 // {k8s_io__value: unset} in a configuration takes the place of a value (docs/unsetting-fields.md).
 inline constexpr std::string_view kUnsetKey = "k8s_io__value";
 inline constexpr std::string_view kUnsetValue = "unset";
-// Whether a map anywhere in the value has the marker's key. Reads, makes nothing: all that an apply without markers
-// pays.
+// Whether a map anywhere in the value has the marker's key. Allocates nothing: the only cost for an apply without
+// markers.
 bool has_marker(const Value& value);
 
 // --- The scale subresource --------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-// The memory of ownership: managedFields of every cached object, kept apart from the objects and shared between them.
+// Ownership in memory: the managedFields of every cached object, kept apart from the objects and shared between them.
 //
 // Distinct field sets exist once in the process: interned as FieldsV2, counted, freed with their last user, equal when
 // their pointers are. A set of one object alone (a kubelet's, with the pod's IP in a key) resembles others of its kind

@@ -1,5 +1,5 @@
-// Content negotiation: which encoding and which form of an object a client gets (rest.md 2), and whether it wants
-// managedFields with it (design: opting out).
+// Content negotiation: which encoding and which form of an object a client gets, and whether it wants managedFields
+// with it (docs/opting-out.md).
 #pragma once
 
 #include <cstdint>

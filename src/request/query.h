@@ -1,4 +1,4 @@
-// Query parameters and the options they make, parsed and checked as Kubernetes does (rest.md 1.2).
+// Query parameters and the options they make, parsed and checked as Kubernetes does.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Label and field selectors as texts (rest.md 3.4): parsed into what the cache matches with.
+// Label and field selectors as text, parsed into what the cache matches with.
 #pragma once
 
 #include <functional>

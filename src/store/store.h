@@ -55,7 +55,7 @@ enum class ErrorKind : uint8_t {
   Timeout,         // No response in time, or the connection broke: a write may or may not have happened.
   Corrupt,         // Stored bytes contradict their checksums or each other.
   Closed,          // The store or the watcher was closed. A pending write may or may not have happened.
-  LeaseGone,       // The lease of a TTL has ended. The etcd engine takes a new one, once.
+  LeaseGone,       // The lease behind a TTL has expired. The etcd engine gets a new one, once.
   Internal,
 };
 
@@ -120,8 +120,8 @@ struct Operation {
   std::string key;
   Revision expected = {};
   Blob value = nullptr;  // Create, Update.
-  std::chrono::seconds ttl =
-      {};  // Above 0: the key deletes itself that long after this write, or up to a minute later.
+  // Above 0: the key is deleted that long after this write, or up to a minute later.
+  std::chrono::seconds ttl = {};
 };
 
 inline Operation create(std::string key, Blob value, std::chrono::seconds ttl = {}) {
@@ -286,8 +286,8 @@ struct EtcdOptions {
 // block. Unavailable when no endpoint answers within request_timeout.
 StoreResult<std::unique_ptr<Store>> open_etcd(EtcdOptions options);
 
-// --- Moving and checking: for the command line; these wait
-// ------------------------------------------------------------
+// --- Moving and checking --------------------------------------------------------------------------------------------
+// For the command line: these functions block.
 
 // A file that contains the current state of a store, checksummed (docs/formats/store.md).
 struct BackupFile {

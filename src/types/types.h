@@ -115,7 +115,7 @@ struct Union {
   std::span<const Field> fields;
 };
 
-// Limits that a CRD's schema states. Built-in types have none; their rules are code (api/kinds).
+// Limits that a CRD's schema states. Built-in types have none; their rules are code (kinds/).
 struct Constraints;
 
 struct Type {

@@ -58,8 +58,8 @@ class Value {
     return v;
   }
   static Value string(Arena& arena, std::string_view text) { return string(arena.copy(text)); }
-  // Compact JSON text of a RawExtension, carried without being looked into. A comparison with a parsed tree
-  // is by text: decode it first (codec) where its content matters.
+  // Compact JSON text of a RawExtension, kept without being parsed. It is compared by its text: decode it first (codec)
+  // where its content matters.
   static Value raw(std::string_view json) {
     Value v = string(json);
     v.kind_ = Kind::Raw;
@@ -137,13 +137,13 @@ class Value {
       return child == nullptr ? nullptr : child->get(rest...);
     }
   }
-  // The string at a path of keys; empty when it is absent or no string.
+  // The string at a path of keys; empty when it is absent or not a string.
   template <class... Keys>
   std::string_view text_at(Keys... keys) const {
     const Value* found = get(keys...);
     return found != nullptr && found->is_string() ? found->as_string() : std::string_view{};
   }
-  // The integer at a path of keys; `otherwise` when it is absent or no integer.
+  // The integer at a path of keys; `otherwise` when it is absent or not an integer.
   template <class... Keys>
   int64_t int_at_or(int64_t otherwise, Keys... keys) const {
     const Value* found = get(keys...);
@@ -158,7 +158,7 @@ class Value {
   template <class... Keys>
   std::span<const Member> members_at(Keys... keys) const;
 
-  // Same pointer and count: certainly equal, found without looking. False means "look".
+  // Same pointer and count, so certainly equal. When false, they may still be equal.
   bool same(const Value& other) const { return kind_ == other.kind_ && count_ == other.count_ && int_ == other.int_; }
 
  private:
@@ -229,7 +229,7 @@ class ListBuilder {
 class MapBuilder {
  public:
   explicit MapBuilder(Arena& arena) : arena_(&arena) {}
-  // The key must not be there yet (set() replaces).
+  // The key must not exist yet (set() replaces).
   void add(std::string_view key, Value value) { members_.push_back({key, value}); }
   void add_copy(std::string_view key, Value value) { members_.push_back({arena_->copy(key), value}); }
   // Adds, or replaces in place.
@@ -244,7 +244,7 @@ class MapBuilder {
 
   Arena* arena_;
   std::vector<Member> members_;
-  // Places of the first `indexed_` members by key, plus one; made when somebody looks for keys among many members.
+  // Places of the first `indexed_` members by key, plus one; built when keys are looked up among many members.
   mutable std::vector<uint32_t> index_;
   mutable size_t indexed_ = 0;
 };
@@ -287,7 +287,7 @@ class Draft {
     // Sets it when it is absent, null, "", 0, false, [] or {}: Go's zero value, for fields without a pointer.
     void set_if_zero(std::string_view key, Value value);
     void remove(std::string_view key);
-    // Each item of the list member as a node; nothing when it is absent or no list.
+    // Each item of the list member as a node; nothing when it is absent or not a list.
     std::vector<Node> list(std::string_view key);
     // Each item of this list as a node.
     std::vector<Node> items();
