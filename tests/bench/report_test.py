@@ -2,15 +2,10 @@
 import json, pathlib, subprocess, sys, tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/clients"))
+from check import check, finish  # noqa: E402
+
 SECTIONS = ["start", "gets", "writes", "watch", "mixed", "lists", "memory", "growth"]
-failures = []
-
-
-def check(condition, what):
-    if not condition:
-        failures.append(what)
-        print("FAIL", what)
-
 
 with tempfile.TemporaryDirectory() as folder:
     out = pathlib.Path(folder)
@@ -37,5 +32,4 @@ with tempfile.TemporaryDirectory() as folder:
     lists = {row["what"]: row for row in report["sections"]["lists"]["rows"]}
     check(lists["JSON drop"]["mb_each"] < lists["JSON"]["mb_each"] > lists["JSON gzip"]["mb_each"], "a list without managedFields, or compressed, is smaller")
     check(recorded in report["sections"]["gets"]["rows"] and "kube-apiserver recorded long ago" in page, "recorded figures of kube-apiserver stay")
-print("failed" if failures else "passed")
-sys.exit(1 if failures else 0)
+finish()

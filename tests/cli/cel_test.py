@@ -11,7 +11,8 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-failures = 0
+sys.path.insert(0, str(ROOT / "tests/clients"))
+from check import check, finish
 
 
 def run(holdfast, arguments, stdin=""):
@@ -20,10 +21,7 @@ def run(holdfast, arguments, stdin=""):
 
 
 def expect(what, got, want):
-    global failures
-    if got != want:
-        failures += 1
-        print(f"FAILED: {what}\n  got:  {got!r}\n  want: {want!r}")
+    check(got == want, f"{what}\n  got:  {got!r}\n  want: {want!r}")
 
 
 def check_page(holdfast):
@@ -118,9 +116,8 @@ def main():
         check_expressions(holdfast, pathlib.Path(folder))
         check_json_lines(holdfast)
         check_policies(holdfast, pathlib.Path(folder))
-    print("cel_test:", f"{failures} failures" if failures else "ok")
-    return 1 if failures else 0
+    finish()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

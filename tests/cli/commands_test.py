@@ -22,19 +22,13 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "clients"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "client"))
+from check import check, finish
 from peer import Peer
 from server import Server
 
 HOLDFAST = sys.argv[1]
 PEER = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else None
 KUBECTL = str(PEER / "kubectl") if PEER and (PEER / "kubectl").exists() else None
-failures = []
-
-
-def check(condition, what):
-    print(("ok      " if condition else "FAILED  ") + what)
-    if not condition:
-        failures.append(what)
 
 
 class Shell:
@@ -769,9 +763,8 @@ def main():
         with Peer(str(PEER)) as peer:
             print("=== kube-apiserver")
             run_parts(peer, anywhere)
-    print(f"{len(failures)} failures")
-    return 1 if failures else 0
+    finish()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

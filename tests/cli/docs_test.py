@@ -17,9 +17,12 @@ import subprocess
 import sys
 import tempfile
 
-DOCS = pathlib.Path(__file__).resolve().parent.parent.parent / "docs"
+TESTS = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(TESTS / "clients"))
+from check import check, finish
+
+DOCS = TESTS.parent / "docs"
 HOLDFAST = pathlib.Path(sys.argv[1]).resolve()
-failures = 0
 
 
 class Page:
@@ -47,12 +50,7 @@ class Page:
             self.unusable[needs[1]] = "its packages cannot be fetched"
             print(f"skipped {self.title(text)}: {self.unusable[needs[1]]}\n{done.stdout}{done.stderr}")
             return
-        ok = (done.returncode != 0) == (rest == "fails")
-        print(("ok      " if ok else "FAILED  ") + self.title(text))
-        if not ok:
-            global failures
-            failures += 1
-            print(text, done.stdout, done.stderr, sep="\n")
+        check((done.returncode != 0) == (rest == "fails"), f"{text}\n{done.stdout}\n{done.stderr}")
 
     @staticmethod
     def title(text):
@@ -87,5 +85,4 @@ def run_page(name):
 
 for name in sys.argv[2:]:
     run_page(name)
-print(f"{failures} failures")
-sys.exit(1 if failures else 0)
+finish()

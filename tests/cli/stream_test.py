@@ -6,20 +6,17 @@ as many pages as a test asks for, so that nothing has to be timed."""
 import http.server
 import json
 import os
+import pathlib
 import subprocess
 import sys
 import tempfile
 import threading
 import urllib.parse
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "clients"))
+from check import check, finish
+
 HOLDFAST = os.path.abspath(sys.argv[1])
-failures = []
-
-
-def check(condition, what):
-    print(("ok      " if condition else "FAILED  ") + what)
-    if not condition:
-        failures.append(what)
 
 
 class Pods(http.server.ThreadingHTTPServer):
@@ -100,5 +97,4 @@ with tempfile.TemporaryDirectory(prefix="holdfast-stream-") as folder:
     few, many = peak_memory(5, folder), peak_memory(60, folder)
     # Fifty-five more pages are 40 MB more of JSON; what is left to the allocator's mood is far less.
     check(many - few < 12 * 1024, f"twelve times as much needs no more memory: {few} KiB, {many} KiB")
-print(f"{len(failures)} failures")
-sys.exit(1 if failures else 0)
+finish()

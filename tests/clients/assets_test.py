@@ -12,6 +12,10 @@ import sys
 import tempfile
 import time
 import unittest
+import urllib.parse
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from server import Server
 
 BINARY = None
 
@@ -180,17 +184,12 @@ class AssetsTest(unittest.TestCase):
 
         def existing(name):
             with tempfile.TemporaryDirectory(prefix="holdfast-plane-") as folder:
-                server = ControlPlane.__new__(ControlPlane)
-                server.port = free_port()
-                (pathlib.Path(folder) / "tokens").write_text('admin-token,admin,admin,"system:masters"\n')
-                process = subprocess.Popen([BINARY, "serve", "--data-dir", folder + "/data", "--listen", f"127.0.0.1:{server.port}",
-                                            "--token-auth-file", folder + "/tokens"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-                try:
-                    wait("not healthy", lambda: server.get("/readyz")[0] == 200)
-                    return write_and_list(name, server.get)
-                finally:
-                    process.terminate()
-                    process.wait(10)
+                tokens = pathlib.Path(folder) / "tokens"
+                tokens.write_text('admin-token,admin,admin,"system:masters"\n')
+                with Server(BINARY, "--token-auth-file", str(tokens)) as server:
+                    reached = ControlPlane.__new__(ControlPlane)
+                    reached.port = urllib.parse.urlsplit(server.url()).port
+                    return write_and_list(name, reached.get)
 
         with concurrent.futures.ThreadPoolExecutor() as pool:
             started = {name: pool.submit(plane, name, one_dash) for name, one_dash in (("a", True), ("b", True), ("c", False), ("d", False))}
