@@ -112,6 +112,30 @@ TEST(VerbsTest, PatchesOfOneObjectAtOnceAllCount) {
   EXPECT_EQ(server.call("GET", path("a")).json.find("data")->count(), size_t{kWriters});
 }
 
+TEST(VerbsTest, ADeletionAmongPatchesIsNotLost) {
+  InProcess server;
+  server.call("POST", kMaps, R"({"metadata":{"name":"a","finalizers":["example.com/hold"]}})");
+  constexpr int kWriters = 16;
+  constexpr auto send = [](own_calls::OwnCalls calls, std::string method, std::string body, int& failed) -> Task<void> {
+    const Result<net::ClientResponse> answer =
+        co_await calls.call(std::move(method), path("a"), std::move(body), kMerge);
+    if (!answer || answer->status != 200) ++failed;
+  };
+  int failed = 0;
+  std::vector<Task<void>> writers;
+  for (int i = 0; i < kWriters; ++i) {
+    const bool deletes = i == kWriters / 2;
+    const std::string body = R"({"data":{"k)" + std::to_string(i) + R"(":"v"}})";
+    writers.push_back(
+        send(server.api().own_calls(server.loop()), deletes ? "DELETE" : "PATCH", deletes ? "" : body, failed));
+  }
+  block_on(server.loop(), when_all(server.loop(), std::move(writers)));
+  EXPECT_EQ(failed, 0);
+  const Answer left = server.call("GET", path("a"));
+  EXPECT_EQ(left.text("metadata", "deletionTimestamp"), "2027-01-15T08:00:00Z");
+  EXPECT_EQ(left.json.find("data")->count(), size_t{kWriters - 1});
+}
+
 TEST(VerbsTest, ListInPagesIsOneState) {
   InProcess server;
   for (const char* name : {"a", "b", "c", "d", "e"}) server.call("POST", kMaps, config_map(name));
@@ -226,12 +250,89 @@ TEST(VerbsTest, FinalizersHoldWhatIsDeleted) {
   EXPECT_EQ(server.call("GET", path("a")).status, 404);
 }
 
+TEST(VerbsTest, ADryRunOfADeletionMarksNothing) {
+  InProcess server;
+  const Answer made = server.call("POST", kMaps, R"({"metadata":{"name":"a","finalizers":["example.com/hold"]}})");
+  const Answer marked = server.call("DELETE", path("a") + "?dryRun=All");
+  EXPECT_EQ(marked.text("metadata", "deletionTimestamp"), "2027-01-15T08:00:00Z");
+  EXPECT_EQ(marked.text("metadata", "resourceVersion"), made.text("metadata", "resourceVersion"));
+  EXPECT_EQ(server.call("GET", path("a")).body, made.body);
+}
+
+TEST(VerbsTest, AnUpdateThatRemovesAServiceLeavesNoAddressTaken) {
+  InProcess server;
+  const std::string services = "/api/v1/namespaces/default/services";
+  ASSERT_EQ(server
+                .call("POST", services,
+                      R"({"metadata":{"name":"a","finalizers":["example.com/hold"]},)"
+                      R"("spec":{"type":"ExternalName","externalName":"a.example.com"}})")
+                .status,
+            201);
+  ASSERT_EQ(server.call("DELETE", services + "/a").status, 200);
+  // It takes an address, and is gone with its last finalizer.
+  const Answer last = server.call("PATCH", services + "/a",
+                                  R"({"metadata":{"finalizers":null},"spec":{"type":"ClusterIP","externalName":null,)"
+                                  R"("clusterIP":"10.0.0.77","ports":[{"port":80}]}})",
+                                  kMerge);
+  ASSERT_EQ(last.status, 200) << last.body;
+  ASSERT_EQ(server.call("GET", services + "/a").status, 404);
+  const Answer next = server.call(
+      "POST", services, R"({"metadata":{"name":"b"},"spec":{"clusterIP":"10.0.0.77","ports":[{"port":80}]}})");
+  EXPECT_EQ(next.status, 201) << next.body;
+}
+
 TEST(VerbsTest, PreconditionsOfADelete) {
   InProcess server;
   server.call("POST", kMaps, config_map("a"));
   const Answer refused = server.call("DELETE", path("a"), R"({"preconditions":{"uid":"another"}})");
   EXPECT_EQ(refused.status, 409);
   EXPECT_EQ(server.call("GET", path("a")).status, 200);
+}
+
+TEST(VerbsTest, DeleteOptionsAreOfAnyVersionAndOfNoOtherKind) {
+  InProcess server;
+  server.call("POST", kMaps, config_map("a"));
+  EXPECT_THAT(std::string(server.call("DELETE", path("a"), R"({"kind":"Pod","apiVersion":"v1"})").message()),
+              HasSubstr(R"(no kind "Pod" is registered for version "v1" in scheme)"));
+  EXPECT_EQ(server.call("DELETE", path("a"), R"({"kind":"DeleteOptions","apiVersion":"a/b/c"})").message(),
+            "unexpected GroupVersion string: a/b/c");
+  EXPECT_EQ(server.call("DELETE", path("a"), R"({"kind":"DeleteOptions","apiVersion":"apps/v9"})").status, 200);
+  server.call("POST", kMaps, config_map("b"));
+  // A kind without a version says nothing.
+  EXPECT_EQ(server.call("DELETE", path("b"), R"({"kind":"Pod"})").status, 200);
+}
+
+TEST(VerbsTest, TheKindOfACborBodyIsReadBeforeItsContent) {
+  InProcess server;
+  // {"apiVersion": "v1", "kind": "ConfigMap", "x": 2^64 - 1}: well-formed, but more than an int64.
+  const std::string body = std::string("\xd9\xd9\xf7\xa3\x6a") + "apiVersion" + "\x62" + "v1" + "\x64" + "kind" +
+                           "\x69" + "ConfigMap" + "\x61" + "x" + "\x1b" + std::string(8, '\xff');
+  const std::string cbor = "application/cbor";
+  EXPECT_THAT(std::string(server.call("POST", kMaps, body, cbor).message()),
+              HasSubstr(R"(ConfigMap in version "v1" cannot be handled as a ConfigMap: cbor: cannot unmarshal)"));
+  EXPECT_THAT(std::string(server.call("POST", kMaps, body.substr(0, body.size() - 1), cbor).message()),
+              HasSubstr("(must be of type ConfigMap): unable to determine group/version/kind: "));
+}
+
+TEST(VerbsTest, ANumberOfAJsonPatchThatIsTooLargeIsNamed) {
+  InProcess server;
+  server.call("POST", kMaps, config_map("a"));
+  const Answer refused = server.call("PATCH", path("a"), R"([{"op":"add","path":"/data","value":[1, -1e999]}])",
+                                     "application/json-patch+json");
+  EXPECT_EQ(refused.message(),
+            "error decoding patch: json: cannot unmarshal number -1e999 into Go struct field jsonPatchOp.value of type "
+            "float64");
+}
+
+TEST(VerbsTest, AnEmptyContainerIsShownAsItWasSent) {
+  InProcess server;
+  const Answer refused = server.call(
+      "POST", "/apis/apps/v1/namespaces/default/deployments",
+      R"({"metadata":{"name":"web"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{}},)"
+      R"("spec":{"containers":[{"name":"c","image":"i"}]}}}})");
+  EXPECT_THAT(
+      std::string(refused.message()),
+      HasSubstr("spec.template.metadata.labels: Invalid value: {}: `selector` does not match template `labels`"));
 }
 
 TEST(VerbsTest, DeleteCollectionTakesWhatIsSelected) {
