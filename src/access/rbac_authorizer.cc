@@ -33,7 +33,7 @@ auth::Decision RbacAuthorizer::authorize(const auth::Attributes& attributes) con
 }
 
 void RbacAuthorizer::refresh() const {
-  // The first index is waited for; later ones are made by one thread while the others go on with what they have.
+  // The first index is waited for; later ones are made by one thread while the others continue with what they have.
   std::unique_lock lock(mutex_, std::defer_lock);
   if (index_.load()) {
     if (!lock.try_lock()) return;

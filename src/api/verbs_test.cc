@@ -89,7 +89,7 @@ TEST(VerbsTest, ApplyCreatesOwnsAndConflicts) {
   const Answer forced =
       server.call("PATCH", path("a") + "?fieldManager=two&force=true", config_map("a", R"({"k":"2"})"), kApply);
   EXPECT_EQ(forced.text("data", "k"), "2");
-  // What nobody applies any more falls away.
+  // What nobody applies any more is removed.
   EXPECT_EQ(server.call("PATCH", path("a") + "?fieldManager=two", config_map("a"), kApply).json.find("data"), nullptr);
 }
 
@@ -175,7 +175,7 @@ TEST(VerbsTest, AContinueTokenExpiresWithTheHistory) {
   }
   EXPECT_EQ(late.status, 410);
   EXPECT_EQ(late.reason(), "Expired");
-  // The answer has a token that goes on with the latest state.
+  // The answer has a token that continues with the latest state.
   const Answer latest =
       server.call("GET", std::string(kMaps) + "?continue=" + std::string(late.text("metadata", "continue")));
   EXPECT_EQ(names(latest), (std::vector<std::string>{"b", "c"}));

@@ -580,7 +580,7 @@ void CacheState::dispatch(const std::shared_ptr<const Event>& event, Wakes& wake
 
 // Called with the mutex held.
 void CacheState::trim_window(TimePoint now) {
-  // Nothing follows in an empty resource: the last deletions would keep their objects for ever.
+  // Nothing follows in an empty resource: the last deletions would keep their objects forever.
   const size_t kept_whatever_their_age = index != nullptr && index->by_key.count() != 0 ? options.history_events : 0;
   while (window.size() > kept_whatever_their_age &&
          (window.size() > options.max_history_events || now - window.front()->arrived > options.history_age)) {

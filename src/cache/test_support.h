@@ -173,7 +173,7 @@ struct CacheFixture {
     executor.run();
     return revision;
   }
-  // Something elsewhere in the store: revisions go on, nothing of the resource changes.
+  // Something elsewhere in the store: revisions advance, nothing of the resource changes.
   Revision write_elsewhere() {
     static int i = 0;
     return write(store::create("/registry/other/" + std::to_string(++i), store::make_blob("x")));

@@ -46,7 +46,7 @@ struct Leaf : TreeNode {
 
 struct Child {
   TreeNode* node;      // One reference.
-  const Entry* first;  // Held by the leaf it lies in.
+  const Entry* first;  // Held by the leaf it is in.
   uint64_t below;
 };
 

@@ -168,7 +168,7 @@ class Val {
   static Val error(std::string_view message) { return text_val(Kind::Error, message); }
   // A value as dyn: maps with string keys, lists, numbers. `value` must outlive the Val.
   static Val data(const Value& value);
-  // The same seen through a schema. The error of a value that does not fit lies in `arena`.
+  // The same seen through a schema. The error of a value that does not fit is in `arena`.
   static Val data(Arena& arena, const Value& value, const Decl* decl);
   static Val optional_none() { return make(Kind::Optional, 0); }
   static Val optional_of(Arena& arena, Val value);

@@ -26,7 +26,7 @@ struct Environment::State {
   }
 };
 
-// The name of a chain of selections: "a.b.c". Nothing when it is none.
+// The name of a chain of selections: "a.b.c". Nothing when it is not one.
 bool qualified_name(const Expr* e, std::string& out);
 
 // A type that a name stands for ("int", "Object.spec"); null: none.

@@ -739,7 +739,7 @@ class Evaluator {
     return std::string(go_type_name(v));
   }
 
-  // Whether the key is there. `presence`: its absence is no error.
+  // Whether the key is there. `presence`: its absence is not an error.
   bool look_up(const Val& v, const Val& key, const Qualifier& q, bool presence, Val& found, Val& failed) {
     const auto missing_key = [&] { failed = error(arena_, "no such key: " + go_text(key)); };
     switch (v.kind()) {

@@ -122,7 +122,7 @@ std::vector<Part> grammar() {
 struct Step {
   enum Kind : uint8_t { kNothing, kTokens, kRule, kPrecedence };
   Kind kind = kNothing;
-  int target = -1;  // Of a rule: where the caller goes on.
+  int target = -1;  // Of a rule: where the caller continues.
   Tokens tokens = 0;
   Rule rule = kStart;
   int precedence = 0;
@@ -374,7 +374,7 @@ class Recognizer {
       }
     }
   }
-  // Without what is no token, which the lexer has reported.
+  // Without what is not a token, which the lexer has reported.
   std::string text_between(size_t first, size_t last) const {
     std::string out;
     for (size_t i = first; i <= last; ++i) {
@@ -427,7 +427,7 @@ class Recognizer {
     end_error();
     return true;
   }
-  // A rule was abandoned: goes on at a token that its callers may go on with.
+  // A rule was abandoned: continues at a token that its callers can continue with.
   void recover() {
     abandoned_ = true;
     count_recovery();

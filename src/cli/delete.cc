@@ -95,7 +95,7 @@ class Deleter {
       return;
     }
     show(api.resource(), name, space);
-    // The answer is the object while it goes on to exist, else a Status that names what is gone.
+    // The response is the object while it still exists, else a Status that names what is gone.
     const std::string_view uid = answer->root().text_at("details", "uid");
     deleted_.push_back({api, name, space, std::string(uid.empty() ? answer->uid() : uid)});
   }

@@ -534,7 +534,7 @@ class Getter {
   client::Resource last_;
   TableWriter writer_;
   std::vector<size_t> shown_columns_;
-  std::string version_;  // What a watch goes on from.
+  std::string version_;  // Where a watch continues.
   Arena kept_arena_;     // Objects for a template, which needs all of them.
   std::vector<Value> kept_;
 };

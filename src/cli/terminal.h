@@ -33,7 +33,7 @@ char ask_key(std::string_view question, std::string_view keys);
 // Whether questions can be asked: standard input and error are a terminal.
 bool can_ask();
 
-// One line on a terminal's standard error that is overwritten as work goes on; nothing where that is not a terminal.
+// One line on a terminal's standard error that is overwritten as work proceeds; nothing where that is not a terminal.
 class Progress {
  public:
   explicit Progress(std::string what);

@@ -17,7 +17,7 @@ Result<Unit> wait_until(const client::Api<>& api, const std::string& name, std::
   using Seconds = std::chrono::seconds;
   const auto until = std::chrono::steady_clock::now() + timeout;
   while (true) {
-    // One object as a list: its version is where the watch goes on, whether there is one or not.
+    // One object as a list: its version is where the watch continues, whether there is one or not.
     Result<client::Object> list = api.list({.field_selector = "metadata.name=" + name}).wait();
     if (!list) return list.take_error();
     const std::span<const Value> items = list->root().items_at("items");

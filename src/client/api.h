@@ -72,7 +72,7 @@ struct Retry {
 
 struct Options {
   // Recorded as the owner of what is written. Give your program a name of its own, and keep it: without versions, for
-  // each new name adds an entry to managedFields for ever.
+  // each new name adds an entry to managedFields forever.
   // Empty: the server takes the user agent's name for updates, and refuses applies that name none.
   std::string field_manager = "holdfast-client";
   std::string user_agent = "holdfast-client";

@@ -172,7 +172,7 @@ Node bytes(std::string_view raw) { return base64_encode(raw); }
 
 namespace {
 
-// What reads a kind's ownership back. Made once a kind, kept for ever: programs use a handful of kinds.
+// What reads a kind's ownership back. Made once per kind and kept forever: programs use a handful of kinds.
 struct Reader {
   std::shared_ptr<const schema::Schema> schema;  // Of a custom resource.
   std::unique_ptr<ownership::MergeTypes> merge_types;

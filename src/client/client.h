@@ -9,7 +9,7 @@
 // Errors are the server's own: reason, causes and details of the Status it answered, `code` its HTTP code; a call that
 // did not reach the server, or got no answer, is ServiceUnavailable with code 0.
 //
-// What leaves this module is immutable. Calls go on on the client's loop, whatever thread they were made on; a Client
+// What leaves this module is immutable. Calls continue on the client's loop, whatever thread made them; a Client
 // may be used from any thread. Destroying it ends its watches and informers and waits for its calls.
 #pragma once
 

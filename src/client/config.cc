@@ -183,7 +183,7 @@ Result<Config> config_of(const Files& files, const Config::Source& source) {
   return config;
 }
 
-// What lies in ~/.kube/config or where KUBECONFIG points, in order.
+// The files that KUBECONFIG lists, or ~/.kube/config, in order.
 std::vector<std::string> default_files() {
   std::vector<std::string> files;
   std::istringstream list(environment("KUBECONFIG"));

@@ -27,7 +27,7 @@ struct ExecPlugin {
   bool provide_cluster_info = false;
 };
 
-// Whom the server shall take us for (Impersonate-* headers).
+// The user to impersonate (Impersonate-* headers).
 struct Impersonation {
   std::string user, uid;
   std::vector<std::string> groups;

@@ -145,7 +145,7 @@ void Core::close() {
   std::unique_lock lock(mutex_);
   idle_.wait(lock, [&] { return uses_ == 0; });
   lock.unlock();
-  // The connection goes on its own thread, behind whatever was posted before.
+  // The connection is closed on its own thread, behind whatever was posted before.
   block_on(loop, drop_transport(shared_from_this()));
 }
 

@@ -435,7 +435,7 @@ Result<Unit> Informer::State::take(WatchEvent::Type type, Encoding from, std::st
       if (!same) put(std::move(*data));
     }
   }
-  // In the middle of a list the version is that of one object, not of a state to go on from.
+  // In the middle of a list the version is that of one object, not of a state to continue from.
   heard(listing && type != WatchEvent::Type::Bookmark ? std::string_view() : names.resource_version);
   return Unit{};
 }
@@ -600,7 +600,7 @@ Task<void> Informer::State::run(std::shared_ptr<State> self) {
     } else {
       const Clock::time_point start = Clock::now();
       ended = co_await me.follow_watch(from_nothing);
-      // Once everything has come, the next watch goes on from there, however this one ended.
+      // Once everything has come, the next watch continues from there, however this one ended.
       if (me.list_done) from_nothing = false;
       // A watch that ends at once, over and over, must not become a storm.
       if (ended && Clock::now() - start < std::chrono::seconds(1))

@@ -99,7 +99,7 @@ TEST(MessageMemo, KeepsWhatComesTwiceWithinItsBudget) {
   memo.keep(place, &types[0], message, "{}");
   EXPECT_EQ(memo.find(&types[0], message, place), "{}");
   EXPECT_EQ(memo.find(&types[1], message, place), "");
-  // A megabyte later it has started over, and goes on.
+  // A megabyte later it has started over, and works as before.
   const std::string long_json(10000, 'j');
   for (int i = 0; i < 100; ++i) {
     const std::string other = "message " + std::to_string(i);

@@ -1,5 +1,5 @@
 // Kubernetes quantities ("500m", "1.5Gi", "2e3"): exact numbers that remember the family of their suffix and, where
-// Kubernetes does, the very text they were sent as.
+// Kubernetes does, the exact text they were sent as.
 #pragma once
 
 #include <compare>

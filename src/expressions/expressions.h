@@ -103,7 +103,7 @@ class Activation final : private cel::LazyObject {
   Activation(const Activation&) = delete;
   Activation& operator=(const Activation&) = delete;
 
-  // Nothing: the budget does not suffice (kOutOfBudget), and no further expression shall be evaluated.
+  // Nothing: the budget does not suffice (kOutOfBudget), and no further expression may be evaluated.
   std::optional<Evaluated> evaluate(const Expression& expression, int64_t& budget);
 
  private:

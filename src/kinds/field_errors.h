@@ -103,7 +103,7 @@ class FieldErrors {
   void too_many(const Path& at, int64_t actual, int64_t max_items);
   void type_invalid(const Path& at, const Shown& value, std::string_view detail);
   void internal(const Path& at, std::string_view detail);
-  // As invalid(), once for each message. Mostly there are none, and then nothing is made of the value.
+  // As invalid(), once per message. Usually there are none, and the value is not formatted then.
   template <class T>
   void invalid_each(const Path& at, const T& value, std::span<const std::string> messages) {
     if (messages.empty()) return;

@@ -90,7 +90,7 @@ void merge_all_label_keys(Arena& arena, Draft::Node spec, const Value* labels) {
   for (Draft::Node constraint : spec.list("topologySpreadConstraints")) merge_label_keys(arena, constraint, labels);
 }
 
-// The AppArmor profile that an annotation of old times stands for; null when it is none.
+// The AppArmor profile that a deprecated annotation stands for; null when it is not one.
 Value profile_of_annotation(Arena& arena, std::string_view text) {
   MapBuilder profile(arena);
   if (text == "unconfined") {

@@ -120,7 +120,7 @@ void validate_claim_names(std::span<const Value> claims, std::span<const Value> 
       seen.insert(std::move(key));
     }
     if (std::binary_search(known.begin(), known.end(), std::string_view(name))) continue;
-    // Each error names all of them: not for ever.
+    // Each error names all of them: stop at some point.
     const bool in_full = reported < limits::kReportedBytes;
     reported += all_known.size();
     errors.not_found(here, name,

@@ -34,7 +34,7 @@ Messages percent_errors(std::string_view text);
 Messages header_name_errors(std::string_view text);
 Messages id_range_errors(int64_t id);  // User and group ids.
 Messages c_identifier_errors(std::string_view text);
-// "example.com/gpu": a resource that is none of Kubernetes' own.
+// "example.com/gpu": a resource that is not one of Kubernetes' own.
 bool is_extended_resource(std::string_view name);
 // domain/path, such as a signer or an ingress controller.
 void validate_domain_prefixed_path(std::string_view text, const Path& at, FieldErrors& errors);

@@ -480,7 +480,7 @@ TEST(Tls, ACertificateIsVerifiedAgainstAPoolAndReloaded) {
   EXPECT_TRUE(verdict.good);
   EXPECT_FALSE(verdict.bad);
 
-  // After a reload by another authority, old connections go on and new ones are not trusted.
+  // After a reload by another authority, old connections continue and new ones are not trusted.
   const Identity new_authority = TestPki::make("new-ca", "", nullptr);
   ASSERT_TRUE(server.reload(TestPki::make("server", "", &new_authority), {}, new_authority.certificate_pem));
   EXPECT_TRUE(run(loops.at(0), client.fetch(get("/"), 1000)));

@@ -366,7 +366,7 @@ void Http1Session::maybe_next() {
 }
 
 void Http1Session::resume_input() {
-  // From inside parse_body the loop there goes on by itself.
+  // Inside parse_body, the loop there continues by itself.
   if (!advancing_) advance();
 }
 

@@ -312,7 +312,7 @@ void Http2Session::head_ready(Stream& base) {
   auto text = [](std::string_view s) { return const_cast<uint8_t*>(reinterpret_cast<const uint8_t*>(s.data())); };
   std::vector<nghttp2_nv> fields;
   fields.reserve(stream.headers.size() + 3);
-  // Everything lies in the stream's arena, which outlives the frame.
+  // Everything is in the stream's arena, which outlives the frame.
   constexpr uint8_t kKept = NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE;
   auto add = [&](std::string_view name, std::string_view value, uint8_t flags) {
     fields.push_back({text(name), text(value), name.size(), value.size(), flags});

@@ -1,4 +1,4 @@
-// What net's tests share: a handler with a path for every behaviour, and peers that do as they are told.
+// What net's tests share: a handler with a path for every behaviour, and peers that do what a test tells them.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -285,8 +285,8 @@ Result<Engine::Applied> Engine::apply(const Value& live, const Value& config, co
   if (!pruned) return pruned.take_error();
   Applied out;
   out.object = *pruned;
-  // Defaults come before the comparison where something is unset, so that unsetting what has a default is no removal,
-  // and doing it twice is no change. The manager that unset a field owns all that came back in its place.
+  // Defaults come before the comparison where something is unset, so that unsetting what has a default does not remove
+  // it, and doing it twice changes nothing. The manager that unset a field owns all that came back in its place.
   if (!options.unset.empty()) {
     Value defaulted = with_values_when_absent(arena_, *version_.type, out.object, options.unset);
     if (options.defaults != nullptr && *options.defaults) defaulted = (*options.defaults)(arena_, defaulted);

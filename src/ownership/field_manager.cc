@@ -552,7 +552,7 @@ Result<Value> FieldManager::State::apply_unowned(Arena& arena, const Value& obje
 
 // A struct, map or list with a default that came back after it was unset is owned itself and with everything in it; one
 // that was set is owned by its content alone. (Client-side apply's ownership, once migrated, looks the same; there the
-// value is no default.)
+// value is not a default.)
 FieldSet FieldManager::State::unset_with_default(Arena& arena, const Value& object, FieldSet owned) const {
   if (!options.declared_defaults) return {};
   const FieldSet whole = declared_containers(arena, *own->type, owned);

@@ -15,7 +15,7 @@ namespace holdfast::ownership {
 namespace {
 
 constexpr int kMaxDepth = limits::kFieldSetDepth;
-// From here on recursion goes on with a larger stack.
+// From here on, recursion continues on a larger stack.
 constexpr int kDeep = 500;
 // Integers beyond this lose digits when they are read, since Kubernetes reads every number as a double.
 constexpr double kExactIntegers = 9007199254740992.0;
@@ -69,7 +69,7 @@ class Reader {
   void skip_space() {
     while (at_ < end_ && (*at_ == ' ' || *at_ == '\n' || *at_ == '\t' || *at_ == '\r')) ++at_;
   }
-  // The next byte that is no space, 0 at the end; not consumed.
+  // The next byte that is not a space, 0 at the end; not consumed.
   char peek() {
     if (at_ < end_ && static_cast<unsigned char>(*at_) > ' ') return *at_;
     skip_space();

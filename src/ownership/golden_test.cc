@@ -349,7 +349,7 @@ class Player {
     } else {
       result = check_update(*manager, t, live, who, type, sent, body, managed);
     }
-    // Where the response is not whole, go on with what we made ourselves, if no server would have added to it.
+    // Where the response is not whole, continue with what we made ourselves, if no server would have added to it.
     const bool ours = customs_.contains(t.group + "/" + t.plural) || t.plural == "configmaps";
     if (body == nullptr && result && ours && !dry) {
       const std::string_view uid[] = {"metadata", "uid"};

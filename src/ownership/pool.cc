@@ -22,7 +22,7 @@ namespace holdfast::ownership {
 
 // --- What is allocated for each set, object and manager -------------------------------------------------------------
 
-// One set, or fields that are none. The bytes stand behind it.
+// One set, or fields that are not a set. Followed by the bytes.
 struct FieldsBlock {
   enum Flags : uint8_t {
     kIsSet = 1,     // FieldsV2; else FieldsV1 text or other bytes as found.
@@ -707,7 +707,7 @@ struct Pool::State {
     free_block(block);
   }
 
-  // The JSON text of fields that one object has, or that are no set.
+  // The JSON text of fields that one object has, or that are not a set.
   void append_text(const FieldsBlock& block, MemberOrder order, std::string& out) const {
     thread_local std::string scratch;
     const std::string_view bytes = plain(block, scratch);

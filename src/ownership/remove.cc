@@ -126,7 +126,7 @@ class ExtractWalk {
     for (const Member& m : v.members()) {
       const SetEntry* entry = set.find_field(m.key);
       if (entry == nullptr) continue;
-      // Below an exact match upstream goes on with the set of this level rather than the next (structured-merge-diff
+      // Below an exact match upstream continues with the set of this level rather than the next (structured-merge-diff
       // remove.go, doMap); with sets of leaves that shows only for a container owned as a whole but not atomic.
       out.add(m.key, node(member_type(type, m.key), m.value, entry->member ? set : entry->children()));
     }

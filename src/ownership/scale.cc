@@ -79,7 +79,7 @@ Managed parent_entries(Arena& arena, const Managed& parent, const Managed& scale
     moved.api_version = api_version;
     moved.fields = own == nullptr || own->path.empty() ? FieldSet() : path_set(arena, own->path);
     // Upstream looks the time up by an identity that the parent does not have, and finds none, unless the parent's
-    // list holds the very same manager.
+    // list holds that same manager.
     const auto twin = std::find_if(parent.begin(), parent.end(), [&](const auto& e) { return same_manager(e, entry); });
     moved.time = twin == parent.end() ? std::nullopt : twin->time;
     const auto same = std::find_if(out.begin(), out.end(), [&](const auto& e) { return same_manager(e, entry); });

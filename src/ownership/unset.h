@@ -1,5 +1,5 @@
 // Unset markers in apply configurations: {k8s_io__value: unset} stands where a value could stand and says that the
-// field shall be absent, and that the applier owns that it is.
+// field must be absent, and that the applier owns its absence.
 //
 //   spec: {replicas: {k8s_io__value: unset}}                        a field of any kind
 //   ports: [{containerPort: 80, k8s_io__value: unset}]              an item of a keyed list, by its keys

@@ -76,7 +76,7 @@ struct Pipeline::Account {
   const request::RequestInfo info;
   const bool lasting;
   AuditTrail trail;
-  std::shared_ptr<const flow::Schemas> schemas;  // The seat's flow lies in them.
+  std::shared_ptr<const flow::Schemas> schemas;  // Own the seat's flow.
   flow::Dispatcher::Seat seat;
 
   Account(const net::Request& request, const Auditor* auditor)

@@ -106,7 +106,7 @@ bool is_local_address(const std::string& listen) {
 
 bool is_any(const std::string& host) { return host.empty() || host == "0.0.0.0" || host == "::"; }
 
-// The first address of a range, that of the kubernetes Service; empty when it is no range.
+// The first address of a range, that of the kubernetes Service; empty when it is not a range.
 std::string first_service_address(const std::string& range) {
   const std::string base = range.substr(0, range.find('/'));
   const int prefix = range.find('/') == std::string::npos ? -1 : std::atoi(range.c_str() + range.find('/') + 1);

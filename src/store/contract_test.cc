@@ -477,7 +477,7 @@ TEST_P(StoreContract, a_key_with_a_ttl_deletes_itself_and_watchers_are_told) {
 TEST_P(StoreContract, a_write_without_a_ttl_takes_the_old_one_away) {
   Revision r = waiting().commit({create(key("stays"), make_blob("1"), std::chrono::seconds(1))});
   waiting().update(key("stays"), r, "2");
-  // One second's TTL goes on in the same lease or sweep: once this one is gone, the other would be gone too.
+  // A TTL of one second is in the same lease or sweep: once this one is gone, the other would be gone too.
   Revision marker = waiting().commit({create(key("goes"), make_blob("x"), std::chrono::seconds(1))});
   auto watcher = store().watch({key("goes"), marker});
   engine_->pass(std::chrono::seconds(2));

@@ -380,7 +380,7 @@ void Following::end(StoreError error) {
 void Following::answer(std::unique_lock<std::mutex> lock) {
   if (!waiting_ || (queue_.empty() && !ended_)) return;
   Callback<WatchBatch> waiting = std::exchange(waiting_, nullptr);
-  // What was received before the end is still delivered, unless the watcher itself is going away.
+  // What was received before the end is still delivered, unless the watcher itself is being destroyed.
   bool closing = ended_ && ended_->kind == ErrorKind::Closed;
   StoreResult<WatchBatch> result = WatchBatch{};
   if (!queue_.empty() && !closing) {

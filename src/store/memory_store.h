@@ -26,7 +26,7 @@ class MemoryStore : public Store {
   // --- For tests ---
   // Deletes every key whose TTL has passed; nothing else does.
   void expire();
-  // While set, every read, write and status answers with it. Watchers go on.
+  // While set, every read, write and status fails with it. Watchers continue.
   void set_failure(std::optional<StoreError> failure);
   // From now on as an old etcd: progress is neither exact nor told.
   void tell_no_progress();

@@ -36,7 +36,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What RocksDB has to say reaches us as a Status; its own log file would cost every start two files and a rename.
+// RocksDB reports problems to us as a Status; its own log file would cost every start two files and a rename.
 class SilentLogger final : public rocksdb::Logger {
  public:
   using rocksdb::Logger::Logv;

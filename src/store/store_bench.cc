@@ -86,7 +86,7 @@ void bench_sync(const Options& options) {
   fs::remove(path);
 }
 
-// `writers` requests are always in progress; each goes on with the next when it is answered. Creates, then updates.
+// `writers` requests are always in progress; each continues with the next when it is answered. Creates, then updates.
 void bench_write(const Options& options, size_t bytes, size_t writers) {
   std::string directory = options.directory + "/write";
   fs::remove_all(directory);

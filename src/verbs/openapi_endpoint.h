@@ -40,7 +40,7 @@ class OpenApiDocuments {
   static constexpr size_t kKeptDocuments = 6;
   struct Kept {
     DocumentRef document;
-    uint64_t version = 0;  // Of what it was made of; 0: of a built-in group, for ever.
+    uint64_t version = 0;  // Of what it was made of; 0: of a built-in group, which never changes.
     uint64_t used = 0;
   };
   DocumentRef find(std::string_view path, uint64_t version);  // Null: not kept.

@@ -48,7 +48,7 @@ Result<ScaleLive> scale_live(call::Call& call, const write::LiveObject& live) {
   ScaleLive out;
   Value object = live.object;
   if (call.served->custom) {
-    // No replicas at all are none to a write; only to show them is an error.
+    // Absent replicas count as 0 for a write; only showing them is an error.
     const std::vector<std::string>& path = call.served->version->scale->spec_replicas;
     const std::vector<std::string_view> keys(path.begin(), path.end());
     if (!has_path(object, keys)) object = with_path(call.arena, object, keys, Value::integer(0));

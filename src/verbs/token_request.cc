@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kMinSeconds = 600, kMaxSeconds = int64_t{1} << 32;
 // What the volumes of pods ask for. With extends_expiration such a token lives for a year, so that a client which never
-// reads its file again goes on; the claim warnafter says when it should have.
+// reads its file again keeps working; the claim warnafter says when it should have.
 constexpr int64_t kUsualPodSeconds = 3607, kExtendedSeconds = 365 * 24 * 60 * 60;
 
 constexpr GroupKind kTokenRequest{"authentication.k8s.io", "TokenRequest"};

@@ -24,7 +24,7 @@ bool has_own_kind(const call::Call& call);
 // What a write remembers between the two rounds of mutating admission (k8s.io/apiserver, reinvocationcontext.go).
 struct Reinvocation {
   bool again = false;   // This is the second round.
-  bool wanted = false;  // Something changed the object: there shall be one.
+  bool wanted = false;  // Something changed the object: one is needed.
 
   // Of policies, and of webhooks.
   struct Invoked {

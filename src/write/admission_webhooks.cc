@@ -137,7 +137,7 @@ Task<void> ask_one(call::Call& call, webhook::Caller& caller, const AdmissionReq
   }
 }
 
-// What keeps a write from going on; nothing: it goes on.
+// Why the write is denied; nothing: it is not.
 std::optional<Error> verdict(call::Call& call, const webhook::Hook& hook, Outcome& outcome) {
   if (outcome.refusal) {
     call.reason = std::move(outcome.reason);

@@ -6,7 +6,7 @@
 namespace holdfast::write {
 namespace {
 
-// A namespace as a tree, with the memory it lies in. Uid and revision say which and when.
+// A namespace as a tree, with the memory that it is in. Uid and revision say which and when.
 struct ReadNamespace {
   std::string uid;
   Revision revision;

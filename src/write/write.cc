@@ -362,7 +362,7 @@ Task<Result<Attempt>> Writer::update_once(call::Call& call, const WriteRequest& 
   Result<bool> same = changes_nothing(call, encoded->stored, encoded->body, live);
   if (!same) co_return same.take_error();
   const bool same_object = *same;
-  // A change of times alone is no change: the old ones stay.
+  // A change of times alone is not a change: the old ones stay.
   if ((same_object || call.served->object_rules->same(encoded->stored, live.stored)) &&
       ownership::differ_only_in_times(next.managed, live.managed)) {
     next.managed = live.managed;
