@@ -592,13 +592,6 @@ constexpr Case kOthers[] = {
      .plural = "certificatesigningrequests",
      .object = R"({"spec":{"request":"eA==","username":"root","usages":["client auth"],"signerName":"example.com/s"}})",
      .error = R"(spec.request: Invalid value: "eA==": PEM block type must be CERTIFICATE REQUEST)"},
-    {.name = "a definition is named after what it defines",
-     .group = "apiextensions.k8s.io",
-     .plural = "customresourcedefinitions",
-     .object =
-         R"({"spec":{"group":"example.com","scope":"Namespaced","names":{"plural":"widgets","kind":"Widget"},)"
-         R"("versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}})",
-     .error = R"(metadata.name: Invalid value: "x": must be spec.names.plural+"."+spec.group)"},
     {.name = "a device request asks for one",
      .group = "resource.k8s.io",
      .plural = "resourceclaims",
