@@ -31,7 +31,7 @@ struct Core;
 
 // ---------------------------------------------------------------------------------------------------- Calls
 
-// Something that was asked for. Nothing is sent before it is awaited or waited for, once.
+// A call that has been prepared. Nothing is sent until it is awaited or waited for, once.
 template <class T>
 class [[nodiscard]] Call {
  public:
@@ -40,7 +40,7 @@ class [[nodiscard]] Call {
   auto operator co_await() && { return std::move(task_); }
   auto operator co_await() & { return std::move(task_); }
 
-  // Blocks the thread until the answer is there. Not on the client's own loop.
+  // Blocks the thread until the response has arrived. Not on the client's own loop.
   T wait() && {
     assert(!loop_->in_thread());
     return block_on(*loop_, std::move(task_));
@@ -61,42 +61,42 @@ enum class Encoding : uint8_t {
   Protobuf,
 };
 
-// When a call that failed is made again. Only where that is safe: the server asked for it (429 and 5xx with
-// Retry-After), the connection could not be made, or it broke while a call was under way that changes nothing the
-// second time (reads and applies).
+// When a failed call is retried. Only where that is safe: the server asked for it (429 and 5xx with Retry-After), the
+// connection could not be made, or it broke during a call that changes nothing when it is made twice (reads and
+// applies).
 struct Retry {
-  int max_attempts = 5;  // 1: never again.
+  int max_attempts = 5;  // 1: no retries.
   net::Millis first_delay{100};
   net::Millis max_delay{10'000};
 };
 
 struct Options {
-  // Recorded as the owner of what is written. Give your program a name of its own, and keep it: without versions, for
-  // each new name adds an entry to managedFields forever.
-  // Empty: the server takes the user agent's name for updates, and refuses applies that name none.
+  // Recorded as the owner of what is written. Give your program a stable name of its own, without a version: each new
+  // name adds an entry to managedFields forever.
+  // Empty: the server uses the user agent's name for updates, and rejects applies without one.
   std::string field_manager = "holdfast-client";
   std::string user_agent = "holdfast-client";
-  // Fields that answers come without: the server is asked to leave them out, and where it does not know how, they are
-  // removed here, so that callers never see them. docs/opting-out.md says when not to use this.
+  // Fields to leave out of responses: the server is asked to do so, and where it does not know how, they are removed
+  // here, so that callers never see them. docs/opting-out.md says when not to use this.
   std::vector<std::string> drop_fields;
   // ManagedFieldsOptOutClient off: drop_fields counts as empty. From the environment variable
   // KUBE_FEATURE_ManagedFieldsOptOutClient (true or false) unless given.
   std::optional<bool> opt_out_gate;
   Encoding encoding = Encoding::Best;
   Retry retry;
-  double max_calls_per_second = 0;  // 0: as many as the caller makes; else with a burst of ten times that.
+  double max_calls_per_second = 0;  // 0: no limit; otherwise with a burst of ten times that.
   net::Millis timeout{60'000};      // Of one attempt of a call; watches have none.
   size_t max_answer_bytes = size_t{1} << 30;
   // Discovery is kept there between runs; empty: only in memory.
   std::string cache_folder;
-  // Told of each Warning header of an answer, on the client's loop.
+  // Called with each Warning header of a response, on the client's loop.
   std::function<void(std::string_view)> on_warning;
 };
 
-// The dropping of managedFields: what a program that never looks at them puts into Options::drop_fields.
+// The path of managedFields, for Options::drop_fields of programs that never look at them.
 inline constexpr std::string_view kManagedFields = "metadata.managedFields";
 
-// The form that answers to reads are asked for. A server that does not have it answers with whole objects: look at
+// The form in which reads are requested. A server that does not support it returns whole objects: look at
 // `kind`.
 enum class Shape : uint8_t {
   Object,
@@ -199,7 +199,7 @@ struct ServedResource {
 // A kind that Kubernetes has built in: builtin("apps/v1", "Deployment"). Asserts that there is such a kind.
 Resource builtin(std::string_view api_version, std::string_view kind);
 
-// What a T (a generated apply configuration) is about.
+// The resource of a T (a generated apply configuration).
 template <class T>
 Resource resource_of() {
   return Resource{std::string(T::kGroup), std::string(T::kVersion), std::string(T::kPlural), std::string(T::kKind),
@@ -216,7 +216,7 @@ class ApiBase {
   Call<Result<Object>> get(std::string name, GetOptions options = {}) const;
   // One page: `items` of root() and metadata.continue for the next.
   Call<Result<Object>> list(ListOptions options = {}) const;
-  // All pages, page after page; begins again at the latest state when the server no longer has the old one.
+  // All pages, one after the other; starts over at the latest state when the server no longer has the old one.
   Call<Result<std::vector<Object>>> list_all(ListOptions options = {}) const;
   Call<Result<Watch>> watch(WatchOptions options = {}) const;
 
@@ -229,7 +229,7 @@ class ApiBase {
   Call<Result<Object>> create_value(const Value& object, const WriteOptions& options) const;
   Call<Result<Object>> update_value(const Value& object, const WriteOptions& options) const;
   Call<Result<Object>> apply_value(const Value& config, const ApplyOptions& options) const;
-  // A body for a subresource that is no object of this kind: Eviction, TokenRequest, Scale, Binding.
+  // A body for a subresource that is not an object of this kind: Eviction, TokenRequest, Scale, Binding.
   Call<Result<Object>> create_at_value(std::string name, const Value& body, const WriteOptions& options) const;
 
   std::shared_ptr<Core> core_;
@@ -292,19 +292,19 @@ class Client {
   }
 
   // Everything the server serves, newest versions first in each group. From the cache where it is younger than
-  // `max_age`; an unchanged answer costs the server nothing.
+  // `max_age`; an unchanged response costs the server nothing.
   Call<Result<std::vector<Resource>>> discover(std::chrono::seconds max_age = std::chrono::minutes(10)) const;
   // The same with everything that discovery says.
   Call<Result<std::vector<ServedResource>>> served(std::chrono::seconds max_age = std::chrono::minutes(10)) const;
   // By plural, singular, short name or kind, with or without version and group: "deploy", "deployments.apps",
-  // "deployments.v1.apps", "Deployment". Letter case does not count.
+  // "deployments.v1.apps", "Deployment". Case-insensitive.
   Call<Result<Resource>> find(std::string name) const;
   // As a manifest names it: "apps/v1", "Deployment".
   Call<Result<Resource>> find_kind(std::string api_version, std::string kind) const;
 
   // GET of any path: "/version", "/openapi/v3".
   Call<Result<std::string>> get_text(std::string path, std::string accept = "*/*") const;
-  // Whether the server takes unset markers for what they are. Asked once.
+  // Whether the server understands unset markers. Asked once.
   Call<Result<bool>> understands_unset() const;
 
   const std::string& default_namespace() const;

@@ -1,6 +1,6 @@
 // What generated apply configurations (holdfast applygen) are made of: trees that say what to set and what to unset.
 //
-// A generated type is a thin, typed face on Fields; each of its functions is one call into here, so that a program
+// A generated type is a thin, typed interface to Fields; each of its functions is one call into here, so that a program
 // carries code only for what it uses.
 //
 //   apps_v1::Deployment("web")
@@ -86,7 +86,7 @@ class Fields {
  public:
   void set(std::string_view name, Node value);
   void unset(std::string_view name) { set(name, Node::Unset{}); }
-  // Nothing is said about it any more.
+  // The configuration no longer mentions it.
   void forget(std::string_view name);
 
   void append(std::string_view list, Node item);
@@ -204,7 +204,7 @@ class Kind : public Struct<Self> {
     for (const std::string_view finalizer : finalizers) metadata().append("finalizers", finalizer);
     return this->self();
   }
-  // Makes the object go when its owner goes.
+  // The controlling owner: the object is deleted together with it.
   Self& with_controller(const Object& owner) {
     Fields reference;
     reference.set("apiVersion", owner.root().text_at("apiVersion"));

@@ -6,8 +6,8 @@
 //   Result<Object> web = co_await pods.get("web");                   // in a coroutine on the client's loop.
 //   client->api<apps_v1::Deployment>("default").apply(apps_v1::Deployment("web").with_spec(...), {.force = true});
 //
-// Errors are the server's own: reason, causes and details of the Status it answered, `code` its HTTP code; a call that
-// did not reach the server, or got no answer, is ServiceUnavailable with code 0.
+// Errors are the server's own: reason, causes and details of the Status it returned, `code` its HTTP code; a call that
+// did not reach the server, or got no response, is ServiceUnavailable with code 0.
 //
 // What leaves this module is immutable. Calls continue on the client's loop, whatever thread made them; a Client
 // may be used from any thread. Destroying it ends its watches and informers and waits for its calls.

@@ -17,7 +17,7 @@ struct ClientOptions;
 
 namespace holdfast::client {
 
-// A program that hands out credentials (client.authentication.k8s.io).
+// A plugin that provides credentials (client.authentication.k8s.io).
 struct ExecPlugin {
   std::string api_version;  // client.authentication.k8s.io/v1 or v1beta1.
   std::string command;
@@ -42,12 +42,12 @@ struct Config {
   // "http://user:password@proxy:3128". Empty: as HTTPS_PROXY, HTTP_PROXY and NO_PROXY say.
   std::string proxy_url;
 
-  // How to prove who we are: whatever is set.
+  // Credentials: whatever is set.
   std::string certificate_pem, key_pem;
-  // Where those were read from, if from files: read again every minute, and when the server refuses what they held.
+  // Where those were read from, if from files: read again every minute, and when the server rejects their contents.
   std::string certificate_file, key_file;
   std::string token;
-  std::string token_file;  // Read again every minute, and when the server refuses what it held.
+  std::string token_file;  // Read again every minute, and when the server rejects its contents.
   std::string username, password;
   std::optional<ExecPlugin> exec;
   Impersonation impersonate;

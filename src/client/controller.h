@@ -1,5 +1,5 @@
-// A reconcile loop: keys of objects that changed go into a queue, and a function of yours brings the world in line, one
-// key at a time, again after a pause when it could not.
+// A reconcile loop: keys of objects that changed go into a queue, and your function reconciles them, one key at a time,
+// and again after a delay when it failed.
 //
 //   Controller controller(client, [&](std::string key) -> Task<Result<Again>> { ... co_return Again{}; });
 //   controller.follow(builtin("apps/v1", "Deployment"));
@@ -57,7 +57,7 @@ struct Again {
 };
 using Reconcile = std::function<Task<Result<Again>>(std::string key)>;
 
-// Options for the client of a controller: answers come without managedFields, which a reconciler does not look at.
+// Options for the client of a controller: responses without managedFields, which a reconciler does not look at.
 Options controller_options(std::string field_manager);
 
 struct ControllerOptions {
@@ -80,7 +80,7 @@ class Controller {
   // Keys of the objects' controlling owners: for what a reconciler makes itself.
   std::shared_ptr<Informer> follow_owned(Resource resource, std::string_view owner_kind, InformerOptions options = {});
 
-  // Work begins when all informers have everything. Returns at once.
+  // Work begins when all informers are complete. Returns at once.
   void start();
   // Waits for the keys being worked on. Not on the loop.
   void stop();

@@ -51,11 +51,11 @@ class Stored {
 };
 
 struct InformerStatus {
-  bool synced = false;     // It has had everything at least once.
+  bool synced = false;     // It was complete at least once.
   bool connected = false;  // A watch is open.
   std::string resource_version;
-  // Since the server last said anything: the copy is at most that old. An open watch is asked for a sign of life every
-  // quarter of a minute, so that a connection that died is noticed.
+  // Since the server last said anything: the copy is at most that old. An open watch is checked every quarter of a
+  // minute, so that a dead connection is noticed.
   std::chrono::milliseconds since_contact{0};
   std::string last_error;  // Of the last attempt that failed; empty after one that did not.
   uint64_t lists = 0, watches = 0, failures = 0;
@@ -66,7 +66,7 @@ struct InformerStatus {
 class Informer {
  public:
   struct State;
-  // Starts following. Who asks for the same gets the same one, which ends with its last user.
+  // Starts following. Equal requests share one informer, which ends with its last user.
   static std::shared_ptr<Informer> follow(const Client& client, Resource resource, InformerOptions options = {});
   ~Informer();
   Informer(const Informer&) = delete;
@@ -77,11 +77,11 @@ class Informer {
     std::function<void(const Stored& before, const Stored& after)> changed;
     std::function<void(const Stored&)> removed;
   };
-  // What is there already is told as added. Returns how to take the handlers back.
+  // Existing objects are reported as added. Returns how to remove the handlers.
   uint64_t add_handlers(Handlers handlers);
   void remove_handlers(uint64_t id);
 
-  // Objects by something in them: `values` adds those of one object. Before or after objects came.
+  // An index: `values` adds the index values of one object. Before or after objects have arrived.
   using IndexValues = std::function<void(const Object& object, std::vector<std::string>& into)>;
   void add_index(std::string name, IndexValues values);
 
@@ -89,7 +89,7 @@ class Informer {
   std::vector<Stored> list() const;
   std::vector<Stored> list(std::string_view index, std::string_view value) const;
 
-  // Returns once everything has come; an error when the client closes before that.
+  // Returns once it is complete; an error when the client closes before that.
   Call<Result<Unit>> wait_synced() const;
   InformerStatus status() const;
 

@@ -32,10 +32,10 @@ class LeaderElection {
   LeaderElection& operator=(const LeaderElection&) = delete;
 
   void start();
-  // Gives the Lease up, so that another need not wait. Not on the loop.
+  // Gives up the Lease, so that the next leader need not wait. Not on the loop.
   void stop();
   bool leading() const;
-  std::string holder() const;  // Who was seen to hold it last.
+  std::string holder() const;  // The last known holder.
 
  private:
   struct State;
