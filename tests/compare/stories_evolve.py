@@ -84,6 +84,12 @@ def _value(rng, schema, wrong=0.02):
     return out
 
 
+def _part(rng, schema, chance):
+    """Some fields of such a value."""
+    value = _value(rng, schema)
+    return part_of(rng, value, chance) if isinstance(value, dict) else {}
+
+
 def _nodes(schema):
     yield schema
     for field in schema.get('properties', {}).values():
@@ -175,7 +181,7 @@ def story_evolve(w, name):
                 config = _value(rng, schema)
             elif rng.random() < 0.7:
                 config = copy.deepcopy(config)
-                config.update(part_of(rng, _value(rng, schema), 0.5))
+                config.update(_part(rng, schema, 0.5))
                 for key in list(config):
                     if rng.random() < 0.15:
                         del config[key]
@@ -187,7 +193,7 @@ def story_evolve(w, name):
             if answer['code'] in (200, 201):
                 configs[manager] = config
         elif move < 0.74:
-            yield {'method': 'PATCH', 'path': path(this) + '/w?fieldManager=' + rng.choice(['edit', 'alice']), 'headers': MERGE, 'body': {'spec': part_of(rng, _value(rng, schema), 0.5)}}
+            yield {'method': 'PATCH', 'path': path(this) + '/w?fieldManager=' + rng.choice(['edit', 'alice']), 'headers': MERGE, 'body': {'spec': _part(rng, schema, 0.5)}}
         elif move < 0.8:
             key = rng.choice('abcd')
             yield {'method': 'PATCH', 'path': path(this) + '/w', 'headers': PATCH, 'body': [rng.choice([{'op': 'remove', 'path': '/spec/' + key}, {'op': 'add', 'path': '/spec/' + key, 'value': _value(rng, schema['properties'].get(key, {'type': 'string'}))}])]}
@@ -196,7 +202,7 @@ def story_evolve(w, name):
             if answer['code'] == 200:
                 live = copy.deepcopy(answer['body'])
                 kept = live.get('spec') if isinstance(live.get('spec'), dict) else {}
-                kept.update(part_of(rng, _value(rng, schema), 0.4))
+                kept.update(_part(rng, schema, 0.4))
                 live['spec'] = kept
                 live['metadata'] = {'name': 'w', 'resourceVersion': '<live>', **rng.choice([{}, {'labels': {'a': 'z'}}])}
                 yield {'method': 'PUT', 'path': path(this) + '/w?fieldManager=' + rng.choice(['updater', 'bob']), 'headers': JSON, 'body': live}
