@@ -271,6 +271,18 @@ TEST_F(CrdTest, SelectableFieldsAreFoundInTheSchema) {
              "~[2].jsonPath: Duplicate value: \".spec.n\"", "~[3].jsonPath: Required value"}));
 }
 
+TEST_F(CrdTest, FieldsOfASchemaWithoutAStructuralFormCannotBeFound) {
+  const auto found =
+      causes(validate_definition(definition(R"({"type":"object","$ref":"#/a","properties":{"a":{"type":"string"}},)"
+                                            R"("x-kubernetes-validations":[{"rule":"true","fieldPath":".nope"}]})",
+                                            R"(,"selectableFields":[{"jsonPath":".a"}])"),
+                                 nullptr),
+             "spec.");
+  EXPECT_EQ(found, std::vector<std::string>({"~validation.openAPIV3Schema.$ref: Forbidden: $ref is not supported",
+                                             "~schema.openAPIV3Schema: Invalid value: \"\": OpenAPIV3Schema '$ref' is "
+                                             "not supported"}));
+}
+
 TEST_F(CrdTest, TheSchemaOfADefinitionWithStatusIsShownAsGoHoldsIt) {
   const auto found =
       causes(validate_definition(

@@ -197,8 +197,11 @@ FieldTarget find_field(const Value& root, std::string_view path) {
 }
 
 // `may_be_many`: the stored definition has as many.
-void validate_selectable(std::span<const Value> fields, const Value& schema, bool may_be_many, const Path& at,
+void validate_selectable(std::span<const Value> fields, const Value& schema, bool may_be_many, const Path& holder,
                          FieldErrors& errors) {
+  const Path at = holder.child("selectableFields");
+  if (const std::string why = without_form(schema); !why.empty())
+    errors.invalid(holder.child("schema.openAPIV3Schema"), "", why);
   std::set<std::string> seen;
   for (size_t i = 0; i < fields.size(); ++i) {
     const Path index = at.index(i), here = index.child("jsonPath");
@@ -428,7 +431,7 @@ void validate_version(const Value& version, const Shared& shared, const Demands&
     errors.invalid(at.child("selectableFields"), "",
                    "may only be set when `version.schema.openAPIV3Schema` is not included");
   } else {
-    validate_selectable(fields, *schema, demands.still_many.contains(name), at.child("selectableFields"), errors);
+    validate_selectable(fields, *schema, demands.still_many.contains(name), at, errors);
   }
 }
 
@@ -471,8 +474,7 @@ void validate_shared(std::span<const Value> versions, const Shared& shared, cons
   if (!shared.schema || schema == nullptr) {
     errors.invalid(at.child("selectableFields"), "", "may only be set when validations.schema is included");
   } else {
-    validate_selectable(fields, *schema, demands.still_many.contains(first.text_at("name")),
-                        at.child("selectableFields"), errors);
+    validate_selectable(fields, *schema, demands.still_many.contains(first.text_at("name")), at, errors);
   }
 }
 

@@ -50,6 +50,8 @@ struct SchemaDemands {
 };
 SchemaDemands demands_after(std::span<const Value> stored_schemas);
 
+// Why a schema has no structural form that could be looked at: a keyword that there is no place for. Empty: it has one.
+std::string without_form(const Value& schema);
 // The schema rules of one openAPIV3Schema: structural form first, or alone and sorted, then keyword by keyword.
 void validate_structural(const Value& schema, const Path& at, FieldErrors& errors);
 void validate_schema(const Value& schema, bool status_enabled, const SchemaDemands& demands, const Path& at,

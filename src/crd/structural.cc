@@ -349,42 +349,6 @@ void list_items(const Value& schema, const Path& at, FieldErrors& errors) {
   }
 }
 
-// Why a schema has no structural form that could be looked at: a keyword that there is no place for. Empty: it has one.
-std::string without_form(const Value& schema) {
-  if (!schema.is_map()) return {};
-  const auto unsupported = [](std::string_view key) {
-    return "OpenAPIV3Schema '" + std::string(key) + "' is not supported";
-  };
-  if (has_text(schema, "id")) return unsupported("id");
-  if (has_text(schema, "$schema")) return unsupported("schema");
-  if (has_text(schema, "$ref")) return unsupported("$ref");
-  if (!schema.members_at("patternProperties").empty()) return unsupported("patternProperties");
-  if (!schema.members_at("dependencies").empty()) return unsupported("dependencies");
-  if (schema.has("additionalItems")) return unsupported("additionalItems");
-  if (!schema.members_at("definitions").empty()) return unsupported("definitions");
-  const auto inside = [&schema](std::string_view key) {
-    const Value* inner = schema.find(key);
-    return is_schema(inner) ? without_form(*inner) : std::string();
-  };
-  if (std::string why = inside("not"); !why.empty()) return why;
-  for (const std::string_view key : {"allOf", "anyOf", "oneOf"}) {
-    for (const Value& item : schema.items_at(key)) {
-      if (std::string why = without_form(item); !why.empty()) return why;
-    }
-  }
-  constexpr std::string_view kPreserve = "x-kubernetes-preserve-unknown-fields";
-  if (const Value* preserve = schema.find(kPreserve);
-      preserve != nullptr && preserve->is_bool() && !preserve->as_bool()) {
-    return "internal error: '" + std::string(kPreserve) + "' must be true or undefined";
-  }
-  if (!schema.items_at("items").empty()) return "OpenAPIV3Schema 'items' must be a schema, but is an array";
-  if (std::string why = inside("items"); !why.empty()) return why;
-  for (const Member& property : schema.members_at("properties")) {
-    if (std::string why = without_form(property.value); !why.empty()) return why;
-  }
-  return inside("additionalProperties");
-}
-
 // The rules of the single keywords.
 struct Keywords {
   FieldErrors& errors;
@@ -588,7 +552,7 @@ struct Keywords {
       if (const std::string_view path = all[i].text_at("fieldPath"); !path.empty()) {
         if (trim(path).empty()) errors.invalid(rule_at.child("fieldPath"), path, "must be non-empty if specified");
         if (has_break(path)) errors.invalid(rule_at.child("fieldPath"), path, "must not contain line breaks");
-        if (!cel::shown_field_path(path, schema)) {
+        if (without_form(schema).empty() && !cel::shown_field_path(path, schema)) {
           errors.invalid(rule_at.child("fieldPath"), path, "must be a valid path");
         }
       }
@@ -597,6 +561,41 @@ struct Keywords {
 };
 
 }  // namespace
+
+std::string without_form(const Value& schema) {
+  if (!schema.is_map()) return {};
+  const auto unsupported = [](std::string_view key) {
+    return "OpenAPIV3Schema '" + std::string(key) + "' is not supported";
+  };
+  if (has_text(schema, "id")) return unsupported("id");
+  if (has_text(schema, "$schema")) return unsupported("schema");
+  if (has_text(schema, "$ref")) return unsupported("$ref");
+  if (!schema.members_at("patternProperties").empty()) return unsupported("patternProperties");
+  if (!schema.members_at("dependencies").empty()) return unsupported("dependencies");
+  if (schema.has("additionalItems")) return unsupported("additionalItems");
+  if (!schema.members_at("definitions").empty()) return unsupported("definitions");
+  const auto inside = [&schema](std::string_view key) {
+    const Value* inner = schema.find(key);
+    return is_schema(inner) ? without_form(*inner) : std::string();
+  };
+  if (std::string why = inside("not"); !why.empty()) return why;
+  for (const std::string_view key : {"allOf", "anyOf", "oneOf"}) {
+    for (const Value& item : schema.items_at(key)) {
+      if (std::string why = without_form(item); !why.empty()) return why;
+    }
+  }
+  constexpr std::string_view kPreserve = "x-kubernetes-preserve-unknown-fields";
+  if (const Value* preserve = schema.find(kPreserve);
+      preserve != nullptr && preserve->is_bool() && !preserve->as_bool()) {
+    return "internal error: '" + std::string(kPreserve) + "' must be true or undefined";
+  }
+  if (!schema.items_at("items").empty()) return "OpenAPIV3Schema 'items' must be a schema, but is an array";
+  if (std::string why = inside("items"); !why.empty()) return why;
+  for (const Member& property : schema.members_at("properties")) {
+    if (std::string why = without_form(property.value); !why.empty()) return why;
+  }
+  return inside("additionalProperties");
+}
 
 void validate_structural(const Value& schema, const Path& at, FieldErrors& errors) {
   Structural form;
