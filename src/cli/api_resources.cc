@@ -76,7 +76,7 @@ int api_resources(const ApiResourcesFlags& flags) {
 
 Command add_api_resources(CLI::App& app) {
   auto flags = std::make_shared<ApiResourcesFlags>();
-  CLI::App* c = app.add_subcommand("api-resources", "List the resources that the server serves.");
+  CLI::App* c = app.add_subcommand("api-resources", "List the resources that the server serves");
   c->add_option("-o,--output", flags->output, "Output format: wide or name")
       ->check(CLI::IsMember({"", "wide", "name"}));
   c->add_option("--api-group", flags->api_group, "Limit to resources in this API group; empty is the core group");

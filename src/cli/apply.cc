@@ -333,7 +333,7 @@ int apply(const ApplyFlags& flags) {
 
 Command add_apply(CLI::App& app) {
   auto flags = std::make_shared<ApplyFlags>();
-  CLI::App* c = app.add_subcommand("apply", "Apply manifests: create objects, or change the fields that you own.");
+  CLI::App* c = app.add_subcommand("apply", "Apply manifests: create objects, or change the fields that you own");
   add_manifest_flags(*c, flags->manifests, "of manifests");
   c->add_option(
       "--field-manager", flags->field_manager,

@@ -44,7 +44,7 @@ Command add_applygen(CLI::App& app) {
   auto builtin = std::make_shared<bool>(false);
   command->add_option("files", *files, "CustomResourceDefinitions (YAML or JSON) or OpenAPI v3 documents of a server");
   command->add_flag("--builtin", *builtin, "Generate the built-in kinds");
-  command->add_option("-o,--output", *output, "Folder to write one header per group and version to")
+  command->add_option("-o,--output", *output, "Directory to write one header per group and version to")
       ->capture_default_str();
   command->add_option("--include-prefix", *prefix, "Prefix of the included headers of the library")
       ->capture_default_str();

@@ -85,7 +85,7 @@ Command add_envtest_assets(CLI::App& app) {
   auto folder = std::make_shared<std::string>();
   CLI::App* c = app.add_subcommand(
       "envtest-assets",
-      "Create a directory for KUBEBUILDER_ASSETS, so that any envtest or kube-api-test suite runs on Holdfast.");
+      "Create a directory for KUBEBUILDER_ASSETS, so that any envtest or kube-api-test suite runs on Holdfast");
   c->add_option("DIR", *folder, "Directory to create; kube-apiserver and etcd in it are links to this program")
       ->required();
   auto copies = std::make_shared<bool>(false);

@@ -536,12 +536,13 @@ int blame(const BlameFlags& flags) {
 
 Command add_blame(CLI::App& app) {
   auto flags = std::make_shared<BlameFlags>();
-  CLI::App* c = app.add_subcommand("blame", "Show who owns each field of an object.");
+  CLI::App* c = app.add_subcommand("blame", "Show who owns each field of an object");
   c->add_option("KIND NAME", flags->arguments, "Objects: KIND NAME..., KIND/NAME..., or KIND for all of a kind");
   add_manifest_flags(*c, flags->manifests, "with objects and their managedFields instead of a server's");
-  c->add_option("--crds", flags->crds,
-                "With -f: file or folder of CustomResourceDefinitions that tell how lists of custom resources merge; "
-                "default: those among the manifests, then the server's; may be repeated")
+  c->add_option(
+       "--crds", flags->crds,
+       "With -f: file or directory of CustomResourceDefinitions that define how lists of custom resources merge; "
+       "default: those among the manifests, then the server's; may be repeated")
       ->take_all()
       ->expected(1)
       ->allow_extra_args(false);

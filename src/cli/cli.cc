@@ -67,7 +67,8 @@ int run(std::vector<std::string> arguments) {
   if (name == "etcd") return run_etcd(arguments);
   if (name == "kube-apiserver") return run_kube_apiserver(arguments);
   if (name.starts_with("kubectl-")) arguments.insert(arguments.begin(), name.substr(8));
-  CLI::App app("Holdfast: a Kubernetes API server in one small process, and a command line for any.", "holdfast");
+  CLI::App app("Holdfast: a Kubernetes API server in one small process, and a command line for any Kubernetes server",
+               "holdfast");
   app.set_version_flag("--version", "holdfast " + std::string(server::holdfast_version()) + " (Kubernetes " +
                                         std::string(server::kubernetes_version()) + ")");
   app.require_subcommand(1);

@@ -61,7 +61,7 @@ int create(const CreateFlags& flags) {
 
 Command add_create(CLI::App& app) {
   auto flags = std::make_shared<CreateFlags>();
-  CLI::App* c = app.add_subcommand("create", "Create objects from manifests.");
+  CLI::App* c = app.add_subcommand("create", "Create objects from manifests");
   add_manifest_flags(*c, flags->manifests, "of manifests");
   c->add_option("--field-manager", flags->field_manager,
                 "Owner of the fields; default: what the manifest declares, else holdfast-create");

@@ -120,7 +120,7 @@ int diff(const DiffFlags& flags) {
 
 Command add_diff(CLI::App& app) {
   auto flags = std::make_shared<DiffFlags>();
-  CLI::App* c = app.add_subcommand("diff", "Show what an apply would change, and who owns it.");
+  CLI::App* c = app.add_subcommand("diff", "Show what an apply would change, and who owns it");
   add_manifest_flags(*c, flags->manifests, "of manifests");
   c->add_option("--field-manager", flags->field_manager,
                 "Owner of the fields; default: what the manifest declares, else holdfast");

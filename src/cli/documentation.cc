@@ -220,7 +220,7 @@ bool write_pages(const CLI::App& command, const std::string& name, const std::fi
 
 Command add_completion(CLI::App& app) {
   auto shell = std::make_shared<std::string>();
-  CLI::App* c = app.add_subcommand("completion", "Print a completion script for a shell.");
+  CLI::App* c = app.add_subcommand("completion", "Print a completion script for a shell");
   c->add_option("SHELL", *shell, "bash, zsh or fish")->required()->check(CLI::IsMember({"bash", "zsh", "fish"}));
   c->footer("\nKinds and names are completed from the server.\n\nExamples:\n  source <(holdfast completion bash)");
   return [shell] {
@@ -230,7 +230,7 @@ Command add_completion(CLI::App& app) {
 }
 
 Command add_complete(CLI::App& app) {
-  CLI::App* c = app.add_subcommand("__complete", "What the completion scripts ask.");
+  CLI::App* c = app.add_subcommand("__complete", "Print what the completion scripts ask for");
   c->group("");  // Not shown.
   c->prefix_command();
   c->set_help_flag();
@@ -239,8 +239,8 @@ Command add_complete(CLI::App& app) {
 
 Command add_man(CLI::App& app) {
   auto folder = std::make_shared<std::string>();
-  CLI::App* c = app.add_subcommand("man", "Write man pages of all commands into a folder.");
-  c->add_option("DIR", *folder, "Folder to write to; created if missing")->required();
+  CLI::App* c = app.add_subcommand("man", "Write man pages of all commands to a directory");
+  c->add_option("DIR", *folder, "Directory to write to; created if missing")->required();
   c->footer("\nExamples:\n  holdfast man ~/.local/share/man/man1");
   return [folder, &app] {
     std::error_code failed;

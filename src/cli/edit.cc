@@ -125,7 +125,7 @@ int edit(const EditFlags& flags) {
 
 Command add_edit(CLI::App& app) {
   auto flags = std::make_shared<EditFlags>();
-  CLI::App* c = app.add_subcommand("edit", "Edit an object in your editor.");
+  CLI::App* c = app.add_subcommand("edit", "Edit an object in your editor");
   c->add_option("KIND NAME", flags->arguments, "The object: KIND NAME or KIND/NAME")->required();
   c->add_option("--field-manager", flags->field_manager, "Owner of what is changed")->capture_default_str();
   add_connection_flags(*c, flags->connection);

@@ -237,7 +237,7 @@ int explain(const ExplainFlags& flags) {
 
 Command add_explain(CLI::App& app) {
   auto flags = std::make_shared<ExplainFlags>();
-  CLI::App* c = app.add_subcommand("explain", "Describe the fields of a kind.");
+  CLI::App* c = app.add_subcommand("explain", "Describe the fields of a kind");
   c->add_option("KIND.FIELD", flags->path, "Kind, and the path of a field: pods.spec.containers")->required();
   c->add_flag("--recursive", flags->recursive, "List all fields below, without descriptions");
   c->add_option("--api-version", flags->api_version, "Version of the kind, such as apps/v1");

@@ -587,7 +587,7 @@ void add_get_flags(CLI::App* c, GetFlags& flags) {
   c->add_flag("--output-watch-events", flags.output_watch_events,
               "Show the type of each watch event as the first column");
   c->add_flag("--show-managed-fields", flags.show_managed_fields,
-              "Show managedFields: as they are, or all of them in the form v1 or v2")
+              "Show managedFields, as they are or all of them as v1 or v2")
       ->type_name("[=none|v1|v2]");
   c->add_option("--owned-by", flags.owned_by, "Show only what this field manager owns");
   add_connection_flags(*c, flags.connection);
@@ -597,7 +597,7 @@ void add_get_flags(CLI::App* c, GetFlags& flags) {
 
 Command add_get(CLI::App& app) {
   auto flags = std::make_shared<GetFlags>();
-  CLI::App* c = app.add_subcommand("get", "Show objects.");
+  CLI::App* c = app.add_subcommand("get", "Show objects");
   add_get_flags(c, *flags);
   c->add_flag("-w,--watch", flags->watch, "Watch for changes after showing what is there");
   c->add_flag("--watch-only", flags->watch_only, "Watch for changes without showing what is there");
@@ -616,7 +616,7 @@ Command add_get(CLI::App& app) {
 
 Command add_watch(CLI::App& app) {
   auto flags = std::make_shared<GetFlags>();
-  CLI::App* c = app.add_subcommand("watch", "Watch objects for changes.");
+  CLI::App* c = app.add_subcommand("watch", "Watch objects for changes");
   add_get_flags(c, *flags);
   c->footer("\nExamples:\n  holdfast watch pods\n  holdfast watch deployments -A --output-watch-events");
   return [flags] {

@@ -44,7 +44,7 @@ bool starts_with_any(const std::vector<std::string>& arguments, std::string_view
 }  // namespace
 
 int run_kube_apiserver(const std::vector<std::string>& given) {
-  CLI::App app("kube-apiserver, implemented by Holdfast.", "kube-apiserver");
+  CLI::App app("kube-apiserver, implemented by Holdfast", "kube-apiserver");
   const Command run = add_serve(app);
   CLI::App* serve = app.get_subcommand("serve");
   Result<std::vector<std::string>> flags = translate_kube_flags(given, [serve](std::string_view name) {

@@ -114,10 +114,10 @@ Result<std::vector<std::string>> files_of(const std::string& path, bool recursiv
 }  // namespace
 
 void add_manifest_flags(CLI::App& command, ManifestFlags& flags, const std::string& what) {
-  command.add_option("-f,--filename", flags.files, "Files, folders or URLs " + what + "; - is standard input")
+  command.add_option("-f,--filename", flags.files, "Files, directories or URLs " + what + "; - is standard input")
       ->allow_extra_args(false);
-  command.add_option("-k,--kustomize", flags.kustomization, "Folder with a kustomization to build instead of -f");
-  command.add_flag("-R,--recursive", flags.recursive, "Process the folders of -f recursively");
+  command.add_option("-k,--kustomize", flags.kustomization, "Directory with a kustomization to build instead of -f");
+  command.add_flag("-R,--recursive", flags.recursive, "Process the directories of -f recursively");
 }
 
 std::string Manifest::where() const { return place(source, line, document); }

@@ -318,16 +318,16 @@ int undo(const MigrateFlags& flags) {
 
 Command add_migrate(CLI::App& app) {
   auto flags = std::make_shared<MigrateFlags>();
-  CLI::App* c = app.add_subcommand("migrate", "Move the ownership of fields from one manager to another.");
+  CLI::App* c = app.add_subcommand("migrate", "Move the ownership of fields from one manager to another");
   c->add_option("KIND NAME", flags->arguments, "Objects: KIND NAME..., KIND/NAME..., or KIND for all of a kind");
-  c->add_option("--from", flags->from, "Managers whose Apply and Update entries are folded, comma separated")
+  c->add_option("--from", flags->from, "Managers whose Apply and Update entries are merged, comma separated")
       ->allow_extra_args(false);
-  c->add_option("--to", flags->to, "Manager that owns their fields afterwards, by Apply");
+  c->add_option("--to", flags->to, "Manager that owns their fields afterwards, in an Apply entry");
   c->add_flag("--client-side", flags->client_side,
               "From kubectl's client-side apply to server-side: --from kubectl-client-side-apply,kubectl --to kubectl, "
               "without the last-applied annotation");
   c->add_option("-l,--selector", flags->selector, "Label selector");
-  c->add_flag("--all", flags->all, "Everything in the namespace");
+  c->add_flag("--all", flags->all, "All objects in the namespace");
   c->add_flag("-A,--all-namespaces", flags->all_namespaces, "Objects of all namespaces");
   c->add_flag("--dry-run", flags->dry_run,
               "Show what would happen; the server checks the changes but does not store them");

@@ -124,7 +124,7 @@ int serve(ServeFlags& flags) {
 Command add_serve(CLI::App& app) {
   auto flags = std::make_shared<ServeFlags>();
   server::Options& o = flags->options;
-  CLI::App* c = app.add_subcommand("serve", "Serve the Kubernetes API.");
+  CLI::App* c = app.add_subcommand("serve", "Serve the Kubernetes API");
   c->add_option("--config", flags->config,
                 "File of flags, one name = value per line; the command line takes precedence");
   c->footer("\n" + gates_table() +
@@ -250,8 +250,9 @@ Command add_serve(CLI::App& app) {
   c->add_option("--anonymous-auth", o.anonymous_auth, "Treat requests without credentials as system:anonymous")
       ->capture_default_str()
       ->group(access);
-  c->add_option("--authorization-mode", o.authorization_modes,
-                "Authorization modes: RBAC (default) or AlwaysAllow; Node is accepted beside RBAC, and grants nothing")
+  c->add_option(
+       "--authorization-mode", o.authorization_modes,
+       "Authorization modes: RBAC (default) or AlwaysAllow; Node is accepted alongside RBAC and grants nothing")
       ->delimiter(',')
       ->group(access);
   c->add_option("--requestheader-client-ca-file", o.requestheader_client_ca_file,
@@ -367,7 +368,7 @@ Command add_serve(CLI::App& app) {
   c->add_option(
        "--runtime-config", flags->runtime_config,
        "Beta versions to serve: GROUP/VERSION=true|false, GROUP/VERSION/RESOURCE=true|false, api/beta or api/all; "
-       "there is admissionregistration.k8s.io/v1beta1")
+       "available: admissionregistration.k8s.io/v1beta1")
       ->delimiter(',')
       ->group(behaviour);
   c->add_option("-v,--v", flags->verbosity, "Log verbosity: 0 for operators, 2 adds changes, 4 adds every request")
@@ -410,7 +411,7 @@ Command add_kubeconfig(CLI::App& app) {
   };
   auto flags = std::make_shared<Flags>();
   CLI::App* c = app.add_subcommand(
-      "kubeconfig", "Print a kubeconfig for a new user, with a client certificate signed by the server's CA.");
+      "kubeconfig", "Print a kubeconfig for a new user, with a client certificate signed by the server's CA");
   c->add_option("--data-dir", flags->data_dir, "Data directory of the server")->required();
   c->add_option("--user", flags->user, "Name of the user")->required();
   c->add_option("--group", flags->groups, "Group of the user; may be repeated");

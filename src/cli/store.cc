@@ -128,10 +128,10 @@ void add_etcd_flags(CLI::App& c, StoreFlags& flags) {
 
 Command add_store(CLI::App& app) {
   auto flags = std::make_shared<StoreFlags>();
-  CLI::App* c = app.add_subcommand("store", "Copy, check, back up and restore the data of a server.");
+  CLI::App* c = app.add_subcommand("store", "Copy, check, back up and restore the data of a server");
   c->require_subcommand(1);
 
-  CLI::App* copy = c->add_subcommand("copy", "Copy every object to an empty store. The source may be in use.");
+  CLI::App* copy = c->add_subcommand("copy", "Copy every object to an empty store; the source may be in use");
   copy->add_option("--from", flags->from, "Data directory of a server, backup file, or etcd URLs, comma separated")
       ->required();
   copy->add_option("--to", flags->to, "New data directory, or URLs of an empty etcd")->required();
@@ -142,17 +142,17 @@ Command add_store(CLI::App& app) {
       "\nKeys and certificates (DIR/pki) are not part of the store.");
 
   CLI::App* checked =
-      c->add_subcommand("check", "Read everything and report what is damaged; exits with 1 if anything is.");
+      c->add_subcommand("check", "Read everything and report what is damaged; exits with 1 if anything is");
   checked->add_option("location", flags->from, "Data directory of a server, backup file, or etcd URLs, comma separated")
       ->required();
   add_etcd_flags(*checked, *flags);
 
   CLI::App* backup =
-      c->add_subcommand("backup", "Write a snapshot of the embedded store to a file; the store may be in use.");
+      c->add_subcommand("backup", "Write a snapshot of the embedded store to a file; the store may be in use");
   backup->add_option("--data-dir", flags->data_dir, "Data directory of the server")->required();
   backup->add_option("file", flags->file, "Backup file to create; must not exist")->required();
 
-  CLI::App* restore = c->add_subcommand("restore", "Create an embedded store from a backup.");
+  CLI::App* restore = c->add_subcommand("restore", "Create an embedded store from a backup");
   restore->add_option("--data-dir", flags->data_dir, "Data directory; must not contain a store")->required();
   restore->add_option("file", flags->file, "Backup file")->required();
 

@@ -121,8 +121,8 @@ int top_ownership(const TopFlags& flags) {
 
 Command add_top(CLI::App& app) {
   auto flags = std::make_shared<TopFlags>();
-  CLI::App* c = app.add_subcommand("top", "Show resource usage.");
-  CLI::App* ownership = c->add_subcommand("ownership", "Show what managedFields cost, by resource and manager.");
+  CLI::App* c = app.add_subcommand("top", "Show resource usage");
+  CLI::App* ownership = c->add_subcommand("ownership", "Show the size of managedFields, by resource and manager");
   ownership->add_option("KIND", flags->kinds,
                         "Kinds to measure, comma separated; default: all kinds that can be listed");
   ownership->add_flag("-A,--all-namespaces", flags->all_namespaces,

@@ -239,19 +239,20 @@ int with(const WithFlags& flags) {
 
 Command add_with(CLI::App& app) {
   auto flags = std::make_shared<WithFlags>();
-  CLI::App* c = app.add_subcommand("with", "Run a command with a server of its own.");
-  c->add_option("--crds", flags->crds, "File or folder of CustomResourceDefinitions to install first; may be repeated")
+  CLI::App* c = app.add_subcommand("with", "Run a command with a temporary server");
+  c->add_option("--crds", flags->crds,
+                "File or directory of CustomResourceDefinitions to install first; may be repeated")
       ->take_all()
       ->expected(1)
       ->allow_extra_args(false);
   c->add_option("--manifests", flags->manifests,
-                "File or folder of objects to apply before the command starts; may be repeated")
+                "File or directory of objects to apply before the command starts; may be repeated")
       ->take_all()
       ->expected(1)
       ->allow_extra_args(false);
   c->add_option("--controllers", flags->controllers, "Embedded controllers to run, comma separated; * means all")
       ->capture_default_str();
-  c->add_flag("--keep", flags->keep, "Keep the folder with the server's data and log, and print where it is");
+  c->add_flag("--keep", flags->keep, "Keep the directory with the server's data and log, and print where it is");
   c->add_option("COMMAND", flags->command, "Command and its arguments")->required();
   c->prefix_command(false);
   c->footer(
@@ -259,7 +260,7 @@ Command add_with(CLI::App& app) {
       "KUBE_API_TEST_DIR are set for suites that use envtest or kube-api-test. Signals are passed on to the command, "
       "and its exit status is returned: 128 and the\n"
       "signal's number if one ended it, 125 if the server failed, 126 and 127 if the command cannot be run. When the\n"
-      "command has ended, processes that it left behind are killed, and the server and its folder are removed.\n\n"
+      "command has ended, processes that it left behind are killed, and the server and its directory are removed.\n\n"
       "Examples:\n"
       "  holdfast with -- kubectl get namespaces\n"
       "  holdfast with --crds config/crd -- go test ./...\n"

@@ -579,6 +579,9 @@ def lifecycle(shell):
     pages = {page.name for page in (shell.folder / "man").iterdir()}
     check({"holdfast.1", "holdfast-apply.1", "holdfast-top-ownership.1"} <= pages, f"man pages: {pages}")
     check("force\\-conflicts" in (shell.folder / "man/holdfast-apply.1").read_text(), "with the flags of the help")
+    texts = [text for page in (shell.folder / "man").iterdir() for text in re.findall(r"^(?:\.SH NAME|\.TP\n\.B .*)\n(.*)$", page.read_text(), re.M)]
+    sentences = [text for text in texts if text.endswith(".") and not text.endswith("...")]
+    check(len(texts) > 200 and not sentences, f"help texts are phrases, without a period: {sentences}")
     status, out, err = shell.run("wait", "--for=delete", "ns/none")
     check(status == 0, "wait for what is gone")
 
