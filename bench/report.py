@@ -539,18 +539,24 @@ def measure_growth(run, count, server):
     names = run.file("names", "".join(f"/api/v1/namespaces/{item['metadata']['namespace']}/pods/{item['metadata']['name']}\n" for item in page))
     change = run.file("pod.json", '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"NAME","annotations":{"bench.example.com/rev":"VALUE"}}}')
     number = min(run.size["gets"], 5000)
-    of = figures_of(run.load(server, "get", path="/api/v1/pods", names=names, count=number))
+
+    def best(phase, **options):
+        """Of three rounds the one that took the least CPU: the others had more of the machine's noise in them."""
+        verb = "deliver" if phase == "watch" else None
+        return min((figures_of(run.load(server, phase, path="/api/v1/pods", **{key: of(part) if callable(of) else of for key, of in options.items()}), verb) for part in range(3)),
+                   key=lambda of: of["cpu_us"])
+    of = best("get", names=names, count=number)
     figures.update(get_cpu_us=of["cpu_us"], get_p99_us=of["p99_us"])
-    of = figures_of(run.load(server, "apply", path="/api/v1/pods", names=names, object=change, count=500, value="a"))
-    of = figures_of(run.load(server, "apply", path="/api/v1/pods", names=names, object=change, count=500, value="b"))
+    run.load(server, "apply", path="/api/v1/pods", names=names, object=change, count=500, value="first")  # From here on applies change no set of owned fields.
+    of = best("apply", names=names, object=change, count=500, value=lambda part: f"round-{part}")
     figures.update(apply_cpu_us=of["cpu_us"], apply_p99_us=of["p99_us"])
-    of = figures_of(run.load(server, "list", path="/api/v1/pods", query="limit=500", clients=1, count=20))
+    of = best("list", query="limit=500", clients=1, count=20)
     figures.update(page_cpu_us=of["cpu_us"], page_p50_us=of["p50_us"])
     if count <= 100_000:
-        of = figures_of(run.load(server, "list", path="/api/v1/pods", clients=1, count=1))
+        of = best("list", clients=1, count=1)
         figures.update(list_cpu_us_per_object=of["cpu_us"] / count)
-    outcome = run.load(server, "watch", path="/api/v1/pods", names=names, object=change, watchers=100, count=20)
-    figures.update(deliver_cpu_us=figures_of(outcome, "deliver")["cpu_us"], final_rss_mb=server.memory_mb())
+    of = best("watch", names=names, object=change, watchers=100, count=20)
+    figures.update(deliver_cpu_us=of["cpu_us"], final_rss_mb=server.memory_mb())
     run.row(f"{count:,} pods", server, **figures)
 
 
