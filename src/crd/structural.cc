@@ -506,19 +506,19 @@ struct Keywords {
                             "must be object if parent array's x-kubernetes-list-type is map");
     }
     std::set<std::string_view> seen;
-    const Value& written = *schema.find("x-kubernetes-list-map-keys");
+    const Value* const written = schema.find("x-kubernetes-list-map-keys");  // There if there are keys.
     const Path properties = items_at.child("properties");
     for (const Value& key : keys) {
       if (!key.is_string()) continue;
       const Value* property = items->get("properties", key.as_string());
       if (property == nullptr) {
-        errors.invalid(keys_at, written, "entries must all be names of item properties");
+        errors.invalid(keys_at, *written, "entries must all be names of item properties");
       } else if (const std::string_view type = property->text_at("type"); type == "array" || type == "object") {
         const Path at_key = properties.key(key.as_string());
         errors.invalid(at_key.child("type"), items->text_at("type"),
                        "must be a scalar type if parent array's x-kubernetes-list-type is map");
       }
-      if (!seen.insert(key.as_string()).second) errors.invalid(keys_at, written, "must not contain duplicate entries");
+      if (!seen.insert(key.as_string()).second) errors.invalid(keys_at, *written, "must not contain duplicate entries");
     }
   }
 
