@@ -12,6 +12,8 @@ namespace {
 
 using ownership::ManagedEntry;
 
+constexpr std::string_view kTimeMember = "time", kFieldsV1Member = "fieldsV1", kFieldsV2Member = "fieldsV2";
+
 // One entry as Protobuf has it.
 codec::ManagedFieldsMessage message_of(const ManagedEntry& entry) {
   codec::ManagedFieldsMessage message{.manager = entry.manager,
@@ -27,38 +29,50 @@ codec::ManagedFieldsMessage message_of(const ManagedEntry& entry) {
   return message;
 }
 
+// The members of an entry that JSON, CBOR and trees show, in their order: text(name, text) for each but the fields, and
+// fields(name, bytes).
+template <class Text, class Fields>
+void visit_members(const ManagedEntry& entry, Text text, Fields fields) {
+  const auto shown = [&text](std::string_view name, std::string_view value) {
+    if (!value.empty()) text(name, value);
+  };
+  shown("manager", entry.manager);
+  shown("operation", entry.operation);
+  shown("apiVersion", entry.api_version);
+  if (entry.time) {
+    char time[kMaxRfc3339];
+    text(kTimeMember, std::string_view(time, static_cast<size_t>(write_rfc3339(*entry.time, time) - time)));
+  }
+  shown("fieldsType", entry.fields_type);
+  if (entry.fields)
+    fields(entry.fields_type == ownership::kFieldsV2 ? kFieldsV2Member : kFieldsV1Member, *entry.fields);
+  shown("subresource", entry.subresource);
+}
+
 // One entry as JSON, after a bracket or a comma.
 void append_entry_json(const ManagedEntry& entry, char before, codec::Sink& out) {
   out.put(before);
   before = '{';
   const auto key = [&](std::string_view name) {
     out.put(std::exchange(before, ','));
+    out.put('"');
     out.put(name);
+    out.put("\":");
   };
-  const auto add = [&](std::string_view name, std::string_view text) {
-    if (text.empty()) return;
+  const auto text = [&](std::string_view name, std::string_view value) {
     key(name);
-    codec::encode_json_string(text, out);
+    codec::encode_json_string(value, out);
   };
-  add("\"manager\":", entry.manager);
-  add("\"operation\":", entry.operation);
-  add("\"apiVersion\":", entry.api_version);
-  if (entry.time) {
-    char time[kMaxRfc3339];
-    add("\"time\":", {time, static_cast<size_t>(write_rfc3339(*entry.time, time) - time)});
-  }
-  add("\"fieldsType\":", entry.fields_type);
-  if (entry.fields) {
-    if (entry.fields_type == ownership::kFieldsV2) {
-      key("\"fieldsV2\":\"");
-      out.put(base64_encode(*entry.fields));
+  visit_members(entry, text, [&](std::string_view name, std::string_view fields) {
+    key(name);
+    if (name == kFieldsV2Member) {
+      out.put('"');
+      out.put(base64_encode(fields));
       out.put('"');
     } else {
-      key("\"fieldsV1\":");
-      codec::compact_json(entry.fields->empty() ? "null" : *entry.fields, out);
+      codec::compact_json(fields.empty() ? "null" : fields, out);
     }
-  }
-  add("\"subresource\":", entry.subresource);
+  });
   out.put(before == '{' ? "{}" : "}");
 }
 
@@ -81,29 +95,18 @@ void append_entry_cbor(const ManagedEntry& entry, codec::MessageMemo* memo, code
     map.add();
     codec::write_cbor_text(name, out);
   };
-  const auto add = [&](std::string_view name, std::string_view text) {
-    if (text.empty()) return;
+  const auto text = [&](std::string_view name, std::string_view value) {
     key(name);
-    codec::write_cbor_text(text, out);
+    codec::write_cbor_text(value, out);
   };
-  add("manager", entry.manager);
-  add("operation", entry.operation);
-  add("apiVersion", entry.api_version);
-  if (entry.time) {
-    char time[kMaxRfc3339];
-    add("time", {time, static_cast<size_t>(write_rfc3339(*entry.time, time) - time)});
-  }
-  add("fieldsType", entry.fields_type);
-  if (entry.fields) {
-    if (entry.fields_type == ownership::kFieldsV2) {
-      key("fieldsV2");
-      codec::write_cbor_bytes(*entry.fields, out);
+  visit_members(entry, text, [&](std::string_view name, std::string_view fields) {
+    key(name);
+    if (name == kFieldsV2Member) {
+      codec::write_cbor_bytes(fields, out);
     } else {
-      key("fieldsV1");
-      append_fields_cbor(*entry.fields, memo, out);
+      append_fields_cbor(fields, memo, out);
     }
-  }
-  add("subresource", entry.subresource);
+  });
   map.finish(codec::CborMajor::Map, out);
 }
 
@@ -114,22 +117,15 @@ Value managed_fields_value(Arena& arena, std::span<const ManagedEntry> entries) 
   ListBuilder list(arena);
   for (const ManagedEntry& entry : entries) {
     MapBuilder item(arena);
-    const auto add = [&](std::string_view key, std::string_view text) {
-      if (!text.empty()) item.add(key, Value::string(text));
-    };
-    add("manager", entry.manager);
-    add("operation", entry.operation);
-    add("apiVersion", entry.api_version);
-    if (entry.time) item.add("time", Value::string(arena, format_rfc3339(*entry.time)));
-    add("fieldsType", entry.fields_type);
-    if (entry.fields) {
-      if (entry.fields_type == ownership::kFieldsV2) {
-        item.add("fieldsV2", Value::string(arena, base64_encode(*entry.fields)));
-      } else {
-        item.add("fieldsV1", Value::raw(*entry.fields));
-      }
-    }
-    add("subresource", entry.subresource);
+    visit_members(
+        entry,
+        // Texts are those of the entry, but for the time, which is made here.
+        [&](std::string_view name, std::string_view text) {
+          item.add(name, name == kTimeMember ? Value::string(arena, text) : Value::string(text));
+        },
+        [&](std::string_view name, std::string_view fields) {
+          item.add(name, name == kFieldsV2Member ? Value::string(arena, base64_encode(fields)) : Value::raw(fields));
+        });
     list.add(item.build());
   }
   return list.build();

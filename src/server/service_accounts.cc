@@ -58,7 +58,7 @@ Result<cache::EntryRef> find_secret(api::Api& api, const tokens::Claims& claims,
 }
 
 // Of a token that is good otherwise: that its Secret was used, and whether it still may be.
-Result<Unit> check_use(const api::Api& api, const tokens::Claims& claims, const cache::Entry& secret,
+Result<Unit> check_use(const tokens::Claims& claims, const cache::Entry& secret,
                        const std::function<void(TokenUse)>& note_use, UnixTime now) {
   constexpr int64_t kDay = 24 * 60 * 60;
   constexpr size_t kDateLength = 10;
@@ -66,8 +66,7 @@ Result<Unit> check_use(const api::Api& api, const tokens::Claims& claims, const 
   const auto noted = secret.label(kLastUsed);
   // Another server's clock may be ahead.
   if (const std::string today = date(now); noted != today && noted != date({now.seconds + kDay, 0})) {
-    if (const auto live = api.identity_of("", "secrets", claims.ns, claims.secret->name))
-      note_use({claims.ns, claims.secret->name, live->uid, today});
+    note_use({claims.ns, claims.secret->name, std::string(secret.uid()), today});
   }
   if (secret.label(kInvalidSince)) {
     const std::string account = claims.ns + "/" + claims.service_account.name;
@@ -96,7 +95,7 @@ Result<Unit> check_claims(api::Api& api, const tokens::Claims& claims, std::stri
   if (is_gone(*live, now)) {
     return refused("service account " + claims.ns + "/" + account.name + " has been deleted");
   }
-  if (secret) return check_use(api, claims, *secret, note_use, now);
+  if (secret) return check_use(claims, *secret, note_use, now);
   if (claims.secret) {
     if (Result<Unit> ok = check_bound(api, "secret", "secrets", claims.ns, *claims.secret, now); !ok) return ok;
   }

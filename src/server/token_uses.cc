@@ -4,6 +4,12 @@
 #include "codec/codec.h"
 
 namespace holdfast::server {
+namespace {
+
+// A label that is refused (by a policy, say) is not tried again with every request.
+constexpr std::chrono::minutes kPauseAfterFailure{1};
+
+}  // namespace
 
 TokenUses::TokenUses(api::Api& api, net::EventLoop& loop) : calls_(api.own_calls(loop)), tasks_(loop, "token uses") {}
 
@@ -28,6 +34,7 @@ Task<void> TokenUses::write(TokenUse use) {
   if (!answer || answer->status != 200) {
     log::warning("cannot label a Secret with the day its token was used",
                  {{"secret", use.ns + "/" + use.secret}, {"answer", answer ? answer->body : answer.error().message}});
+    co_await tasks_.sleep(kPauseAfterFailure);
   }
   const std::lock_guard lock(mutex_);
   under_way_.erase(use.ns + "/" + use.secret);

@@ -26,7 +26,8 @@ class TokenUses {
  public:
   TokenUses(api::Api& api, net::EventLoop& loop);
 
-  // Writes the label, and returns before that is done. Any thread.
+  // Writes the label, and returns before that is done. Does nothing while that Secret's label is being written, and for
+  // a minute after that failed. Any thread.
   void note(TokenUse use);
   Task<void> close(Executor& executor);
 

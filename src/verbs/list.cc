@@ -84,6 +84,7 @@ Task<Result<cache::ListPage>> list_converted(call::Call& call, const cache::Snap
   const uint64_t limit = std::exchange(request.limit, kAtOnce);
   cache::ListPage found;
   while (true) {
+    call.held.clear();  // What the part before needed.
     cache::ListPage part = snapshot.list(request);
     std::move(part.unreadable.begin(), part.unreadable.end(), std::back_inserter(found.unreadable));
     Result<Unit> prepared = co_await custom::prepare_to_show(call, part.entries);
