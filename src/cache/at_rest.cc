@@ -14,6 +14,7 @@
 #include "base/varint.h"
 #include "cache/cache.h"
 #include "codec/codec.h"
+#include "ownership/ownership.h"
 
 namespace holdfast::cache {
 namespace {
@@ -151,13 +152,7 @@ class EmbeddedCodec final : public Codec {
     decoded.labels = std::move(meta->labels);
     decoded.managed.reserve(meta->managed_fields.size());
     for (const codec::ManagedFieldsMessage& entry : meta->managed_fields) {
-      decoded.managed.push_back({.manager = entry.manager,
-                                 .operation = entry.operation,
-                                 .api_version = entry.api_version,
-                                 .subresource = entry.subresource,
-                                 .time = entry.seconds ? std::optional(UnixTime{*entry.seconds, 0}) : std::nullopt,
-                                 .fields_type = entry.fields_type,
-                                 .fields = entry.fields_v2 ? entry.fields_v2 : entry.fields_v1});
+      decoded.managed.push_back(ownership::to_entry(entry));
     }
     return true;
   }

@@ -5,6 +5,7 @@
 
 #include "cache/cache.h"
 #include "codec/codec.h"
+#include "ownership/ownership.h"
 #include "types/types.h"
 
 namespace holdfast::cache {
@@ -21,13 +22,7 @@ class PodCodec : public Codec {
     if (!meta) return meta.take_error();
     Decoded decoded;
     for (const codec::ManagedFieldsMessage& entry : meta->managed_fields) {
-      decoded.managed.push_back({.manager = entry.manager,
-                                 .operation = entry.operation,
-                                 .api_version = entry.api_version,
-                                 .subresource = entry.subresource,
-                                 .time = entry.seconds ? std::optional(UnixTime{*entry.seconds, 0}) : std::nullopt,
-                                 .fields_type = entry.fields_type,
-                                 .fields = entry.fields_v2 ? entry.fields_v2 : entry.fields_v1});
+      decoded.managed.push_back(ownership::to_entry(entry));
     }
     Draft draft(*arena, *tree);
     Draft::Node metadata = draft.root().child("metadata");
@@ -47,14 +42,7 @@ class PodCodec : public Codec {
   Result<std::string> encode(std::string_view body, std::span<const ownership::ManagedEntry> managed) const override {
     std::string entries;
     for (const ownership::ManagedEntry& entry : managed) {
-      codec::ManagedFieldsMessage message{.manager = entry.manager,
-                                          .operation = entry.operation,
-                                          .api_version = entry.api_version,
-                                          .fields_type = entry.fields_type,
-                                          .subresource = entry.subresource};
-      if (entry.time) message.seconds = entry.time->seconds;
-      (entry.fields_type == ownership::kFieldsV2 ? message.fields_v2 : message.fields_v1) = entry.fields;
-      codec::append_managed_fields(message, entries);
+      codec::append_managed_fields(ownership::to_message(entry), entries);
     }
     return changed(body, {.drop_managed_fields = true, .managed_fields = entries, .resource_version = ""});
   }

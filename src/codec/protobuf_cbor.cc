@@ -52,18 +52,7 @@ class CborOut : public MemoizingOut {
 Result<Unit> protobuf_to_cbor(const types::Type& type, std::string_view message, const TypeMeta& meta,
                               const Shape& shape, std::string& out, const ProtobufOptions& options,
                               const RenderAdditions& additions) {
-  if (message.size() > UINT32_MAX) return bad_request("the message is too large");
-  Sink sink(out);
-  const size_t before = sink.size();
-  sink.room(message.size() + message.size() / 2 + additions.managed_fields.size());
-  CborOut writer(sink, additions.memo);
-  Arena arena;
-  ProtobufReader<CborOut> reader(writer, arena, message, options.gates, shape.drop);
-  reader.add_managed_fields(additions.managed_fields);
-  const bool ok = shape.metadata_only ? reader.metadata_only(type) : reader.object(type, meta);
-  if (ok) return Unit{};
-  sink.truncate(before);
-  return reader.error();
+  return render_protobuf<CborOut>(type, message, meta, shape, out, options, additions);
 }
 
 }  // namespace holdfast::codec

@@ -71,19 +71,7 @@ class JsonOut : public MemoizingOut {
 Result<Unit> protobuf_to_json(const types::Type& type, std::string_view message, const TypeMeta& meta,
                               const Shape& shape, std::string& out, const ProtobufOptions& options,
                               const RenderAdditions& additions) {
-  if (message.size() > UINT32_MAX) return bad_request("the message is too large");
-  Sink sink(out);
-  const size_t before = sink.size();
-  // JSON is about a quarter larger than Protobuf; growing copies.
-  sink.room(message.size() + message.size() / 2 + additions.managed_fields.size());
-  JsonOut writer(sink, additions.memo);
-  Arena arena;
-  ProtobufReader<JsonOut> reader(writer, arena, message, options.gates, shape.drop);
-  reader.add_managed_fields(additions.managed_fields);
-  const bool ok = shape.metadata_only ? reader.metadata_only(type) : reader.object(type, meta);
-  if (ok) return Unit{};
-  sink.truncate(before);
-  return reader.error();
+  return render_protobuf<JsonOut>(type, message, meta, shape, out, options, additions);
 }
 
 }  // namespace holdfast::codec

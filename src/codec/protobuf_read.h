@@ -698,4 +698,24 @@ bool ProtobufReader<Out>::partial(const Type& type, std::string_view message, No
   return ok;
 }
 
+// A whole object as the text that a writer over a Sink makes of it; on an error `out` is as it was.
+template <class Out>
+Result<Unit> render_protobuf(const types::Type& type, std::string_view message, const TypeMeta& meta,
+                             const Shape& shape, std::string& out, const ProtobufOptions& options,
+                             const RenderAdditions& additions) {
+  if (message.size() > UINT32_MAX) return bad_request("the message is too large");
+  Sink sink(out);
+  const size_t before = sink.size();
+  // JSON is about a quarter larger than Protobuf; growing copies.
+  sink.room(message.size() + message.size() / 2 + additions.managed_fields.size());
+  Out writer(sink, additions.memo);
+  Arena arena;
+  ProtobufReader<Out> reader(writer, arena, message, options.gates, shape.drop);
+  reader.add_managed_fields(additions.managed_fields);
+  const bool ok = shape.metadata_only ? reader.metadata_only(type) : reader.object(type, meta);
+  if (ok) return Unit{};
+  sink.truncate(before);
+  return reader.error();
+}
+
 }  // namespace holdfast::codec

@@ -25,6 +25,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "ownership/entry_message.h"
 #include "ownership/field_set.h"
 #include "ownership/fields_v2.h"
 #include "ownership/managed.h"

@@ -16,6 +16,7 @@
 #include "base/hash.h"
 #include "base/packing.h"
 #include "codec/codec.h"
+#include "ownership/entry_message.h"
 #include "ownership/fields_v2.h"
 
 namespace holdfast::ownership {
@@ -925,21 +926,10 @@ size_t Owners::kept_bytes() const {
 size_t Owners::protobuf_bytes() const {
   size_t bytes = 0;
   for (size_t i = 0; i < count(); ++i) {
-    const ManagedEntry entry = manager(i);
-    codec::ManagedFieldsMessage message{.manager = entry.manager,
-                                        .operation = entry.operation,
-                                        .api_version = entry.api_version,
-                                        .fields_type = entry.fields_type,
-                                        .subresource = entry.subresource,
-                                        .seconds = std::nullopt,
-                                        .fields_v1 = std::nullopt,
-                                        .fields_v2 = std::nullopt};
-    if (entry.time) message.seconds = entry.time->seconds;
+    ManagedEntry entry = manager(i);
     const FieldsBlock* block = fields(i);
-    if (block != nullptr) {
-      (entry.fields_type == kFieldsV2 ? message.fields_v2 : message.fields_v1) = std::string_view();
-    }
-    bytes += codec::managed_fields_bytes(message, block == nullptr ? 0 : block->v1_bytes);
+    if (block != nullptr) entry.fields = std::string_view();  // Only that there are some counts here.
+    bytes += codec::managed_fields_bytes(to_message(entry), block == nullptr ? 0 : block->v1_bytes);
   }
   return bytes;
 }

@@ -5,7 +5,7 @@
 
 #include "base/base64.h"
 #include "codec/codec.h"
-#include "ownership/fields_v2.h"
+#include "ownership/ownership.h"
 
 namespace holdfast::resource {
 namespace {
@@ -13,21 +13,6 @@ namespace {
 using ownership::ManagedEntry;
 
 constexpr std::string_view kTimeMember = "time", kFieldsV1Member = "fieldsV1", kFieldsV2Member = "fieldsV2";
-
-// One entry as Protobuf has it.
-codec::ManagedFieldsMessage message_of(const ManagedEntry& entry) {
-  codec::ManagedFieldsMessage message{.manager = entry.manager,
-                                      .operation = entry.operation,
-                                      .api_version = entry.api_version,
-                                      .fields_type = entry.fields_type,
-                                      .subresource = entry.subresource,
-                                      .seconds = std::nullopt,
-                                      .fields_v1 = std::nullopt,
-                                      .fields_v2 = std::nullopt};
-  if (entry.time) message.seconds = entry.time->seconds;
-  (entry.fields_type == ownership::kFieldsV2 ? message.fields_v2 : message.fields_v1) = entry.fields;
-  return message;
-}
 
 // The members of an entry that JSON, CBOR and trees show, in their order: text(name, text) for each but the fields, and
 // fields(name, bytes).
@@ -191,7 +176,7 @@ void append_managed_cbor(std::span<const ManagedEntry> entries, std::string& out
 }
 
 void append_managed_protobuf(std::span<const ManagedEntry> entries, std::string& out) {
-  for (const ManagedEntry& entry : entries) codec::append_managed_fields(message_of(entry), out);
+  for (const ManagedEntry& entry : entries) codec::append_managed_fields(ownership::to_message(entry), out);
 }
 
 ManagedEntry OwnersRenderer::shown_entry(const ownership::Owners& owners, size_t i) {
@@ -228,7 +213,7 @@ std::string_view OwnersRenderer::cbor(const ownership::Owners& owners, codec::Me
 std::string_view OwnersRenderer::protobuf(const ownership::Owners& owners) {
   text_.clear();
   for (size_t i = 0; i < owners.count(); ++i) {
-    codec::append_managed_fields(message_of(owners.entry(i, fields_, fields_type_, order_)), text_);
+    codec::append_managed_fields(ownership::to_message(owners.entry(i, fields_, fields_type_, order_)), text_);
   }
   return text_;
 }
