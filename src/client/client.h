@@ -13,10 +13,11 @@
 // may be used from any thread. Destroying it ends its watches and informers and waits for its calls.
 #pragma once
 
-#include "client/api.h"         // IWYU pragma: export
-#include "client/apply.h"       // IWYU pragma: export
-#include "client/config.h"      // IWYU pragma: export
-#include "client/controller.h"  // IWYU pragma: export
-#include "client/informer.h"    // IWYU pragma: export
-#include "client/leader.h"      // IWYU pragma: export
-#include "client/object.h"      // IWYU pragma: export
+#include "client/api.h"          // IWYU pragma: export
+#include "client/apply.h"        // IWYU pragma: export
+#include "client/config.h"       // IWYU pragma: export
+#include "client/controller.h"   // IWYU pragma: export
+#include "client/credentials.h"  // IWYU pragma: export
+#include "client/informer.h"     // IWYU pragma: export
+#include "client/leader.h"       // IWYU pragma: export
+#include "client/object.h"       // IWYU pragma: export

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "base/base64.h"
+#include "client/credentials.h"
 #include "client/files.h"
 #include "codec/codec.h"
 
@@ -47,6 +48,14 @@ class Files {
   }
 
   bool empty() const { return documents_.empty(); }
+  // Names of users, with repetitions.
+  std::vector<std::string> user_names() const {
+    std::vector<std::string> names;
+    for (const Entry& entry : documents_) {
+      for (const Value& item : entry.document.root().items_at("users")) names.push_back(text(item, "name"));
+    }
+    return names;
+  }
   const std::string& current_context() const { return current_context_; }
 
   struct Found {
@@ -229,6 +238,28 @@ Result<Config> Config::load(const Source& source) {
   if (own) return own;
   return Error{Reason::NotFound,
                "no kubeconfig: KUBECONFIG is not set, ~/.kube/config does not exist, and this is not a pod"};
+}
+
+Result<Config::Users> Config::load_users(const std::string& path) {
+  Result<std::string> content = read_file(path);
+  if (!content) return content.take_error();
+  Files files;
+  Result<Unit> added = files.add(*content, fs::absolute(path).parent_path(), path);
+  if (!added) return added.take_error();
+  Users users;
+  for (const std::string& name : files.user_names()) {
+    const std::string where = path + ": user \"" + name + "\"";
+    const auto [user, fresh] = users.by_name.try_emplace(name);
+    if (!fresh) return config_error(where + " is there twice");
+    Result<Unit> read = read_user(files.find("users", "user", name), user->second);
+    if (!read) return config_error(where + ": " + read.error().message);
+    if (Result<Credentials> credentials = read_credentials(user->second); !credentials) {
+      return config_error(where + ": " + credentials.error().message);
+    }
+  }
+  const Files::Found context = files.find("contexts", "context", files.current_context());
+  if (context.value != nullptr) users.current = text(*context.value, "user");
+  return users;
 }
 
 Result<Config> Config::in_cluster() {

@@ -67,6 +67,16 @@ struct Config {
   static Result<Config> in_cluster();
   // One kubeconfig as text; relative paths in it start from `folder`.
   static Result<Config> parse(std::string_view yaml, std::string_view context = {}, std::string_view folder = {});
+
+  // All users of one kubeconfig, for callers that choose by another rule than a context's.
+  struct Users;
+  // Errors name the file and the user. Files that a user names must be readable.
+  static Result<Users> load_users(const std::string& path);
+};
+
+struct Config::Users {
+  std::map<std::string, Config, std::less<>> by_name;  // Credentials only.
+  std::string current;                                 // That of the current context; empty: there is none.
 };
 
 // Directs a connection to a server, through `proxy_url` or, if that is empty, through the proxy that the environment

@@ -6,9 +6,7 @@
 
 #include "base/base64.h"
 #include "base/log.h"
-#include "base/strings.h"
 #include "base/thread_pool.h"
-#include "client/files.h"
 
 namespace holdfast::client {
 
@@ -189,26 +187,10 @@ Task<Result<Unit>> Core::refresh_credentials(bool refused) {
       }
     }
   } turn(*this);
-  Credentials fresh;
-  if (!config.certificate_pem.empty()) fresh.identity = net::Identity{config.certificate_pem, config.key_pem};
-  if (!config.certificate_file.empty() && !config.key_file.empty()) {
-    // Renewing replaces both; a pair that does not fit together yet is refused and read again.
-    Result<std::string> certificate = read_file(config.certificate_file), key = read_file(config.key_file);
-    if (!certificate) co_return certificate.take_error();
-    if (!key) co_return key.take_error();
-    fresh.identity = net::Identity{std::move(*certificate), std::move(*key)};
-    fresh.stale_at = now + std::chrono::minutes(1);
-  }
-  if (!config.token.empty()) {
-    fresh.authorization = "Bearer " + config.token;
-  } else if (!config.token_file.empty()) {
-    Result<std::string> token = read_file(config.token_file);
-    if (!token) co_return token.take_error();
-    fresh.authorization = "Bearer " + std::string(trim(*token));
-    fresh.stale_at = now + std::chrono::minutes(1);
-  } else if (!config.username.empty()) {
-    fresh.authorization = "Basic " + base64_encode(config.username + ":" + config.password);
-  } else if (config.exec) {
+  Result<Credentials> read = read_credentials(config);
+  if (!read) co_return read.take_error();
+  Credentials fresh = std::move(*read);
+  if (fresh.authorization.empty() && config.exec) {
     Result<Credentials> said = co_await from_callback<Result<Credentials>>(loop, [self](auto done) {
       waiting_threads().post([self, done]() mutable { done(run_exec_plugin(*self->config.exec, self->config)); });
     });
@@ -244,12 +226,7 @@ void Core::add_headers(const Sent& sent, net::ClientRequest& request) const {
   headers.emplace_back("user-agent", options.user_agent);
   if (!sent.content_type.empty()) headers.emplace_back("content-type", sent.content_type);
   if (!sent.if_none_match.empty()) headers.emplace_back("if-none-match", sent.if_none_match);
-  if (!credentials_->authorization.empty()) headers.emplace_back("authorization", credentials_->authorization);
-  const Impersonation& as = config.impersonate;
-  if (!as.user.empty()) headers.emplace_back("impersonate-user", as.user);
-  if (!as.uid.empty()) headers.emplace_back("impersonate-uid", as.uid);
-  for (const std::string& group : as.groups) headers.emplace_back("impersonate-group", group);
-  for (const auto& [key, value] : as.extra) headers.emplace_back("impersonate-extra-" + query_text(key), value);
+  add_credentials(*credentials_, config.impersonate, headers);
 }
 
 Task<Result<Answer>> Core::send(std::shared_ptr<Core> core, Sent sent) {

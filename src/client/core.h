@@ -11,6 +11,7 @@
 
 #include "base/task_group.h"
 #include "client/api.h"
+#include "client/credentials.h"
 
 namespace holdfast::client {
 
@@ -29,12 +30,6 @@ struct Sent {
 struct Answer {
   net::ClientResponse response;  // With the body unless `stream`.
   std::optional<net::ClientStream> stream;
-};
-
-struct Credentials {
-  std::string authorization;  // The header; empty: none.
-  std::optional<net::Identity> identity;
-  std::optional<std::chrono::steady_clock::time_point> stale_at;
 };
 
 // What an exec plugin said. Blocks; not on the loop.
