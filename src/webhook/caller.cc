@@ -139,7 +139,7 @@ Task<Result<std::string>> Caller::post(net::EventLoop& loop, ClientConfig config
                                        std::chrono::seconds timeout, std::string_view user_agent,
                                        std::shared_ptr<net::Cancellation> cancellation) {
   const std::string agent(user_agent);
-  std::string shown, server_name;
+  std::string shown, server_name, host;  // The last with its port.
   net::ClientRequest request;
   request.method = "POST";
   request.timeout = timeout;
@@ -150,7 +150,7 @@ Task<Result<std::string>> Caller::post(net::EventLoop& loop, ClientConfig config
   if (config.service) {
     const ServiceReference& service = *config.service;
     server_name = service.name + "." + service.ns + ".svc";
-    const std::string host = server_name + ":" + std::to_string(service.port);
+    host = server_name + ":" + std::to_string(service.port);
     request.target = clean_path(service.path) + query;
     request.headers.emplace_back("Host", host);
     shown = "https://" + host + request.target;
@@ -164,6 +164,8 @@ Task<Result<std::string>> Caller::post(net::EventLoop& loop, ClientConfig config
     const Result<HttpUrl> target = parse_http_url(config.url);
     if (!target) co_return bad_request("Unparsable URL: " + target.error().message);
     server_name = target->host;
+    host = (target->host.find(':') == std::string::npos ? target->host : "[" + target->host + "]") + ":" +
+           std::to_string(target->port);
     request.target = clean_path(target->path) + query;
     request.headers.emplace_back("Host", target->authority);
     shown = "https://" + target->authority + request.target;
@@ -175,11 +177,22 @@ Task<Result<std::string>> Caller::post(net::EventLoop& loop, ClientConfig config
   request.headers.emplace_back("Accept", "application/json, */*");
   request.headers.emplace_back("Content-Type", "application/json");
   request.headers.emplace_back("Accept-Encoding", "gzip");
+  ClientCredentials::Shown credentials;
+  if (config.credentials != nullptr) {
+    Result<ClientCredentials::Shown> found = config.credentials->for_server(host);
+    if (!found) co_return found.take_error();
+    credentials = std::move(*found);
+    for (auto& header : credentials.headers) request.headers.push_back(std::move(header));
+  }
   if (!loop.in_thread()) co_await resume_on(loop);
   const std::shared_ptr<net::Client> http =
-      client(loop, *address, {.server_name = server_name, .ca_pem = config.ca_pem});
+      client(loop, *address,
+             {.server_name = server_name,
+              .ca_pem = config.ca_pem,
+              .identity = credentials.identity ? &*credentials.identity : nullptr});
   net::CallResult<net::ClientResponse> response = co_await http->fetch(std::move(request), limits::kWebhookAnswerBytes);
   if (!response) co_return Error{response.error().reason, prefix + response.error().message};
+  if (response->status == 401 && config.credentials != nullptr) config.credentials->rejected_by(host);
   if (response->status < 200 || response->status > 206) {
     Error error{Reason::InternalError, failure_text(*response)};
     error.code = response->status;

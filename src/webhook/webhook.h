@@ -9,7 +9,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +21,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/task.h"
+#include "client/credentials.h"
 #include "expressions/expressions.h"
 #include "net/net.h"
 #include "value/value.h"
@@ -33,11 +36,42 @@ struct ServiceReference {
   uint16_t port = 443;
 };
 
+// The users of a kubeconfig as credentials for webhooks (kubeConfigFile of a WebhookAdmissionConfiguration). The name
+// of a user says which servers it is shown to: hook.example.com:8443, hook.default.svc, *.example.com, *. Files that it
+// names are read again every minute, and after a server has rejected their contents.
+//
+// Threading: any thread.
+class ClientCredentials {
+ public:
+  // Errors name the file, and the user.
+  static Result<std::shared_ptr<ClientCredentials>> load(const std::string& kubeconfig);
+
+  // What is shown to the server at `host_port`, such as hook.default.svc:443.
+  struct Shown {
+    std::optional<net::Identity> identity;
+    std::vector<std::pair<std::string, std::string>> headers;
+  };
+  Result<Shown> for_server(std::string_view host_port);
+  // The server answered 401.
+  void rejected_by(std::string_view host_port);
+
+  // The user for that server; empty: none, it is called anonymously.
+  std::string_view user_for(std::string_view host_port) const;
+
+ private:
+  explicit ClientCredentials(client::Config::Users users) : users_(std::move(users)) {}
+
+  const client::Config::Users users_;
+  std::mutex mutex_;
+  std::map<std::string, client::Credentials, std::less<>> read_;  // By user; guarded by mutex_.
+};
+
 // Where a webhook listens: a URL, or a service of the cluster.
 struct ClientConfig {
   std::string url;
   std::optional<ServiceReference> service;
-  std::string ca_pem;  // The system's roots when empty.
+  std::string ca_pem;                              // The system's roots when empty.
+  std::shared_ptr<ClientCredentials> credentials;  // Null: it is called anonymously.
 };
 // Of the `clientConfig` of a webhook. caBundle is base64.
 ClientConfig client_config(const Value& value);

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "codec/codec.h"
 
 namespace holdfast::webhook {
@@ -114,6 +117,96 @@ TEST(Hooks, SelectByTheOldOrTheNewObject) {
   EXPECT_TRUE(selects_object(hooks[0].object_selector, without, with));
   EXPECT_FALSE(selects_object(hooks[0].object_selector, without, without));
   EXPECT_FALSE(selects_object(hooks[0].object_selector, Value::null(), Value::null()));
+}
+
+// --- Credentials ---
+
+namespace fs = std::filesystem;
+
+// A kubeconfig in a folder of its own.
+struct Kubeconfig {
+  explicit Kubeconfig(std::string_view text) {
+    std::string name = (fs::temp_directory_path() / "holdfast-webhook-XXXXXX").string();
+    folder = mkdtemp(name.data());
+    write("config", text);
+  }
+  ~Kubeconfig() { fs::remove_all(folder); }
+  Kubeconfig(const Kubeconfig&) = delete;
+  Kubeconfig& operator=(const Kubeconfig&) = delete;
+  void write(const std::string& file, std::string_view text) const { std::ofstream(folder / file) << text; }
+  std::string path() const { return (folder / "config").string(); }
+  fs::path folder;
+};
+
+TEST(Credentials, AreChosenByTheNameOfTheServer) {
+  const Kubeconfig all(R"({users: [{name: "hook.example.com:8443", user: {token: a}}, {name: hook.default.svc},
+      {name: "*.example.com"}, {name: "*.example.com:8443"}, {name: "*.svc:9443"}, {name: "::1"}, {name: "*"}]})");
+  const auto loaded = ClientCredentials::load(all.path());
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  constexpr std::pair<std::string_view, std::string_view> kWanted[] = {
+      {"hook.example.com:8443", "hook.example.com:8443"},
+      {"other.example.com:8443", "*.example.com:8443"},
+      {"far.other.example.com:443", "*.example.com"},  // The default port need not be said; any other one must.
+      {"far.other.example.com:444", "*"},
+      {"hook.default.svc:443", "hook.default.svc"},
+      {"hook.default.svc:9443", "*.svc:9443"},
+      {"[::1]:443", "::1"},
+      {"example.com:443", "*"},
+      {"kubernetes.default.svc:443", ""},
+  };
+  for (const auto& [server, user] : kWanted) EXPECT_EQ((*loaded)->user_for(server), user) << server;
+}
+
+TEST(Credentials, AreThoseOfTheCurrentContextElse) {
+  const Kubeconfig one(R"({current-context: c, contexts: [{name: c, context: {user: u}}],
+                          users: [{name: u, user: {username: me, password: secret, as: bob, as-groups: [dev]}}]})");
+  const auto loaded = ClientCredentials::load(one.path());
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  const Result<ClientCredentials::Shown> shown = (*loaded)->for_server("hook:443");
+  ASSERT_TRUE(shown);
+  EXPECT_THAT(shown->headers, testing::ElementsAre(testing::Pair("authorization", "Basic bWU6c2VjcmV0"),
+                                                   testing::Pair("impersonate-user", "bob"),
+                                                   testing::Pair("impersonate-group", "dev")));
+  EXPECT_FALSE(shown->identity);
+  const Kubeconfig none("{users: []}");
+  EXPECT_EQ((*ClientCredentials::load(none.path()))->user_for("hook:443"), "");
+}
+
+TEST(Credentials, AreReadAgainWhenTheyWereRejected) {
+  const Kubeconfig one(R"({users: [{name: "*", user: {tokenFile: token}}]})");
+  one.write("token", "first\n");
+  const auto loaded = ClientCredentials::load(one.path());
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  const auto header = [&] { return (*loaded)->for_server("hook:443")->headers.at(0).second; };
+  EXPECT_EQ(header(), "Bearer first");
+  one.write("token", "second\n");
+  EXPECT_EQ(header(), "Bearer first");
+  (*loaded)->rejected_by("hook:443");
+  EXPECT_EQ(header(), "Bearer second");
+}
+
+TEST(Credentials, OfAUserThatCannotBeUsedAreRefused) {
+  constexpr std::pair<std::string_view, std::string_view> kRefused[] = {
+      {R"({users: [{name: u, user: {tokenFile: nowhere}}]})", "/nowhere: no such file or directory"},
+      {R"({users: [{name: u, user: {client-certificate: nowhere}}]})", "/nowhere: no such file or directory"},
+      {R"({users: [{name: u, user: {client-certificate-data: YQ==}}]})",
+       "user \"u\": client-certificate and client-key must be given together"},
+      {R"({users: [{name: u, user: {token: t, username: me}}]})",
+       "user \"u\": username/password or bearer token may be set, but not both"},
+      {R"({users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: c}}}]})",
+       "user \"u\": exec plugins are not supported for webhooks"},
+      {R"({users: [{name: u, user: {auth-provider: {}}}]})", "user \"u\": auth-provider is not supported"},
+      {R"({users: [{name: u}, {name: u}]})", "user \"u\" is there twice"},
+      {"[]", "not a kubeconfig"},
+  };
+  for (const auto& [text, why] : kRefused) {
+    const Kubeconfig wrong(text);
+    const auto loaded = ClientCredentials::load(wrong.path());
+    ASSERT_FALSE(loaded) << text;
+    EXPECT_THAT(loaded.error().message, testing::HasSubstr(why));
+    EXPECT_THAT(loaded.error().message, testing::HasSubstr(wrong.folder.string()));
+  }
+  EXPECT_FALSE(ClientCredentials::load("/nowhere/config"));
 }
 
 // --- Answers ---
