@@ -117,7 +117,14 @@ Result<Unit> check_plugin_choice(const PluginChoice& choice) {
   return bad_request("[" + all + "]");
 }
 
-Chain::Chain(const PluginChoice& choice, MetricRegistry* metrics) {
+Result<Unit> check_available(std::string_view plugin) {
+  const Known* known = find_known(plugin);
+  if (known == nullptr) return bad_request("unknown admission plugin");
+  if (known->support == Support::Unsupported) return bad_request("this plugin is not supported by Holdfast");
+  return Unit{};
+}
+
+Chain::Chain(const PluginChoice& choice, MetricRegistry* metrics) : pod_security_(choice.configuration.pod_security) {
   for (const Known& known : kKnown) {
     if (known.plugin == nullptr) continue;
     const bool on = known.default_on ? !contains(choice.disabled, known.name) : contains(choice.enabled, known.name);
@@ -147,6 +154,7 @@ Result<Unit> Chain::admit(Attributes& attributes, Draft::Node object) const {
 }
 
 Result<Unit> Chain::validate(Attributes& attributes, const Value& object) const {
+  attributes.pod_security = &pod_security_;
   attributes.counts = counts_.get();
   for (const Plugin* plugin : plugins_) {
     if (plugin->validate == nullptr ||

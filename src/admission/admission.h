@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "admission/configuration.h"  // IWYU pragma: export
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -53,6 +54,7 @@ struct Attributes {
   std::string_view subresource = {};
   std::string_view ns = {};
   std::string_view name = {};  // Empty for a create under generateName, until the name is made.
+  std::string_view user = {};  // Who makes it.
   const Value* old = nullptr;  // Null for a create.
   bool dry_run = false;
   Arena& arena;
@@ -60,14 +62,17 @@ struct Attributes {
   std::vector<std::string>& warnings;  // Texts of Warning headers; added to.
   // Of the audit event; added to.
   std::vector<std::pair<std::string, std::string>> annotations = {};
-  PodSecurityCounts* counts = nullptr;  // Set by the Chain; null: nothing is counted.
+  // Set by the Chain.
+  const PodSecurityConfiguration* pod_security = nullptr;
+  PodSecurityCounts* counts = nullptr;  // Null: nothing is counted.
 };
 
 struct Plugin;  // One plugin's functions; private to the module.
 
-// What --enable-admission-plugins and --disable-admission-plugins name.
+// What --enable-admission-plugins and --disable-admission-plugins name, and what --admission-control-config-file says.
 struct PluginChoice {
   std::vector<std::string> enabled, disabled;
+  Configuration configuration = {};
 };
 
 // Refuses, in Kubernetes' words, names that are not admission plugins and names in both lists; and plugins that this
@@ -90,6 +95,7 @@ class Chain {
 
  private:
   std::vector<const Plugin*> plugins_;
+  PodSecurityConfiguration pod_security_;
   std::shared_ptr<PodSecurityCounts> counts_;  // Null: PodSecurity is off, or nothing is counted.
 };
 

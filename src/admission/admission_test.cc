@@ -504,6 +504,102 @@ TEST(EnabledPluginTest, AnUpdateWithoutNewImagesKeepsItsPolicies) {
   EXPECT_EQ(draft.value().items_at("spec", "containers")[0].text_at("imagePullPolicy"), "Never");
 }
 
+// --- The configuration of PodSecurity ---
+
+struct ConfiguredCase {
+  const char* name;
+  const char* user = "alice";
+  const char* ns = "plain";
+  const char* plural = "pods";
+  const char* object;
+  const char* old = nullptr;
+  const char* error = "";       // The message of the refusal.
+  const char* warning = "";     // The first warning.
+  const char* annotation = "";  // One of the audit event's: key=value.
+};
+
+constexpr char kRoot[] = R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i",)"
+                         R"("securityContext":{"privileged":true}}]}})";
+constexpr char kBoxedRoot[] = R"({"metadata":{"name":"p"},"spec":{"runtimeClassName":"box","containers":[)"
+                              R"({"name":"c","image":"i","securityContext":{"privileged":true}}]}})";
+constexpr char kReplicaSet[] = R"({"metadata":{"name":"r"},"spec":{"template":{"spec":{"containers":[)"
+                               R"({"name":"c","image":"i","securityContext":{"privileged":true}}]}}}})";
+
+constexpr ConfiguredCase kConfiguredCases[] = {
+    {.name = "a namespace without labels has the defaults",
+     .object = kRoot,
+     .error = R"(pods "p" is forbidden: violates PodSecurity "baseline:v1.30": privileged (container "c" must not set )"
+              R"(securityContext.privileged=true))"},
+    {.name = "labels replace what they name, and nothing else",
+     .ns = "warned",
+     .object = kRoot,
+     .error = R"(pods "p" is forbidden: violates PodSecurity "baseline:v1.30": privileged (container "c" must not set )"
+              R"(securityContext.privileged=true))"},
+    {.name = "controllers are warned about, not refused",
+     .plural = "replicationcontrollers",
+     .object = kReplicaSet,
+     .warning = R"(would violate PodSecurity "baseline:latest": privileged (container "c" must not set )"
+                R"(securityContext.privileged=true))"},
+    {.name = "an exempt user", .user = "root", .object = kRoot, .annotation = "exempt=user"},
+    {.name = "an exempt namespace", .ns = "strict", .object = kRoot, .annotation = "exempt=namespace"},
+    {.name = "an exempt runtime class", .object = kBoxedRoot, .annotation = "exempt=runtimeClass"},
+    {.name = "a controller of an exempt user",
+     .user = "root",
+     .plural = "replicationcontrollers",
+     .object = kReplicaSet,
+     .annotation = "exempt=user"},
+    {.name = "labels of an exempt namespace are ignored, and that is said",
+     .plural = "namespaces",
+     .object =
+         R"({"metadata":{"name":"strict","labels":{"pod-security.kubernetes.io/enforce":"restricted",)"
+         R"("pod-security.kubernetes.io/audit":"privileged","pod-security.kubernetes.io/warn-version":"v1.29"}}})",
+     .warning = R"(namespace "strict" is exempt from Pod Security, and the policy (enforce=restricted:v1.30, )"
+                R"(warn=restricted:v1.29) will be ignored)"},
+    {.name = "an exempt namespace as everywhere by default",
+     .plural = "namespaces",
+     .object = R"({"metadata":{"name":"strict","labels":{"pod-security.kubernetes.io/enforce":"baseline"}}})"},
+    {.name = "an exempt namespace that becomes stricter",
+     .plural = "namespaces",
+     .object = R"({"metadata":{"name":"strict","labels":{"pod-security.kubernetes.io/enforce":"restricted"}}})",
+     .old = R"({"metadata":{"name":"strict"}})",
+     .warning = R"(namespace "strict" is exempt from Pod Security, and the policy (enforce=restricted:v1.30) will be )"
+                R"(ignored)"},
+};
+
+TEST(PodSecurityConfigurationTest, SaysWhatIsCheckedAndWhatIsNot) {
+  PluginChoice choice{.enabled = {}, .disabled = {"ServiceAccount", "Priority", "RuntimeClass"}};
+  choice.configuration.pod_security = {
+      .defaults = {.enforce = {Level::Baseline, 30}, .audit = {}, .warn = {Level::Baseline, -1}},
+      .exempt_users = {"root"},
+      .exempt_namespaces = {"strict"},
+      .exempt_runtime_classes = {"box"}};
+  const Chain chain(choice);
+  for (const ConfiguredCase& c : kConfiguredCases) {
+    Arena arena;
+    const Objects objects = cluster();
+    const types::Resource& resource = *types::find_resource("", "v1", c.plural);
+    const Value object = *codec::decode_json(arena, c.object);
+    const Value old = c.old == nullptr ? Value::null() : *codec::decode_json(arena, c.old);
+    std::vector<std::string> warnings;
+    Attributes attributes{.operation = c.old == nullptr ? Operation::Create : Operation::Update,
+                          .resource = resource,
+                          .ns = resource.namespaced ? c.ns : "",
+                          .name = object.text_at("metadata", "name"),
+                          .user = c.user,
+                          .old = c.old == nullptr ? nullptr : &old,
+                          .arena = arena,
+                          .lookup = objects,
+                          .warnings = warnings};
+    const Result<Unit> done = chain.validate(attributes, object);
+    EXPECT_EQ(done ? "" : done.error().message, c.error) << c.name;
+    EXPECT_EQ(warnings.empty() ? "" : warnings[0], c.warning) << c.name;
+    if (*c.annotation == 0) continue;
+    std::string found;
+    for (const auto& [key, value] : attributes.annotations) found += key.substr(key.find('/') + 1) + "=" + value;
+    EXPECT_EQ(found, c.annotation) << c.name;
+  }
+}
+
 TEST(PluginChoiceTest, RefusesWhatItCannotDo) {
   const auto message = [](PluginChoice choice) {
     Result<Unit> checked = check_plugin_choice(choice);

@@ -20,6 +20,9 @@ extern const Plugin kNamespaceLifecycle, kLimitRanger, kServiceAccount, kTaintNo
 extern const Plugin kAlwaysAdmit, kAlwaysDeny, kAlwaysPullImages, kDenyServiceExternalIPs,
     kLimitPodHardAntiAffinityTopology, kNamespaceExists;
 
+// Refuses names that are not admission plugins, and plugins that this server does not have.
+Result<Unit> check_available(std::string_view plugin);
+
 // <resource> "<name>" is forbidden: <why>. Without a name the object's own, its prefix, or "Unknown".
 Error refuse(const Attributes& attributes, const Value& object, std::string_view why);
 

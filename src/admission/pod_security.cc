@@ -45,14 +45,13 @@ PodSecurityCounts::PodSecurityCounts(MetricRegistry& metrics)
       errors_(metrics.counters("pod_security_errors_total",
                                "Number of errors preventing normal evaluation. Non-fatal errors may result in the "
                                "latest restricted profile being used for evaluation.",
-                               {"fatal", "request_operation", "resource", "subresource"})) {
-  // There are no exemptions: they would need a configuration file of the plugin.
-  Family<Counter>& exemptions = metrics.counters(
-      "pod_security_exemptions_total", "Number of exempt requests, not counting ignored or out of scope requests.",
-      {"request_operation", "resource", "subresource"});
+                               {"fatal", "request_operation", "resource", "subresource"})),
+      exemptions_(metrics.counters("pod_security_exemptions_total",
+                                   "Number of exempt requests, not counting ignored or out of scope requests.",
+                                   {"request_operation", "resource", "subresource"})) {
   for (const std::string_view operation : {"create", "update"}) {
     (void)evaluations_.with({"allow", "privileged", "latest", "enforce", operation, "pod", ""});
-    for (const std::string_view resource : {"pod", "controller"}) (void)exemptions.with({operation, resource, ""});
+    for (const std::string_view resource : {"pod", "controller"}) (void)exemptions_.with({operation, resource, ""});
   }
 }
 
@@ -73,14 +72,9 @@ void PodSecurityCounts::failed(bool fatal, const Attributes& attributes) {
       .add();
 }
 
-namespace {
-
-constexpr std::string_view kPrefix = "pod-security.kubernetes.io/";
-
-struct Policy {
-  LevelVersion enforce, audit, warn;
-  std::vector<Cause> errors;
-};
+void PodSecurityCounts::exempted(const Attributes& attributes) {
+  exemptions_.with({operation_label(attributes), resource_label(attributes.resource), attributes.subresource}).add();
+}
 
 std::optional<Level> parse_level(std::string_view text) {
   if (text == "privileged") return Level::Privileged;
@@ -100,13 +94,22 @@ std::optional<int32_t> parse_version(std::string_view text) {
   return minor;
 }
 
-Policy policy_of(const Value& space) {
-  Policy policy;
+namespace {
+
+constexpr std::string_view kPrefix = "pod-security.kubernetes.io/";
+
+struct Policy : PodSecurityPolicy {
+  std::vector<Cause> errors;
+};
+
+Policy policy_of(const Attributes& attributes, const Value& space) {
+  const PodSecurityPolicy& defaults = attributes.pod_security->defaults;
+  Policy policy{defaults, {}};
   const std::span<const Member> labels = space.members_at("metadata", "labels");
   if (std::ranges::none_of(labels, [](const Member& label) { return label.key.starts_with(kPrefix); })) return policy;
   bool enforce_set = false, warn_set = false, warn_version_set = false;
   for (const std::string_view mode : {"enforce", "audit", "warn"}) {
-    LevelVersion parsed;
+    LevelVersion parsed = mode == "enforce" ? defaults.enforce : mode == "audit" ? defaults.audit : defaults.warn;
     const std::string level_label = std::string(kPrefix) + std::string(mode), version_label = level_label + "-version";
     const auto complain = [&](const std::string& label, std::string_view text, std::string_view why) {
       policy.errors.push_back(field_invalid_text("metadata.labels[" + label + "]", text, why));
@@ -115,7 +118,7 @@ Policy policy_of(const Value& space) {
     if (const Value* text = space.get("metadata", "labels", std::string_view(level_label)); text != nullptr) {
       level_set = true;
       const std::optional<Level> level = parse_level(text->as_string());
-      if (!level) complain(level_label, text->as_string(), "must be one of privileged, baseline, restricted");
+      if (!level) complain(level_label, text->as_string(), kLevelRule);
       // What cannot be read is enforced strictly, and not warned about.
       parsed.level = level.value_or(mode == "enforce" ? Level::Restricted : Level::Privileged);
       if (mode == "enforce") enforce_set = level.has_value();
@@ -123,7 +126,7 @@ Policy policy_of(const Value& space) {
     if (const Value* text = space.get("metadata", "labels", std::string_view(version_label)); text != nullptr) {
       version_set = true;
       const std::optional<int32_t> minor = parse_version(text->as_string());
-      if (!minor) complain(version_label, text->as_string(), "must be \"latest\" or \"v1.x\"");
+      if (!minor) complain(version_label, text->as_string(), kVersionRule);
       parsed.minor = minor.value_or(-1);
     }
     if (mode == "enforce") policy.enforce = parsed;
@@ -162,6 +165,47 @@ std::string aggregate(const std::vector<Cause>& errors) {
     text += (text.empty() ? "" : ", ") + error.field + ": " + error.message;
   }
   return errors.size() > 1 ? "[" + text + "]" : text;
+}
+
+void annotate(Attributes& attributes, std::string_view key, std::string value) {
+  attributes.annotations.emplace_back(std::string(kPrefix) + std::string(key), std::move(value));
+}
+
+// --- Exemptions ---
+
+bool is_exempt(const std::vector<std::string>& names, std::string_view name) {
+  return !name.empty() && std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// What the plugin does not look at, because of `reason`.
+Result<Unit> exempt(Attributes& attributes, std::string_view reason) {
+  annotate(attributes, "exempt", std::string(reason));
+  if (attributes.counts != nullptr) attributes.counts->exempted(attributes);
+  return Unit{};
+}
+
+bool equivalent(const PodSecurityPolicy& a, const PodSecurityPolicy& b) {
+  const auto same = [](const LevelVersion& one, const LevelVersion& other) {
+    return one == other || (one.level == Level::Privileged && other.level == Level::Privileged);
+  };
+  return same(a.enforce, b.enforce) && same(a.audit, b.audit) && same(a.warn, b.warn);
+}
+
+// Labels on an exempt namespace that ask for something.
+void warn_about_exemption(Attributes& attributes, const Value& space, const Policy& policy) {
+  if (equivalent(policy, {}) || equivalent(policy, attributes.pod_security->defaults)) return;
+  std::string asked;
+  const auto add = [&](const std::string& mode, const LevelVersion& level) {
+    const std::string label = std::string(kPrefix) + mode, version_label = label + "-version";
+    const bool labelled = space.get("metadata", "labels", std::string_view(label)) != nullptr ||
+                          space.get("metadata", "labels", std::string_view(version_label)) != nullptr;
+    if (labelled && level.level != Level::Privileged) asked += (asked.empty() ? "" : ", ") + mode + "=" + level.text();
+  };
+  add("enforce", policy.enforce);
+  add("audit", policy.audit);
+  add("warn", policy.warn);
+  attributes.warnings.push_back("namespace " + go_quote(space.text_at("metadata", "name")) +
+                                " is exempt from Pod Security, and the policy (" + asked + ") will be ignored");
 }
 
 // --- Pods and what makes them ---
@@ -206,17 +250,17 @@ bool makes_pods(const types::Resource& resource) {
 // `enforced`: it is a pod. `significant`: it is not an update of one that changes nothing of interest.
 Result<Unit> check_pod(Attributes& attributes, const Value& metadata_holder, const Value& spec, bool enforced,
                        bool significant, const Value& object) {
+  const PodSecurityConfiguration& configuration = *attributes.pod_security;
+  if (is_exempt(configuration.exempt_namespaces, attributes.ns)) return exempt(attributes, "namespace");
+  if (is_exempt(configuration.exempt_users, attributes.user)) return exempt(attributes, "user");
   const std::optional<Value> space = attributes.lookup.get(attributes.arena, "", "namespaces", "", attributes.ns);
   if (!space) {
     if (attributes.counts != nullptr) attributes.counts->failed(true, attributes);
     if (!enforced) return Unit{};
     return internal("failed to lookup namespace " + go_quote(attributes.ns));
   }
-  const Policy policy = policy_of(*space);
+  const Policy policy = policy_of(attributes, *space);
   const Value* metadata = metadata_holder.find("metadata");
-  const auto annotate = [&attributes](std::string_view key, std::string value) {
-    attributes.annotations.emplace_back(std::string(kPrefix) + std::string(key), std::move(value));
-  };
   const auto count = [&attributes](bool allowed, const LevelVersion& by, PodSecurityCounts::Mode mode) {
     if (attributes.counts != nullptr) attributes.counts->evaluated(allowed, by, mode, attributes);
   };
@@ -224,21 +268,25 @@ Result<Unit> check_pod(Attributes& attributes, const Value& metadata_holder, con
   const bool asks_for_nothing =
       policy.errors.empty() && policy.warn.level == Level::Privileged && policy.audit.level == Level::Privileged;
   if (enforced && asks_for_nothing && policy.enforce.level == Level::Privileged) {
-    annotate("enforce-policy", LevelVersion{}.text());
+    annotate(attributes, "enforce-policy", LevelVersion{}.text());
     count(true, policy.enforce, Enforce);
     return Unit{};
   }
   if (!significant || (!enforced && asks_for_nothing)) return Unit{};
+  if (is_exempt(configuration.exempt_runtime_classes, spec.text_at("runtimeClassName"))) {
+    return exempt(attributes, "runtimeClass");
+  }
   if (!policy.errors.empty()) {
-    annotate("error", "Failed to parse policy: " + aggregate(policy.errors));
+    annotate(attributes, "error", "Failed to parse policy: " + aggregate(policy.errors));
     if (attributes.counts != nullptr) attributes.counts->failed(false, attributes);
   }
   if (const std::vector<Violation> found = violations(policy.audit, metadata, spec); !found.empty()) {
-    annotate("audit-violations", "would violate PodSecurity " + go_quote(policy.audit.text()) + ": " + details(found));
+    annotate(attributes, "audit-violations",
+             "would violate PodSecurity " + go_quote(policy.audit.text()) + ": " + details(found));
     count(false, policy.audit, Audit);
   }
   if (enforced) {
-    annotate("enforce-policy", policy.enforce.text());
+    annotate(attributes, "enforce-policy", policy.enforce.text());
     const std::vector<Violation> found = violations(policy.enforce, metadata, spec);
     count(found.empty(), policy.enforce, Enforce);
     if (!found.empty()) {
@@ -265,6 +313,7 @@ void warn_about_pods(Attributes& attributes, std::string_view name, const LevelV
   for (const Value& pod : attributes.lookup.list(attributes.arena, "", "pods", name)) {
     const Value* spec = pod.find("spec");
     if (spec == nullptr) continue;
+    if (is_exempt(attributes.pod_security->exempt_runtime_classes, spec->text_at("runtimeClassName"))) continue;
     const std::vector<Violation> found = violations(enforce, pod.find("metadata"), *spec);
     if (found.empty()) continue;
     Count& count = by_reason[reasons(found)];
@@ -286,19 +335,25 @@ void warn_about_pods(Attributes& attributes, std::string_view name, const LevelV
 }
 
 Result<Unit> check_namespace(Attributes& attributes, const Value& space) {
-  const Policy policy = policy_of(space);
+  const Policy policy = policy_of(attributes, space);
   const std::string_view name = space.text_at("metadata", "name");
+  const bool exempt = is_exempt(attributes.pod_security->exempt_namespaces, name);
   if (attributes.old == nullptr) {
     if (!policy.errors.empty()) return invalid(GroupKind{"", "Namespace"}, name, policy.errors);
+    if (exempt) warn_about_exemption(attributes, space, policy);
     return Unit{};
   }
-  const Policy before = policy_of(*attributes.old);
+  const Policy before = policy_of(attributes, *attributes.old);
   if (!policy.errors.empty() && policy.errors != before.errors) {
     return invalid(GroupKind{"", "Namespace"}, name, policy.errors);
   }
   const bool looser = policy.enforce.minor == before.enforce.minor && policy.enforce.level <= before.enforce.level;
   if (policy.enforce == before.enforce || policy.enforce.level == Level::Privileged || looser) return Unit{};
-  warn_about_pods(attributes, name, policy.enforce);
+  if (exempt) {
+    warn_about_exemption(attributes, space, policy);
+  } else {
+    warn_about_pods(attributes, name, policy.enforce);
+  }
   return Unit{};
 }
 

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "admission/admission.h"
@@ -11,14 +13,11 @@
 
 namespace holdfast::admission {
 
-enum class Level : uint8_t { Privileged, Baseline, Restricted };
-
-struct LevelVersion {
-  Level level = Level::Privileged;
-  int32_t minor = -1;  // Of v1.x; -1: latest.
-  bool operator==(const LevelVersion&) const = default;
-  std::string text() const;  // baseline:latest
-};
+// "privileged", "baseline" or "restricted"; and "latest" (-1) or "v1.x" (x). Nothing: neither.
+std::optional<Level> parse_level(std::string_view text);
+std::optional<int32_t> parse_version(std::string_view text);
+inline constexpr std::string_view kLevelRule = "must be one of privileged, baseline, restricted";
+inline constexpr std::string_view kVersionRule = "must be \"latest\" or \"v1.x\"";
 
 struct Violation {
   std::string reason, detail;
@@ -36,9 +35,10 @@ class PodSecurityCounts {
   void evaluated(bool allowed, const LevelVersion& policy, Mode mode, const Attributes& attributes);
   // `fatal`: the request could not be judged at all.
   void failed(bool fatal, const Attributes& attributes);
+  void exempted(const Attributes& attributes);
 
  private:
-  Family<Counter>&evaluations_, &errors_;
+  Family<Counter>&evaluations_, &errors_, &exemptions_;
 };
 
 }  // namespace holdfast::admission

@@ -5,6 +5,7 @@
 
 #include "admission/amounts.h"
 #include "admission/plugin.h"
+#include "base/strings.h"
 
 // After pkg/quota/v1/evaluator/core and the resourcequota plugin of k8s.io/apiserver.
 
@@ -141,17 +142,10 @@ bool crosses_namespaces(const Value& pod) {
   return false;
 }
 
-struct Scope {
-  std::string_view name, op;
-  std::span<const Value> values = {};
-};
-
 // A class by name, against In, NotIn, Exists or DoesNotExist; empty: it has none.
 bool selects(const Scope& scope, std::string_view class_name) {
   const std::string_view op = scope.op;
-  const bool listed = std::any_of(scope.values.begin(), scope.values.end(), [&](const Value& value) {
-    return value.is_string() && value.as_string() == class_name;
-  });
+  const bool listed = std::find(scope.values.begin(), scope.values.end(), class_name) != scope.values.end();
   if (op == "In") return !class_name.empty() && listed;
   if (op == "NotIn") return class_name.empty() || !listed;
   if (op == "DoesNotExist") return class_name.empty();
@@ -251,6 +245,32 @@ bool claim_in_scope(const Scope& scope, const Value& claim) {
   return !named && selects(scope, "");
 }
 
+bool in_scope(const types::Resource& resource, const Scope& scope, const Value& object) {
+  if (is_core(resource, "pods")) return pod_in_scope(scope, object);
+  return is_core(resource, "persistentvolumeclaims") && claim_in_scope(scope, object);
+}
+
+std::vector<Scope> scopes_of(const Value& quota) {
+  std::vector<Scope> scopes;
+  for (const Value& scope : quota.items_at("spec", "scopes")) {
+    if (scope.is_string()) scopes.push_back({.name = std::string(scope.as_string()), .op = "Exists"});
+  }
+  for (const Value& selector : quota.items_at("spec", "scopeSelector", "matchExpressions")) {
+    Scope& scope = scopes.emplace_back();
+    scope.name = selector.text_at("scopeName");
+    scope.op = selector.text_at("operator");
+    for (const Value& value : selector.items_at("values")) {
+      if (value.is_string()) scope.values.emplace_back(value.as_string());
+    }
+  }
+  return scopes;
+}
+
+// As Go prints a ScopedResourceSelectorRequirement: {PriorityClass In [high low]}
+std::string go_text(const Scope& scope) {
+  return "{" + scope.name + " " + scope.op + " [" + join(scope.values, " ") + "]}";
+}
+
 // --- Sums ---
 
 std::string print(const Usage& usage, std::span<const std::string> names) {
@@ -263,11 +283,19 @@ std::string print(const Usage& usage, std::span<const std::string> names) {
   return text;
 }
 
-std::string join(std::vector<std::string> names) {
+std::string sorted_list(std::vector<std::string> names) {
   std::sort(names.begin(), names.end());
-  std::string text;
-  for (const std::string& name : names) text.append(text.empty() ? "" : ",").append(name);
-  return text;
+  return join(names, ",");
+}
+
+// What shrinks is counted again by the controller; here nothing goes down.
+void subtract(Usage& usage, const Usage& before) {
+  for (const auto& [name, amount] : before) {
+    const auto found = usage.find(name);
+    if (found == usage.end()) continue;
+    found->second = found->second - amount;
+    if (found->second.sign() < 0) found->second = Quantity();
+  }
 }
 
 }  // namespace
@@ -315,18 +343,9 @@ bool counts_alone(const types::Resource& resource) {
 }
 
 bool in_scopes(const types::Resource& resource, const Value& quota, const Value& object) {
-  const auto within = [&](const Scope& scope) {
-    if (is_core(resource, "pods")) return pod_in_scope(scope, object);
-    return is_core(resource, "persistentvolumeclaims") && claim_in_scope(scope, object);
-  };
-  for (const Value& scope : quota.items_at("spec", "scopes")) {
-    if (!scope.is_string() || !within({.name = scope.as_string(), .op = "Exists"})) return false;
-  }
-  for (const Value& selector : quota.items_at("spec", "scopeSelector", "matchExpressions")) {
-    const Scope scope{selector.text_at("scopeName"), selector.text_at("operator"), selector.items_at("values")};
-    if (!within(scope)) return false;
-  }
-  return true;
+  const std::vector<Scope> scopes = scopes_of(quota);
+  return std::all_of(scopes.begin(), scopes.end(),
+                     [&](const Scope& scope) { return in_scope(resource, scope, object); });
 }
 
 Usage usage_of(const types::Resource& resource, const Value& object, UnixTime now) {
@@ -356,7 +375,7 @@ Verdict check(const types::Resource& resource, Operation operation, const Value&
     }
   }
   if (std::any_of(names.begin(), names.end(), [&](const std::string& name) { return !used.contains(name); })) {
-    verdict.refusal = "status unknown for quota: " + quota_name + ", resources: " + join(names);
+    verdict.refusal = "status unknown for quota: " + quota_name + ", resources: " + sorted_list(names);
     return verdict;
   }
 
@@ -366,17 +385,11 @@ Verdict check(const types::Resource& resource, Operation operation, const Value&
     if (amount.sign() < 0) negative.push_back(name);
   }
   if (!negative.empty()) {
-    verdict.refusal = "quota usage is negative for resource(s): " + join(std::move(negative));
+    verdict.refusal = "quota usage is negative for resource(s): " + sorted_list(std::move(negative));
     return verdict;
   }
   if (operation == Operation::Update && old != nullptr && in_scopes(resource, quota, *old)) {
-    // What shrinks is counted again by the controller; here nothing goes down.
-    for (const auto& [name, amount] : usage_of(resource, *old, now)) {
-      const auto found = more.find(name);
-      if (found == more.end()) continue;
-      found->second = found->second - amount;
-      if (found->second.sign() < 0) found->second = Quantity();
-    }
+    subtract(more, usage_of(resource, *old, now));
   }
   std::erase_if(more, [&](const auto& each) { return each.second.is_zero() || !hard.contains(each.first); });
   if (more.empty()) return verdict;
@@ -391,10 +404,65 @@ Verdict check(const types::Resource& resource, Operation operation, const Value&
   if (!exceeded.empty()) {
     verdict.refusal = "exceeded quota: " + quota_name + ", requested: " + print(more, exceeded) +
                       ", used: " + print(used, exceeded) + ", limited: " + print(hard, exceeded);
+    verdict.exceeded = true;
     return verdict;
   }
   verdict.changes = true;
   return verdict;
+}
+
+// As CheckRequest in k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go.
+std::optional<Uncovered> find_uncovered(const types::Resource& resource, Operation operation, const Value& object,
+                                        const Value* old, std::span<const Value> quotas,
+                                        std::span<const LimitedResource> limited, UnixTime now) {
+  if (limited.empty()) return std::nullopt;
+  const Usage used = usage_of(resource, object, now);
+  Usage more = used;  // Than before, where a quota that counts the object counted it before.
+  const bool update = operation == Operation::Update && old != nullptr;
+  if (update) subtract(more, usage_of(resource, *old, now));
+
+  std::set<std::string, std::less<>> covered;
+  std::set<std::string, std::less<>> covered_scopes;
+  bool counted_anew = false;
+  for (const Value& quota : quotas) {
+    // Of a quota that does not count the object, too.
+    for (const Scope& scope : scopes_of(quota)) {
+      if (in_scope(resource, scope, object)) covered_scopes.insert(scope.name);
+    }
+    const Value* status = quota.find("status");
+    if (status == nullptr || !in_scopes(resource, quota, object)) continue;
+    const std::vector<std::string> names = counted_names(resource, usage_in(*status, "hard"));
+    if (names.empty()) continue;
+    counted_anew = counted_anew || !update || !in_scopes(resource, quota, *old);
+    covered.insert(names.begin(), names.end());
+  }
+  // A write that uses no more than before needs no quota.
+  const Usage& asked = update && !counted_anew ? more : used;
+  if (std::all_of(asked.begin(), asked.end(), [](const auto& each) { return each.second.is_zero(); })) {
+    return std::nullopt;
+  }
+
+  std::set<std::string> missing;
+  for (const LimitedResource& each : limited) {
+    if (each.group != resource.group || each.resource != resource.plural) continue;
+    for (const auto& [name, amount] : used) {
+      const bool is_limited = std::any_of(each.contains.begin(), each.contains.end(), [&](const std::string& part) {
+        return name.find(part) != std::string::npos;
+      });
+      if (is_limited && amount.sign() > 0 && !covered.contains(name)) missing.insert(name);
+    }
+  }
+  if (!missing.empty()) {
+    return Uncovered{.why = "insufficient quota to consume: " + join(std::vector(missing.begin(), missing.end()), ",")};
+  }
+  std::vector<std::string> scopes;
+  for (const LimitedResource& each : limited) {
+    for (const Scope& scope : each.scopes) {
+      if (in_scope(resource, scope, object) && !covered_scopes.contains(scope.name)) scopes.push_back(go_text(scope));
+    }
+  }
+  if (scopes.empty()) return std::nullopt;
+  return Uncovered{.why = "insufficient quota to match these scopes: [" + join(scopes, " ") + "]", .by_scope = true};
 }
 
 }  // namespace holdfast::admission::quota

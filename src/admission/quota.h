@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,11 +35,22 @@ Usage usage_of(const types::Resource& resource, const Value& object, UnixTime no
 
 // A write against one quota.
 struct Verdict {
-  std::string refusal;  // "exceeded quota: ..."; empty: allowed.
+  std::string refusal;    // "exceeded quota: ..."; empty: allowed.
+  bool exceeded = false;  // The refusal is that one: of all complaints about a write it comes last.
   bool changes = false;
   Usage used;  // The quota's new status.used, if it changes.
 };
 Verdict check(const types::Resource& resource, Operation operation, const Value& object, const Value* old,
               const Value& quota, UnixTime now);
+
+// A write of something that is limited by default, which no quota covers.
+struct Uncovered {
+  std::string why;        // "insufficient quota to consume: ..."
+  bool by_scope = false;  // "... to match these scopes: ...", an error without a reason in Kubernetes.
+};
+// A write against all quotas of its namespace; nothing: it is covered, or not limited.
+std::optional<Uncovered> find_uncovered(const types::Resource& resource, Operation operation, const Value& object,
+                                        const Value* old, std::span<const Value> quotas,
+                                        std::span<const LimitedResource> limited, UnixTime now);
 
 }  // namespace holdfast::admission::quota

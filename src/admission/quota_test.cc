@@ -125,6 +125,79 @@ TEST_P(Quotas, say) {
 
 INSTANTIATE_TEST_SUITE_P(Cases, Quotas, testing::ValuesIn(kCases));
 
+struct LimitCase {
+  const char* name;
+  const char* plural = "pods";
+  const char* object;
+  const char* old = nullptr;
+  const char* quotas = "[]";
+  const char* want;  // Why it is not covered; "": it is.
+};
+
+constexpr LimitCase kLimitCases[] = {
+    {.name = "what is limited needs a quota",
+     .object = R"({"spec":{"containers":[{"name":"a"}]}})",
+     .want = "insufficient quota to consume: count/pods,pods"},
+    {.name = "a quota may cover a part",
+     .object = R"({"spec":{"containers":[{"name":"a"}]}})",
+     .quotas = R"([{"status":{"hard":{"pods":"1"},"used":{"pods":"0"}}}])",
+     .want = "insufficient quota to consume: count/pods"},
+    {.name = "several quotas cover it together",
+     .object = R"({"spec":{"containers":[{"name":"a"}]}})",
+     .quotas = R"([{"status":{"hard":{"pods":"1"}}},{"status":{"hard":{"count/pods":"1"}}}])",
+     .want = ""},
+    {.name = "a quota of other pods covers nothing",
+     .object = R"({"spec":{"containers":[{"name":"a"}]}})",
+     .quotas = R"([{"spec":{"scopes":["NotBestEffort"]},"status":{"hard":{"pods":"1","count/pods":"1"}}}])",
+     .want = "insufficient quota to consume: count/pods,pods"},
+    {.name = "what is not used needs no quota",
+     .plural = "services",
+     .object = R"({"spec":{"type":"ClusterIP","ports":[{"port":80}]}})",
+     .want = ""},
+    {.name = "what is used more than before needs one",
+     .plural = "services",
+     .object = R"({"spec":{"type":"LoadBalancer","ports":[{"port":80}]}})",
+     .old = R"({"spec":{"type":"ClusterIP","ports":[{"port":80}]}})",
+     .want = "insufficient quota to consume: services.loadbalancers"},
+    {.name = "what was there before needs none",
+     .plural = "services",
+     .object = R"({"spec":{"type":"LoadBalancer","ports":[{"port":81}]}})",
+     .old = R"({"spec":{"type":"LoadBalancer","ports":[{"port":80}]}})",
+     .want = ""},
+    {.name = "resources that are not limited", .plural = "configmaps", .object = R"({})", .want = ""},
+    {.name = "a scope needs a quota that has it",
+     .object = R"({"spec":{"priorityClassName":"high","containers":[{"name":"a"}]}})",
+     .quotas = R"([{"status":{"hard":{"pods":"1","count/pods":"1"}}}])",
+     .want = "insufficient quota to match these scopes: [{PriorityClass In [high higher]}]"},
+    {.name = "a quota with the scope covers it, whatever else it counts",
+     .object = R"({"spec":{"priorityClassName":"high","containers":[{"name":"a"}]}})",
+     .quotas = R"([{"status":{"hard":{"pods":"1","count/pods":"1"}}},{"spec":{"scopeSelector":{"matchExpressions":
+                  [{"scopeName":"PriorityClass","operator":"Exists"}]}},"status":{"hard":{"services":"1"}}}])",
+     .want = ""},
+};
+
+TEST(Limits, need_a_quota) {
+  const LimitedResource limited[] = {
+      {.group = "", .resource = "pods", .contains = {"pods"}, .scopes = {}},
+      {.group = "apps", .resource = "configmaps", .contains = {"configmaps"}, .scopes = {}},
+      // Scopes are those of any resource, in Kubernetes.
+      {.group = "",
+       .resource = "services",
+       .contains = {"loadbalancers"},
+       .scopes = {{.name = "PriorityClass", .op = "In", .values = {"high", "higher"}}}}};
+  for (const LimitCase& c : kLimitCases) {
+    Arena arena;
+    const Value object = *codec::decode_json(arena, c.object);
+    const Value old = c.old == nullptr ? Value::null() : *codec::decode_json(arena, c.old);
+    const Value quotas = *codec::decode_json(arena, c.quotas);
+    const std::optional<Uncovered> uncovered =
+        find_uncovered(resource("", "v1", c.plural), c.old == nullptr ? Operation::Create : Operation::Update, object,
+                       c.old == nullptr ? nullptr : &old, quotas.items(), limited, {});
+    EXPECT_EQ(uncovered ? uncovered->why : "", c.want) << c.name;
+    if (uncovered) EXPECT_EQ(uncovered->by_scope, uncovered->why.find("scopes") != std::string::npos) << c.name;
+  }
+}
+
 TEST(QuotaNames, every_kind_is_counted_by_its_group) {
   const Usage hard = {{"count/deployments.apps", {}}, {"count/deployments", {}}, {"pods", {}}};
   EXPECT_EQ(counted_names(resource("apps", "v1", "deployments"), hard),
