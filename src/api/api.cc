@@ -215,6 +215,7 @@ Api::State::State(Api& api, const Dependencies& dependencies, Options chosen)
               .mutating_webhooks = storage_of(kWebhookGroup, "mutatingwebhookconfigurations"),
               .validating_webhooks = storage_of(kWebhookGroup, "validatingwebhookconfigurations"),
               .caller = caller,
+              .webhook_credentials = options.webhook_credentials,
               .registry = registry,
               .plugins = options.admission_plugins,
               .own = own,

@@ -43,6 +43,7 @@ struct Options {
 
   // Which admission plugins run; checked with admission::check_plugin_choice.
   admission::PluginChoice admission_plugins;
+  write::WebhookCredentials webhook_credentials;
 
   // Webhooks and aggregated APIs are reached at their endpoints rather than at the cluster IP of their service.
   bool aggregator_routing = false;

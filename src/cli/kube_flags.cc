@@ -22,7 +22,6 @@ struct Fixed {
 };
 constexpr Fixed kFixed[] = {
     {"admission-control", kValue},
-    {"admission-control-config-file", kValue},
     {"aggregator-reject-forwarding-redirect", kBoolean, {"true"}},
     {"allow-metric-labels", kValue},
     {"allow-metric-labels-manifest", kValue},

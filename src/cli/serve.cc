@@ -357,6 +357,9 @@ Command add_serve(CLI::App& app) {
                 "Admission plugins to disable although they are enabled by default")
       ->delimiter(',')
       ->group(behaviour);
+  c->add_option("--admission-control-config-file", o.admission_control_config_file,
+                "File with admission control configuration (AdmissionConfiguration of apiserver.config.k8s.io/v1)")
+      ->group(behaviour);
   c->add_option("--allow-privileged", o.allow_privileged, "Allow privileged containers")
       ->capture_default_str()
       ->group(behaviour);

@@ -38,6 +38,8 @@
 #include "store/store.h"
 #include "tokens/tokens.h"
 #include "verbs/verbs.h"
+#include "webhook/webhook.h"
+#include "write/write.h"
 
 namespace holdfast::server {
 
@@ -242,6 +244,8 @@ struct Server::State {
   // What this server shows to aggregated ones, and by what they know it.
   net::Identity proxy_identity;
   std::string proxy_ca_pem;
+  admission::PluginChoice admission_plugins;
+  write::WebhookCredentials webhook_credentials;
   std::vector<std::string> proxy_names;
   std::unique_ptr<Health> health;
   std::unique_ptr<Pipeline> pipeline;
@@ -264,6 +268,7 @@ struct Server::State {
   // The steps of a start are in order here.
   Result<Unit> start();
   Result<Unit> check_options();
+  Result<Unit> configure_admission();
   Result<Unit> choose_folders();
   Result<Unit> choose_addresses();
   Result<Unit> choose_other_stores();
@@ -576,7 +581,8 @@ void Server::State::make_api() {
                       .service_cluster_ip_range = options.service_cluster_ip_range,
                       .node_port_first = node_ports.first,
                       .node_port_last = node_ports.second,
-                      .admission_plugins = {options.enable_admission_plugins, options.disable_admission_plugins},
+                      .admission_plugins = admission_plugins,
+                      .webhook_credentials = webhook_credentials,
                       .aggregator_routing = options.enable_aggregator_routing,
                       .proxy_identity = proxy_identity};
   std::map<std::string, store::Store*, std::less<>> kept_elsewhere;
@@ -665,11 +671,7 @@ Result<Unit> Server::State::check_options() {
   if (Result<Unit> known = controllers::check({.controllers = options.controllers}); !known) {
     return known.take_error();
   }
-  if (Result<Unit> known =
-          admission::check_plugin_choice({options.enable_admission_plugins, options.disable_admission_plugins});
-      !known) {
-    return known.take_error();
-  }
+  if (Result<Unit> configured = configure_admission(); !configured) return configured;
   Result<std::pair<uint16_t, uint16_t>> range = parse_port_range(options.service_node_port_range);
   if (!range) return bad_request("--service-node-port-range: " + range.error().message);
   node_ports = *range;
@@ -679,6 +681,35 @@ Result<Unit> Server::State::check_options() {
   if (options.tls_cert_file.empty() != options.tls_private_key_file.empty()) {
     return bad_request("--tls-cert-file and --tls-private-key-file must be given together");
   }
+  return Unit{};
+}
+
+// Which plugins run, and their configuration.
+Result<Unit> Server::State::configure_admission() {
+  admission_plugins.enabled = options.enable_admission_plugins;
+  admission_plugins.disabled = options.disable_admission_plugins;
+  if (Result<Unit> known = admission::check_plugin_choice(admission_plugins); !known) return known;
+  if (options.admission_control_config_file.empty()) return Unit{};
+  const auto failed = [](const Error& why) { return bad_request("--admission-control-config-file: " + why.message); };
+  Result<admission::Configuration> read =
+      admission::load_configuration(options.admission_control_config_file, auth::read_file);
+  if (!read) return failed(read.error());
+  for (const std::string& plugin : read->plugins) {
+    if (std::find(admission_plugins.disabled.begin(), admission_plugins.disabled.end(), plugin) ==
+        admission_plugins.disabled.end()) {
+      continue;
+    }
+    log::warning("the configuration of an admission plugin has no effect: it is disabled", {{"plugin", plugin}});
+  }
+  for (const auto& [kubeconfig, credentials] :
+       {std::pair{&read->mutating_webhook_kubeconfig, &webhook_credentials.mutating},
+        std::pair{&read->validating_webhook_kubeconfig, &webhook_credentials.validating}}) {
+    if (kubeconfig->empty()) continue;
+    Result<std::shared_ptr<webhook::ClientCredentials>> loaded = webhook::ClientCredentials::load(*kubeconfig);
+    if (!loaded) return failed(loaded.error());
+    *credentials = std::move(*loaded);
+  }
+  admission_plugins.configuration = std::move(*read);
   return Unit{};
 }
 

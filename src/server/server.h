@@ -73,6 +73,7 @@ struct Options {
   std::chrono::seconds event_ttl{3600};
   std::vector<std::string> controllers = {"*"};  // Embedded ones: see controllers/controllers.h.
   std::vector<std::string> enable_admission_plugins, disable_admission_plugins;
+  std::string admission_control_config_file;  // See admission/configuration.h.
   discovery::RuntimeConfig runtime_config;
   Gates gates;
 

@@ -83,10 +83,12 @@ void take_changed(call::Call& call, const Value& changed, const Value* before, N
 Admission::Admission(const Parts& parts)
     : plugins_(parts.plugins, &parts.metrics),
       webhooks_(parts.mutating_webhooks, parts.validating_webhooks, parts.caller, parts.authorizer,
-                parts.plugins.disabled),
+                parts.webhook_credentials, parts.plugins.disabled),
       policies_(parts.registry, parts.authorizer, parts.plugins.disabled, parts.metrics),
-      quotas_(parts.own, std::find(parts.plugins.disabled.begin(), parts.plugins.disabled.end(),
-                                   admission::quota::kName) == parts.plugins.disabled.end()),
+      quotas_(parts.own,
+              std::find(parts.plugins.disabled.begin(), parts.plugins.disabled.end(), admission::quota::kName) ==
+                  parts.plugins.disabled.end(),
+              parts.plugins.configuration.limited_resources),
       authorizer_(parts.authorizer),
       rbac_(parts.rbac) {}
 

@@ -28,6 +28,7 @@ class Admission {
     resource::Storage& mutating_webhooks;
     resource::Storage& validating_webhooks;
     webhook::Caller& caller;
+    const WebhookCredentials& webhook_credentials;
     const resource::Registry& registry;  // Where policies are.
     const auth::Authorizer& authorizer;
     const access::RbacAuthorizer* rbac;  // Null: another authorizer, which has no rules.

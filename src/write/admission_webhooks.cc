@@ -225,8 +225,11 @@ bool is_admission_configuration(const types::Resource& resource) { return resour
 
 AdmissionWebhooks::AdmissionWebhooks(resource::Storage& mutating, resource::Storage& validating,
                                      webhook::Caller& caller, const auth::Authorizer& authorizer,
-                                     std::span<const std::string> disabled)
-    : storages_{&mutating, &validating}, caller_(caller), authorizer_(authorizer) {
+                                     const WebhookCredentials& credentials, std::span<const std::string> disabled)
+    : storages_{&mutating, &validating},
+      credentials_{credentials.mutating, credentials.validating},
+      caller_(caller),
+      authorizer_(authorizer) {
   for (const std::string& name : disabled) {
     if (name == "MutatingAdmissionWebhook") storages_[0] = nullptr;
     if (name == "ValidatingAdmissionWebhook") storages_[1] = nullptr;
@@ -251,7 +254,10 @@ AdmissionWebhooks::HookSetRef AdmissionWebhooks::current(Side side) const {
     const store::Blob body = entry->body();
     Result<Value> tree = storage->codec().tree(made->arena, made->arena.copy(*body));
     if (!tree) continue;
-    for (webhook::Hook& hook : webhook::hooks_of(*tree)) made->hooks.push_back(std::move(hook));
+    for (webhook::Hook& hook : webhook::hooks_of(*tree)) {
+      hook.client.credentials = credentials_[static_cast<size_t>(side)];
+      made->hooks.push_back(std::move(hook));
+    }
   }
   made->made_from = std::move(*snapshot);
   known = made;

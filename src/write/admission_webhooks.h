@@ -13,6 +13,7 @@
 #include "webhook/webhook.h"
 #include "write/admission_match.h"
 #include "write/plugins.h"
+#include "write/write.h"
 
 namespace holdfast::write {
 
@@ -20,7 +21,8 @@ class AdmissionWebhooks {
  public:
   // `disabled`: admission plugins that are off, by Kubernetes' names. Everything outlives it.
   AdmissionWebhooks(resource::Storage& mutating, resource::Storage& validating, webhook::Caller& caller,
-                    const auth::Authorizer& authorizer, std::span<const std::string> disabled);
+                    const auth::Authorizer& authorizer, const WebhookCredentials& credentials,
+                    std::span<const std::string> disabled);
 
   // Whether any webhook could be asked about this resource.
   bool handles(const call::Call& call) const;
@@ -35,7 +37,8 @@ class AdmissionWebhooks {
   using HookSetRef = std::shared_ptr<const HookSet>;
   HookSetRef current(Side side) const;
 
-  resource::Storage* storages_[2];  // By side; null: its plugin is off.
+  resource::Storage* storages_[2];                                    // By side; null: its plugin is off.
+  const std::shared_ptr<webhook::ClientCredentials> credentials_[2];  // By side.
   webhook::Caller& caller_;
   const auth::Authorizer& authorizer_;
   mutable std::mutex mutex_;

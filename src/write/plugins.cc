@@ -125,6 +125,7 @@ Result<Unit> run_plugins(call::Call& call, const admission::Chain& chain, const 
                                    .subresource = call.info.subresource,
                                    .ns = call.ns(),
                                    .name = name,
+                                   .user = call.user == nullptr ? std::string_view() : call.user->name,
                                    .old = old,
                                    .dry_run = dry_run,
                                    .arena = call.arena,

@@ -104,7 +104,9 @@ Task<Result<Unit>> Quotas::charge(call::Call& call, AdmissionOperation operation
   if (!quota::handles(resource, call.info.subresource, what, object, old)) co_return Unit{};
 
   resource::Storage& storage = *call.registry->storage_of("", "resourcequotas");
-  Result<cache::Snapshot> snapshot = storage.cache().snapshot();
+  // A quota that the cache has not heard of yet must not be missed where it is needed.
+  Result<cache::Snapshot> snapshot =
+      limited_.empty() ? storage.cache().snapshot() : co_await storage.cache().consistent(call.executor());
   if (!snapshot) co_return snapshot.take_error();
   cache::ListRequest request;
   request.scope = storage.scope(call.ns());
@@ -114,8 +116,18 @@ Task<Result<Unit>> Quotas::charge(call::Call& call, AdmissionOperation operation
   if (!page.unreadable.empty()) {
     co_return corrupt_object(storage.key(page.unreadable.front().key), page.unreadable.front().why);
   }
+  keys.reserve(page.entries.size());
   for (const cache::EntryRef& entry : page.entries) keys.emplace_back(entry->key());
-  if (keys.empty()) co_return Unit{};
+  const auto refusal = [&](std::string_view why) {
+    return forbidden(call.group_resource(), name_for_refusal(call, object), why);
+  };
+  const auto check_limits = [&](std::span<const Value> quotas) -> Result<Unit> {
+    const std::optional<quota::Uncovered> uncovered =
+        quota::find_uncovered(resource, what, object, old, quotas, limited_, call.view.now);
+    if (!uncovered) return Unit{};
+    return uncovered->by_scope ? untyped(uncovered->why) : refusal(uncovered->why);
+  };
+  if (keys.empty()) co_return check_limits({});
 
   if (!dry_run && call.quota_hold == nullptr) {
     call.quota_hold = std::make_shared<Charges>(Charges{ledger_.hold(call.ns()), {}});
@@ -130,6 +142,8 @@ Task<Result<Unit>> Quotas::charge(call::Call& call, AdmissionOperation operation
       quota::Usage charged;  // ... and how much of that is this request's.
     };
     std::vector<Change> changed;
+    std::vector<Value> quotas;
+    std::string exceeded;
     for (const std::string& key : keys) {
       Result<cache::Cache::Latest> latest = co_await storage.cache().latest(key, call.executor());
       if (!latest) co_return latest.take_error();
@@ -140,10 +154,10 @@ Task<Result<Unit>> Quotas::charge(call::Call& call, AdmissionOperation operation
       const auto earlier = charges == nullptr ? decltype(charges->by_key.find(key)){} : charges->by_key.find(key);
       const bool again = charges != nullptr && earlier != charges->by_key.end() && found->has("status");
       const Value before = again ? without_charge(call.arena, *found, earlier->second) : *found;
+      quotas.push_back(before);
       quota::Verdict verdict = quota::check(resource, what, object, old, before, call.view.now);
-      if (!verdict.refusal.empty()) {
-        co_return forbidden(call.group_resource(), name_for_refusal(call, object), verdict.refusal);
-      }
+      if (!verdict.refusal.empty() && !verdict.exceeded) co_return refusal(verdict.refusal);
+      if (exceeded.empty()) exceeded = std::move(verdict.refusal);
       if (!verdict.changes && !again) continue;
       quota::Usage charged;
       if (verdict.changes) {
@@ -160,6 +174,11 @@ Task<Result<Unit>> Quotas::charge(call::Call& call, AdmissionOperation operation
           verdict.changes ? with_path(call.arena, *found, at, quota::to_value(call.arena, verdict.used)) : before;
       changed.push_back({key, counted, std::move(charged)});
     }
+    // Later attempts look at those quotas again that others wrote meanwhile, and at no others.
+    if (attempt == 0) {
+      if (Result<Unit> covered = check_limits(quotas); !covered) co_return covered;
+    }
+    if (!exceeded.empty()) co_return refusal(exceeded);
     if (dry_run) co_return Unit{};
     keys.clear();
     for (Change& change : changed) {

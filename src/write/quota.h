@@ -13,7 +13,9 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "admission/admission.h"
 #include "base/task.h"
 #include "call/call.h"
 #include "own_calls/own_calls.h"
@@ -55,8 +57,10 @@ class QuotaLedger {
 
 class Quotas {
  public:
-  // `own` stores usage; `on`: the admission plugin ResourceQuota is enabled.
-  Quotas(own_calls::Handler own, bool on) : own_(std::move(own)), on_(on) {}
+  // `own` stores usage; `on`: the admission plugin ResourceQuota is enabled. What is `limited` by default needs a
+  // quota.
+  Quotas(own_calls::Handler own, bool on, std::vector<admission::quota::LimitedResource> limited)
+      : own_(std::move(own)), on_(on), limited_(std::move(limited)) {}
 
   // 403 in Kubernetes' words when a quota says no. `object` and `old` are in the requested version.
   Task<Result<Unit>> charge(call::Call& call, AdmissionOperation operation, const Value& object, const Value* old,
@@ -69,6 +73,7 @@ class Quotas {
 
   const own_calls::Handler own_;
   const bool on_;
+  const std::vector<admission::quota::LimitedResource> limited_;
   QuotaLedger ledger_;
 };
 

@@ -22,6 +22,7 @@ Writer::Writer(const Parts& parts)
                                                               .mutating_webhooks = parts.mutating_webhooks,
                                                               .validating_webhooks = parts.validating_webhooks,
                                                               .caller = parts.caller,
+                                                              .webhook_credentials = parts.webhook_credentials,
                                                               .registry = parts.registry,
                                                               .authorizer = parts.authorizer,
                                                               .rbac = parts.rbac,

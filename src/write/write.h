@@ -69,6 +69,11 @@ struct WriteRequest {
 
 class Admission;
 
+// What is shown to admission webhooks; null: they are called anonymously.
+struct WebhookCredentials {
+  std::shared_ptr<webhook::ClientCredentials> mutating, validating;
+};
+
 using Transform = std::function<Task<Result<NextObject>>(const LiveObject* live)>;
 
 // Null: there is none.
@@ -94,6 +99,7 @@ class Writer {
     resource::Storage& mutating_webhooks;
     resource::Storage& validating_webhooks;
     webhook::Caller& caller;
+    const WebhookCredentials& webhook_credentials;
     const resource::Registry& registry;  // Where policies are.
     const admission::PluginChoice& plugins;
     own_calls::Handler own;
