@@ -1395,7 +1395,12 @@ class DamagedTest(Closed):
             served = Users(server)
             served.when(lambda: served.admin("GET", "/readyz").code == 200, 30)
             self.refused(served.admin("POST", path, made("same-ip", clusterIP=first["clusterIP"])), 422, "provided IP is already allocated")
-            for name, port in (("same-port", {"nodePort": first["ports"][0]["nodePort"]}), ("any-port", {})):
+            same_port = {"nodePort": first["ports"][0]["nodePort"]}
+            self.refused(served.admin("POST", path, made("same-port", type="NodePort", port=same_port)), 422, "provided port is already allocated")
+            served.made(path, made("other-port", type="NodePort"))
+            # Without the ledger nobody knows its node port.
+            etcd.call("kv/deleterange", key=etcd.text(b"/registry/ranges/servicenodeports"))
+            for name, port in (("same-port", same_port), ("any-port", {})):
                 self.refused(served.admin("POST", path, made(name, type="NodePort", port=port)), 500,
                              "corrupt object, Code: 7, Key: /registry/services/specs/default/first")
             served.made(path, made("without-port"))

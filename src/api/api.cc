@@ -186,7 +186,12 @@ Api::State::State(Api& api, const Dependencies& dependencies, Options chosen)
       rbac(deps.authorizer == nullptr ? std::make_unique<access::RbacAuthorizer>(registry) : nullptr),
       authorizer(rbac == nullptr ? *deps.authorizer : *rbac),
       ownership(*deps.metrics, registry, *deps.pool),
-      pools(options.service_cluster_ip_range, options.node_port_first, options.node_port_last,
+      pools({.cidr = options.service_cluster_ip_range,
+             .first_port = options.node_port_first,
+             .last_port = options.node_port_last,
+             .port_ledger = options.settings.embedded_store
+                                ? std::string()
+                                : options.settings.registry_prefix + "/ranges/servicenodeports"},
             storage_of("", "services"), storage_of("networking.k8s.io", "ipaddresses")),
       addresses(registry, options.settings.server_address, options.aggregator_routing),
       caller(*deps.loops, addresses),
@@ -272,6 +277,8 @@ Task<void> Api::close(Executor& executor) {
   co_await state_->custom.close(executor);
   for (auto& [prefix, storage] : state_->builtin.storages) co_await storage->cache().close(executor);
 }
+
+Task<Result<Unit>> Api::repair_services(net::EventLoop& loop) { return state_->pools.repair(loop); }
 
 const resource::Registry& Api::registry() const { return state_->registry; }
 const auth::Authorizer& Api::authorizer() const { return state_->authorizer; }

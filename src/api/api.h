@@ -122,6 +122,10 @@ class Api {
   std::optional<ObjectIdentity> identity_of(std::string_view group, std::string_view plural, std::string_view ns,
                                             std::string_view name) const;
 
+  // Compares what is allocated to Services on an etcd with the Services that there are, and repairs it: see
+  // services::ServicePools. Once before the first objects are made, and then every few minutes.
+  Task<Result<Unit>> repair_services(net::EventLoop& loop);
+
   // Whether a write of this namespace has been charged to its quotas and may not be stored yet. Any thread.
   bool charges_quota(std::string_view ns) const;
 

@@ -33,6 +33,7 @@
 #include "server/memory.h"
 #include "server/pipeline.h"
 #include "server/service_accounts.h"
+#include "server/service_repair.h"
 #include "server/store_probe.h"
 #include "server/version.h"
 #include "store/store.h"
@@ -261,6 +262,7 @@ struct Server::State {
   std::unique_ptr<api::Api> api;
   std::unique_ptr<TokenUses> token_uses;
   std::unique_ptr<controllers::Controllers> controllers;
+  std::unique_ptr<ServiceRepair> service_repair;  // Null: the store is embedded.
   std::unique_ptr<IdentityLease> identity_lease;  // Null: the gate is off.
   std::unique_ptr<net::Server> net, cleartext;
   bool stopped = false;
@@ -616,6 +618,11 @@ bool Server::State::start_api(const std::string& client_ca_pem) {
     // Short: an empty store is read in a few milliseconds, and starting fast is what this server is for.
     std::this_thread::sleep_for(std::chrono::microseconds(200));
   }
+  if (!options.etcd_servers.empty()) {
+    service_repair = std::make_unique<ServiceRepair>(*api, loops->at(0));
+    block_on(loops->at(0), service_repair->run());
+    service_repair->start();
+  }
   bootstrap::Options first{.service_cidr = options.service_cluster_ip_range,
                            .service_ip = first_service_address(options.service_cluster_ip_range),
                            .advertise_address = advertised,
@@ -648,12 +655,14 @@ void Server::State::shut_down() {
   if (cleartext) cleartext->stop(options.shutdown_grace);
   if (net) net->stop(options.shutdown_grace);
   if (identity_lease) block_on(loops->at(0), identity_lease->close(loops->at(0)));
+  if (service_repair) block_on(loops->at(0), service_repair->close(loops->at(0)));
   if (controllers) block_on(loops->at(0), controllers->close(loops->at(0)));
   if (token_uses) block_on(loops->at(0), token_uses->close(loops->at(0)));
   if (api) block_on(loops->at(0), api->close(loops->at(0)));
   cleartext.reset();
   net.reset();
   identity_lease.reset();
+  service_repair.reset();
   controllers.reset();
   token_uses.reset();
   api.reset();

@@ -1,12 +1,20 @@
 // Cluster addresses and node ports of Services: which are free.
 //
-// What is taken is learned once from the stored Services and kept in memory; a write takes a lease, which gives back
-// what it took unless the write was stored. The addresses of a Service that cannot be read stay taken, by their
-// IPAddresses; its node ports are recorded nowhere else, so none is allocated until it can be read or is deleted.
+// A write takes a lease on what its Service needs, and then keeps it or gives it back:
+//
+//   lease_create, lease_update -> the write -> keep (stored), give_back (not stored) or leave (nobody knows)
+//
+// On an embedded store this server is the only one that allocates: what is taken is learned once from the stored
+// Services and kept in memory. On an etcd, other servers allocate as well, kube-apiserver among them: node ports are
+// taken in the ledger that all of them share (PortLedger).
+//
+// The addresses of a Service that cannot be read stay taken, by their IPAddresses. Its node ports are recorded nowhere
+// else than in the ledger; where there is none, no port is allocated until it can be read or is deleted.
 // Threading: any thread.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <random>
@@ -18,8 +26,13 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/task.h"
+#include "cache/cache.h"
+#include "call/call.h"
 #include "kinds/kinds.h"
 #include "resource/resource.h"
+#include "services/port_bitmap.h"
+#include "services/port_ledger.h"
 
 namespace holdfast::services {
 
@@ -27,45 +40,69 @@ class ServicePools;
 
 inline bool is_service(const types::Resource& resource) { return resource.group.empty() && resource.kind == "Service"; }
 
+// What one write has taken, and what it lets go. Destroying one gives back what is taken in memory.
 class ServiceLease {
  public:
   ServiceLease() = default;
   ServiceLease(ServiceLease&& other) noexcept { *this = std::move(other); }
   ServiceLease& operator=(ServiceLease&& other) noexcept;
-  ~ServiceLease() { give_back(); }
+  ~ServiceLease() { forget(); }
 
-  // The write was stored: what it allocated stays allocated, what it released is free.
-  struct Kept {
-    std::vector<std::string> taken, released;  // Addresses.
-  };
-  Kept keep();
+  bool empty() const { return pools_ == nullptr; }
 
  private:
   friend class ServicePools;
-  void give_back();
+  void forget();
 
-  ServicePools* pools_ = nullptr;
+  ServicePools* pools_ = nullptr;  // Null: there is nothing in it.
   std::vector<std::string> ips_, released_ips_;
   std::vector<int32_t> ports_, released_ports_;
 };
 
 class ServicePools {
  public:
-  // `cidr` is IPv4. Services and IPAddresses are looked up in these.
-  ServicePools(std::string_view cidr, int32_t first_port, int32_t last_port, resource::Storage& services,
-               resource::Storage& ip_objects);
+  struct Options {
+    std::string cidr;  // IPv4.
+    int32_t first_port = 0, last_port = 0;
+    // The key of the ledger of node ports. Empty: this server is the only one on its store.
+    std::string port_ledger = {};
+  };
+  // Services and IPAddresses are looked up in these, and the ledger is where Services are.
+  ServicePools(Options options, resource::Storage& services, resource::Storage& ip_objects);
 
-  // Completes the service and fills in what it gets. Before prepare. A dry run does not ask whether an address is free,
-  // as upstream's does not.
-  Result<ServiceLease> lease_create(kinds::Context& context, Draft::Node service, bool dry_run);
-  Result<ServiceLease> lease_update(kinds::Context& context, Draft::Node service, const Value& old, bool dry_run);
-  // A service was deleted. Gives its addresses.
-  std::vector<std::string> release(const Value& service);
+  // Completes the service and fills in what it gets. Before prepare. A dry run takes nothing, and does not ask whether
+  // an address is free, as upstream's does not.
+  Task<Result<ServiceLease>> lease_create(call::Call& call, kinds::Context& context, Draft::Node service, bool dry_run);
+  Task<Result<ServiceLease>> lease_update(call::Call& call, kinds::Context& context, Draft::Node service,
+                                          const Value& old, bool dry_run);
+  // The service was stored: what it took stays taken, what it let go is free.
+  Task<void> keep(call::Call& call, ServiceLease lease, Value service);
+  // It was not stored.
+  Task<void> give_back(call::Call& call, ServiceLease lease);
+  // It may have been stored: what it took in the store stays taken, until a repair finds that nobody uses it.
+  void leave(ServiceLease lease) { lease.forget(); }
+  // A service was deleted.
+  Task<void> release(call::Call& call, Value service);
+
+  // Compares the ledger with the Services, and repairs it; makes it if there is none. Once at the start, and every
+  // few minutes. Nothing to do on an embedded store.
+  Task<Result<Unit>> repair(Executor& executor);
 
  private:
   friend class ServiceLease;
-  Result<ServiceLease> take(kinds::Context& context, Draft::Node service, const kinds::ServiceClaims& claims,
-                            bool dry_run);
+  Task<Result<ServiceLease>> take(call::Call& call, kinds::Context& context, Draft::Node service,
+                                  const kinds::ServiceClaims& claims, bool dry_run);
+  // Each fills in what was taken, also where an error says why not all of it was.
+  std::optional<Error> take_ips(const Value& service, const kinds::ServiceClaims& claims, bool dry_run,
+                                ServiceLease& lease, std::vector<std::string>& ips);
+  Task<Result<std::vector<int32_t>>> take_ports_of(call::Call& call, Value service, const kinds::ServiceClaims& claims,
+                                                   bool dry_run, ServiceLease& lease);
+  Result<PortsTaken> take_local_ports(std::span<const int32_t> wanted, bool dry_run);
+  Task<Result<PortsTaken>> take_shared_ports(std::vector<int32_t> wanted, bool dry_run, Executor& executor);
+  Task<void> release_ports(call::Call& call, std::vector<int32_t> ports);
+  // The node ports that Services use.
+  Result<PortBitmap> used_ports(const cache::Snapshot& services) const;
+
   // What is taken, as far as it is not known yet. Under the lock.
   Result<Unit> load();
   // A Service that could not be read when the others were: its node ports are unknown.
@@ -75,15 +112,16 @@ class ServicePools {
 
   const std::string cidr_;
   uint32_t base_ = 0, count_ = 0;  // Of addresses, network and broadcast included.
-  const int32_t first_port_, last_port_;
   resource::Storage& services_;
   resource::Storage& ip_objects_;
+  const std::unique_ptr<PortLedger> ledger_;  // Null: this server is the only one.
 
   std::mutex mutex_;  // Guards what follows.
   bool loaded_ = false;
   std::vector<std::string> unread_;  // Keys of Services that could not be read.
   std::unordered_set<std::string, KeyHash> ips_;
-  std::unordered_set<int32_t> ports_;
+  PortBitmap ports_;  // Without a ledger.
+  LeakedPorts leaked_;
   std::mt19937 random_{std::random_device{}()};
 };
 

@@ -7,7 +7,6 @@
 #include "custom/conversions.h"
 #include "resource/managed.h"
 #include "resource/object_codec.h"
-#include "services/ip_objects.h"
 #include "services/service_pools.h"
 #include "write/admission.h"
 #include "write/claim_access.h"
@@ -52,12 +51,6 @@ std::chrono::seconds ttl_of(const call::Call& call) {
 Result<std::string> body_before_defaults(call::Call& call, const Value& prepared) {
   if (call.served->custom || call.settings.embedded_store) return std::string();
   return call.storage().codec().body_of(call.arena, prepared);
-}
-
-// A Service was stored: the objects of the addresses it took and let go follow.
-Task<void> settle_ip_objects(call::Call& call, services::ServiceLease::Kept kept, Value service) {
-  co_await services::make_ip_objects(call, std::move(kept.taken), service);
-  co_await services::drop_ip_objects(call, std::move(kept.released));
 }
 
 // What was stored as it is read from now on, with the revision at which it was.
@@ -182,6 +175,36 @@ Result<std::string> finish_judging(call::Call& call, kinds::Context& context, ki
   return at_rest;
 }
 
+// The rules of its kind about a change: prepares the draft; its bytes for an etcd, as finish_judging().
+Result<std::string> judge_update(call::Call& call, const auth::Authorizer& authorizer, kinds::Context& context,
+                                 kinds::Endpoint endpoint, Draft& draft, const Value& old) {
+  call.served->object_rules->prepare_for_update(context, endpoint, draft.root(), old);
+  std::vector<Cause> refused = forbidden_claim_changes(call, authorizer, draft.value(), old);
+  Result<Unit> valid = call.served->object_rules->validate_update(context, endpoint, draft.value(), old);
+  if (!refused.empty()) {
+    if (!valid) {
+      const std::vector<Cause>& others = valid.error().causes;
+      refused.insert(refused.end(), others.begin(), others.end());
+    }
+    return invalid({call.served->resource->group, call.served->resource->kind}, call.info.name, std::move(refused));
+  }
+  if (!valid) return valid.take_error();
+  valid = check_param_access(call, authorizer, draft.value(), &old);
+  if (!valid) return valid.take_error();
+  return finish_judging(call, context, endpoint, draft, &old);
+}
+
+// The same about a new object.
+Result<std::string> judge_create(call::Call& call, const auth::Authorizer& authorizer, kinds::Context& context,
+                                 Draft& draft) {
+  call.served->object_rules->prepare_for_create(context, draft.root());
+  Result<Unit> valid = call.served->object_rules->validate_create(context, draft.value());
+  if (!valid) return valid.take_error();
+  valid = check_param_access(call, authorizer, draft.value(), nullptr);
+  if (!valid) return valid.take_error();
+  return finish_judging(call, context, kinds::Endpoint::Main, draft, nullptr);
+}
+
 // An object in the stored version, with all defaults.
 struct Encoded {
   Value stored;
@@ -209,6 +232,12 @@ Error write_error(call::Call& call, const store::StoreError& error) {
                                  {}};
   }
   return shown;
+}
+
+// Whether a write that failed with this error of the store may have been stored all the same: no response came.
+bool may_be_stored(const Error& error) {
+  return error.reason == Reason::Timeout || error.reason == Reason::ServerTimeout ||
+         error.reason == Reason::InternalError;
 }
 
 Task<store::StoreResult<store::WriteResult>> commit(call::Call& call, store::Transaction transaction) {
@@ -327,29 +356,25 @@ Task<Result<Writer::Judged>> Writer::judge_change(call::Call& call, const WriteR
   services::ServiceLease lease;
   if (services::is_service(*call.served->stored) && request.endpoint == kinds::Endpoint::Main) {
     Result<services::ServiceLease> taken =
-        pools_.lease_update(context, draft.root(), live.stored, request.options.dry_run);
+        co_await pools_.lease_update(call, context, draft.root(), live.stored, request.options.dry_run);
     if (!taken) co_return taken.take_error();
     lease = std::move(*taken);
   }
-  if (!request.as_is) {
-    call.served->object_rules->prepare_for_update(context, request.endpoint, draft.root(), old);
-    std::vector<Cause> refused = forbidden_claim_changes(call, authorizer_, draft.value(), old);
-    Result<Unit> valid = call.served->object_rules->validate_update(context, request.endpoint, draft.value(), old);
-    if (!refused.empty()) {
-      if (!valid) {
-        const std::vector<Cause>& others = valid.error().causes;
-        refused.insert(refused.end(), others.begin(), others.end());
-      }
-      co_return invalid({call.served->resource->group, call.served->resource->kind}, call.info.name,
-                        std::move(refused));
-    }
-    if (!valid) co_return valid.take_error();
-    valid = check_param_access(call, authorizer_, draft.value(), &old);
-    if (!valid) co_return valid.take_error();
+  Result<std::string> at_rest = request.as_is ? finish_judging(call, context, request.endpoint, draft, &old)
+                                              : judge_update(call, authorizer_, context, request.endpoint, draft, old);
+  if (!at_rest) {
+    if (!lease.empty()) co_await settle(call, std::move(lease), nullptr);
+    co_return at_rest.take_error();
   }
-  Result<std::string> at_rest = finish_judging(call, context, request.endpoint, draft, &old);
-  if (!at_rest) co_return at_rest.take_error();
   co_return Judged{draft.value(), std::move(*at_rest), std::move(lease)};
+}
+
+Task<void> Writer::settle(call::Call& call, services::ServiceLease lease, const Value* stored) {
+  if (stored != nullptr) {
+    co_await pools_.keep(call, std::move(lease), *stored);
+  } else {
+    co_await pools_.give_back(call, std::move(lease));
+  }
 }
 
 Task<Result<Attempt>> Writer::update_once(call::Call& call, const WriteRequest& request, const LiveObject& live,
@@ -358,7 +383,16 @@ Task<Result<Attempt>> Writer::update_once(call::Call& call, const WriteRequest& 
   if (!fresh) co_return fresh.take_error();
   Result<Judged> judged = co_await judge_change(call, request, live, next.object);
   if (!judged) co_return judged.take_error();
-  Result<Encoded> encoded = co_await encode(call, judged->object, std::move(judged->at_rest));
+  Result<Attempt> stored = co_await store_change(call, request, live, std::move(next), *judged);
+  if (!judged->lease.empty()) {
+    co_await settle(call, std::move(judged->lease), stored && *stored ? &(*stored)->stored : nullptr);
+  }
+  co_return stored;
+}
+
+Task<Result<Attempt>> Writer::store_change(call::Call& call, const WriteRequest& request, const LiveObject& live,
+                                           NextObject next, Judged& judged) {
+  Result<Encoded> encoded = co_await encode(call, judged.object, std::move(judged.at_rest));
   if (!encoded) co_return encoded.take_error();
   Result<bool> same = changes_nothing(call, encoded->stored, encoded->body, live);
   if (!same) co_return same.take_error();
@@ -370,11 +404,12 @@ Task<Result<Attempt>> Writer::update_once(call::Call& call, const WriteRequest& 
   }
   if (!request.as_is) {
     Result<Unit> admitted =
-        co_await admit_judged(call, AdmissionOperation::Update, request.options, *judged, next, &live);
+        co_await admit_judged(call, AdmissionOperation::Update, request.options, judged, next, &live);
     if (!admitted) co_return admitted.take_error();
   }
 
   if (ends_with_update(encoded->stored, live.stored) && !namespace_still_held(call, encoded->stored)) {
+    if (!judged.lease.empty()) co_await settle(call, std::move(judged.lease), nullptr);
     Written last;
     last.stored = encoded->stored;
     last.body = std::move(encoded->body);
@@ -383,17 +418,12 @@ Task<Result<Attempt>> Writer::update_once(call::Call& call, const WriteRequest& 
   }
   // Live entries that cannot be read are rewritten by any write that changes something.
   const bool same_owners = ownership::equal(next.managed, live.managed) && live.managed_problem.empty();
-  if (same_object && same_owners) {
-    judged->lease.keep();
-    co_return Attempt(unchanged(call, live));
-  }
+  if (same_object && same_owners) co_return Attempt(unchanged(call, live));
   const StoreOptions options{.ttl = ttl_of(call), .may_drop_owners = !request.keeps_ownership_if_too_large};
   Result<Attempt> stored = co_await replace_live(
       call, live, *encoded, resource::stored_entries(call.arena, next.managed, call.served->custom), options,
       request.options.dry_run);
-  if (stored && *stored && !request.options.dry_run && services::is_service(*call.served->stored)) {
-    co_await settle_ip_objects(call, judged->lease.keep(), encoded->stored);
-  }
+  if (!stored && may_be_stored(stored.error())) pools_.leave(std::move(judged.lease));
   co_return stored;
 }
 
@@ -513,17 +543,15 @@ Task<Result<Writer::Judged>> Writer::judge_new(call::Call& call, const request::
   }
   services::ServiceLease lease;
   if (services::is_service(*call.served->stored)) {
-    Result<services::ServiceLease> taken = pools_.lease_create(context, draft.root(), options.dry_run);
+    Result<services::ServiceLease> taken = co_await pools_.lease_create(call, context, draft.root(), options.dry_run);
     if (!taken) co_return taken.take_error();
     lease = std::move(*taken);
   }
-  call.served->object_rules->prepare_for_create(context, draft.root());
-  Result<Unit> valid = call.served->object_rules->validate_create(context, draft.value());
-  if (!valid) co_return valid.take_error();
-  valid = check_param_access(call, authorizer_, draft.value(), nullptr);
-  if (!valid) co_return valid.take_error();
-  Result<std::string> at_rest = finish_judging(call, context, kinds::Endpoint::Main, draft, nullptr);
-  if (!at_rest) co_return at_rest.take_error();
+  Result<std::string> at_rest = judge_create(call, authorizer_, context, draft);
+  if (!at_rest) {
+    if (!lease.empty()) co_await settle(call, std::move(lease), nullptr);
+    co_return at_rest.take_error();
+  }
   co_return Judged{draft.value(), std::move(*at_rest), std::move(lease)};
 }
 
@@ -532,39 +560,44 @@ Task<Result<Written>> Writer::create_object(call::Call& call, const request::Wri
   for (int attempt = 1;; ++attempt) {
     Result<Judged> judged = co_await judge_new(call, options, next.object);
     if (!judged) co_return judged.take_error();
-    Result<Unit> admitted = co_await admit_judged(call, AdmissionOperation::Create, options, *judged, next, nullptr);
-    if (!admitted) co_return admitted.take_error();
-    Result<Encoded> encoded = co_await encode(call, judged->object, std::move(judged->at_rest));
-    if (!encoded) co_return encoded.take_error();
-    // A dry run asks the store only whether the name is taken.
-    Result<Unit> unset = options.dry_run ? Result<Unit>(Unit{}) : check_no_revision(encoded->stored);
-    if (!unset) co_return unset.take_error();
-
     Written written;
-    written.created = true;
-    written.stored = encoded->stored;
-    written.managed = resource::stored_entries(call.arena, next.managed, call.served->custom);
-    written.body = encoded->body;
-    const std::string name(encoded->stored.text_at("metadata", "name"));
-    Result<std::optional<store::Conflict>> taken =
-        options.dry_run
-            ? co_await find_taken(call, name)
-            : co_await store_object(call, call.storage().key(call.storage().short_key(call.ns(), name)), std::nullopt,
-                                    *encoded, {.ttl = ttl_of(call), .may_drop_owners = true}, written);
+    Result<std::optional<store::Conflict>> taken = co_await store_new(call, options, next, *judged, written);
+    if (!judged->lease.empty()) {
+      co_await settle(call, std::move(judged->lease), taken && !*taken ? &written.stored : nullptr);
+    }
     if (!taken) co_return taken.take_error();
-    if (!*taken && options.dry_run) {
-      Result<Unit> shown = show_unstored(call, written);
-      if (!shown) co_return shown.take_error();
-    }
-    if (!*taken) {
-      if (!options.dry_run && services::is_service(*call.served->stored)) {
-        co_await settle_ip_objects(call, judged->lease.keep(), encoded->stored);
-      }
-      co_return written;
-    }
+    if (!*taken) co_return written;
     if (generates && attempt < kMaxGeneratedNames) continue;
-    co_return name_taken(call, name, generates, **taken);
+    co_return name_taken(call, written.stored.text_at("metadata", "name"), generates, **taken);
   }
+}
+
+Task<Result<std::optional<store::Conflict>>> Writer::store_new(call::Call& call, const request::WriteOptions& options,
+                                                               const NextObject& next, Judged& judged,
+                                                               Written& written) {
+  Result<Unit> admitted = co_await admit_judged(call, AdmissionOperation::Create, options, judged, next, nullptr);
+  if (!admitted) co_return admitted.take_error();
+  Result<Encoded> encoded = co_await encode(call, judged.object, std::move(judged.at_rest));
+  if (!encoded) co_return encoded.take_error();
+  written.created = true;
+  written.stored = encoded->stored;
+  written.managed = resource::stored_entries(call.arena, next.managed, call.served->custom);
+  written.body = encoded->body;
+  const std::string name(encoded->stored.text_at("metadata", "name"));
+  if (options.dry_run) {
+    // It asks the store only whether the name is taken.
+    Result<std::optional<store::Conflict>> taken = co_await find_taken(call, name);
+    if (!taken || *taken) co_return taken;
+    if (Result<Unit> shown = show_unstored(call, written); !shown) co_return shown.take_error();
+    co_return taken;
+  }
+  Result<Unit> unset = check_no_revision(encoded->stored);
+  if (!unset) co_return unset.take_error();
+  Result<std::optional<store::Conflict>> taken =
+      co_await store_object(call, call.storage().key(call.storage().short_key(call.ns(), name)), std::nullopt, *encoded,
+                            {.ttl = ttl_of(call), .may_drop_owners = true}, written);
+  if (!taken && may_be_stored(taken.error())) pools_.leave(std::move(judged.lease));
+  co_return taken;
 }
 
 Task<Result<NextObject>> Writer::mutate(call::Call& call, AdmissionOperation operation,
@@ -592,7 +625,7 @@ Task<Result<store::WriteResult>> Writer::remove(call::Call& call, const LiveObje
   Result<store::WriteResult> removed = co_await remove_key(call, call.storage().key(live.entry->key()), at);
   if (!removed) co_return removed;
   if (std::holds_alternative<store::Committed>(*removed) && services::is_service(*call.served->stored)) {
-    co_await services::drop_ip_objects(call, pools_.release(live.stored));
+    co_await pools_.release(call, live.stored);
   }
   co_return removed;
 }

@@ -150,6 +150,13 @@ class Writer {
                                   const Judged& judged, const NextObject& next, const LiveObject* live);
   Task<Result<Attempt>> update_once(call::Call& call, const WriteRequest& request, const LiveObject& live,
                                     NextObject next);
+  // What follows judging: admission, then the store.
+  Task<Result<Attempt>> store_change(call::Call& call, const WriteRequest& request, const LiveObject& live,
+                                     NextObject next, Judged& judged);
+  Task<Result<std::optional<store::Conflict>>> store_new(call::Call& call, const request::WriteOptions& options,
+                                                         const NextObject& next, Judged& judged, Written& written);
+  // What a Service took is its own now, or, where nothing was stored, free again.
+  Task<void> settle(call::Call& call, services::ServiceLease lease, const Value* stored);
   // Of an object that was deleted before and has lost its last finalizer by this update.
   Task<Result<Attempt>> remove_instead(call::Call& call, const WriteRequest& request, const LiveObject& live,
                                        Written last);

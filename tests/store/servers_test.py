@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+"""Several servers on one etcd: no node port and no cluster address is given out twice, and what is freed is free for all.
+
+servers_test.py PATH/TO/holdfast [PATH/TO/PEER]     PEER holds kube-apiserver: it joins in, else those cases are skipped
+"""
+import concurrent.futures, os, shutil, sys, tempfile, unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, '..', 'clients')]
+from etcd import Etcd
+from peer import TOKEN, Api, KubeApiserver
+from server import Server as Holdfast
+
+SERVICES = '/api/v1/namespaces/default/services'
+LEDGER = '/registry/ranges/servicenodeports'
+FIRST_PORT = 30000
+# Small, so that servers that choose at random choose the same.
+RANGES = ('--service-node-port-range=30000-30059', '--service-cluster-ip-range=10.0.0.0/26')
+OURS = (*RANGES, '--controllers=none', '--disable-admission-plugins=ServiceAccount,Priority')
+
+
+def service(name, **spec):
+    return {'metadata': {'name': name}, 'spec': {'type': 'NodePort', 'ports': [{'port': 80}], **spec}}
+
+
+def message_fields(data):
+    """{number: [bytes]} of the length-delimited fields of a Protobuf message."""
+    fields, at = {}, 0
+
+    def number():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+    while at < len(data):
+        tag = number()
+        length = number()
+        if tag & 7 == 2:
+            fields.setdefault(tag >> 3, []).append(data[at:at + length])
+            at += length
+    return fields
+
+
+class ServersTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix='holdfast-servers-')
+        self.addCleanup(shutil.rmtree, self.folder, True)
+        self.tokens = os.path.join(self.folder, 'tokens.csv')
+        with open(self.tokens, 'w') as f:
+            f.write(TOKEN + ',admin,admin,"system:masters"\n')
+        self.etcd = Etcd()
+        self.addCleanup(self.etcd.stop)
+
+    def start(self, name):
+        data = os.path.join(self.folder, name)
+        os.makedirs(data, exist_ok=True)
+        server = Holdfast(BINARY, '--etcd-servers', self.etcd.url, '--token-auth-file', self.tokens, *OURS, data_dir=data)
+        self.addCleanup(server.stop)
+        server.start()
+        server.api = Api(server.url())
+        return server
+
+    def start_two(self):
+        return [self.start(name).api for name in ('first', 'second')]
+
+    def ledger(self):
+        """The ports that the ledger in etcd says are taken."""
+        value = self.etcd.values(LEDGER)[LEDGER][0]
+        self.assertTrue(value.startswith(b'k8s\0'), value)
+        message = message_fields(message_fields(value[4:])[2][0])
+        self.assertEqual(message[2], [b'30000-30059'])
+        bits = int.from_bytes(message.get(3, [b''])[0], 'big')
+        return {FIRST_PORT + i for i in range(bits.bit_length()) if bits >> i & 1}
+
+    def create(self, api, body):
+        code, made = api.call('POST', SERVICES, body)
+        self.assertEqual(code, 201, made)
+        return made
+
+    def refuse(self, api, body, words):
+        code, answer = api.call('POST', SERVICES, body)
+        self.assertEqual(code, 422, answer)
+        self.assertIn(words, answer['message'])
+
+    def delete(self, api, name):
+        code, answer = api.call('DELETE', f'{SERVICES}/{name}')
+        self.assertEqual(code, 200, answer)
+
+    def create_through_all(self, apis, each):
+        """As many Services at once through each server -> {name: Service}"""
+        with concurrent.futures.ThreadPoolExecutor(8 * len(apis)) as pool:
+            made = [pool.submit(self.create, api, service(f's{a}-{i}')) for i in range(each) for a, api in enumerate(apis)]
+            return {s['metadata']['name']: s for s in (future.result() for future in made)}
+
+    def check_nothing_twice(self, made):
+        ports = [port['nodePort'] for s in made.values() for port in s['spec']['ports']]
+        self.assertEqual(len(set(ports)), len(ports), sorted(ports))
+        self.assertEqual(self.ledger(), set(ports))
+
+    def delete_through_others(self, apis, made):
+        """Each through another server than the one that made it."""
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda name: self.delete(apis[(int(name[1]) + 1) % len(apis)], name), made))
+        self.assertEqual(self.ledger(), set())
+
+    def test_servers_that_allocate_at_once_never_give_out_the_same(self):
+        apis = self.start_two()
+        for _ in range(2):
+            made = self.create_through_all(apis, each=25)
+            self.check_nothing_twice(made)
+            self.delete_through_others(apis, made)
+
+    def test_a_requested_port_is_refused_by_every_server_until_it_is_free(self):
+        first, second = self.start_two()
+        for maker, other in ((first, second), (second, first)):
+            body = service('wanted', ports=[{'port': 443, 'nodePort': 30011}])
+            self.create(maker, body)
+            self.refuse(other, dict(body, metadata={'name': 'other'}), 'provided port is already allocated')
+            self.delete(other, 'wanted')
+            self.assertEqual(self.ledger(), set())
+
+    def test_a_dry_run_knows_what_another_server_has_taken(self):
+        first, second = self.start_two()
+        body = service('wanted', ports=[{'port': 443, 'nodePort': 30011}])
+        for _ in range(2):
+            code, answer = first.call('POST', SERVICES + '?dryRun=All', body)
+            self.assertEqual(code, 201, answer)
+            self.create(second, body)
+            code, answer = first.call('POST', SERVICES + '?dryRun=All', dict(body, metadata={'name': 'other'}))
+            self.assertEqual(code, 422, answer)
+            self.delete(second, 'wanted')
+
+    def test_a_service_that_changes_its_type_lets_its_ports_go(self):
+        first, second = self.start_two()
+        self.create(first, service('s', ports=[{'port': 80, 'nodePort': 30001}]))
+        code, changed = second.call('PATCH', SERVICES + '/s', {'spec': {'type': 'ClusterIP'}}, 'application/merge-patch+json')
+        self.assertEqual(code, 200, changed)
+        self.assertEqual(self.ledger(), set())
+        code, changed = first.call('PATCH', SERVICES + '/s', {'spec': {'type': 'NodePort'}}, 'application/merge-patch+json')
+        self.assertEqual(code, 200, changed)
+        self.assertEqual(self.ledger(), {changed['spec']['ports'][0]['nodePort']})
+
+    def test_a_write_that_is_refused_takes_nothing(self):
+        first, second = self.start_two()
+        self.create(first, service('s', ports=[{'port': 80, 'nodePort': 30001}]))
+        code, answer = second.call('POST', SERVICES, service('s', ports=[{'port': 80, 'nodePort': 30002}]))
+        self.assertEqual(code, 409, answer)
+        code, answer = second.call('POST', SERVICES, service('Not.A.Name', ports=[{'port': 80, 'nodePort': 30003}]))
+        self.assertEqual(code, 422, answer)
+        self.refuse(second, service('t', ports=[{'name': 'a', 'port': 80, 'nodePort': 30004},
+                                                {'name': 'b', 'port': 81, 'nodePort': 30001}]), 'already allocated')
+        code, answer = second.call('PATCH', SERVICES + '/s', {'spec': {'ports': [{'port': 80, 'nodePort': 30005}],
+                                                                       'sessionAffinity': 'Sometimes'}}, 'application/merge-patch+json')
+        self.assertEqual(code, 422, answer)
+        self.assertEqual(self.ledger(), {30001})
+
+    def test_a_start_repairs_the_ledger(self):
+        first = self.start('first')
+        self.create(first.api, service('s', ports=[{'port': 80, 'nodePort': 30001}]))
+        with_other_range = self.etcd.values(LEDGER)[LEDGER][0].replace(b'30000-30059', b'30000-30058')
+        first.stop()
+        self.etcd.call('kv/deleterange', key=self.etcd.text(LEDGER.encode()))
+        first.start()
+        first.api = Api(first.url())
+        self.assertEqual(self.ledger(), {30001})
+        self.refuse(first.api, service('t', ports=[{'port': 80, 'nodePort': 30001}]), 'already allocated')
+        # A ledger of another range becomes one of this server's.
+        first.stop()
+        self.etcd.put(LEDGER, with_other_range)
+        first.start()
+        self.assertEqual(self.ledger(), {30001})
+
+    def test_without_a_store_nothing_is_given_out_and_nothing_is_lost(self):
+        first, second = self.start_two()
+        self.create(first, service('before', ports=[{'port': 80, 'nodePort': 30001}]))
+        self.etcd.kill()
+        code, answer = first.call('POST', SERVICES, service('meanwhile'))
+        self.assertGreaterEqual(code, 500, answer)
+        self.assertTrue(answer['message'])
+        self.etcd.start()
+        made = {'before': first.get(SERVICES + '/before'), 'after': self.create(second, service('after'))}
+        self.check_nothing_twice(made)
+
+
+@unittest.skipUnless(len(sys.argv) > 2, 'without a kube-apiserver')
+class BesideKubeApiserver(ServersTest):
+    """The same with a kube-apiserver as the second server."""
+
+    def start_two(self):
+        peer = KubeApiserver(os.path.join(PEER, 'kube-apiserver'), self.etcd, os.path.join(self.folder, 'peer'), *RANGES)
+        self.addCleanup(peer.stop)
+        return [self.start('first').api, peer.api]
+
+
+if __name__ == '__main__':
+    BINARY = os.path.abspath(sys.argv[1])
+    PEER = os.path.expanduser(sys.argv[2]) if len(sys.argv) > 2 else None
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:], verbosity=1)
