@@ -192,7 +192,7 @@ Api::State::State(Api& api, const Dependencies& dependencies, Options chosen)
              .port_ledger = options.settings.embedded_store
                                 ? std::string()
                                 : options.settings.registry_prefix + "/ranges/servicenodeports"},
-            storage_of("", "services"), storage_of("networking.k8s.io", "ipaddresses")),
+            registry, *deps.clock),
       addresses(registry, options.settings.server_address, options.aggregator_routing),
       caller(*deps.loops, addresses),
       custom_services(registry, own, deps.loops->at(0)),

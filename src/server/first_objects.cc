@@ -81,6 +81,9 @@ class Maker {
     writes.made = answer && answer->status < 300;
     // 409: created by someone else.
     if (writes.made || (answer && answer->status == 409)) co_return;
+    // Another server that starts on the same etcd may have taken the address of the Service and be about to store it.
+    const Result<net::ClientResponse> found = co_await api_.own_calls(loop).call("GET", writes.path);
+    if (found && found->status == 200) co_return;
     log::warning("an object of an empty server could not be made",
                  {{"path", writes.path}, {"answer", answer ? answer->body : answer.error().message}});
   }

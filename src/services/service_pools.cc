@@ -8,7 +8,6 @@
 #include "base/api_error.h"
 #include "base/log.h"
 #include "resource/storage.h"
-#include "services/ip_objects.h"
 
 namespace holdfast::services {
 namespace {
@@ -26,6 +25,10 @@ std::string text_of(uint32_t address) {
   char text[INET_ADDRSTRLEN];
   const in_addr in{htonl(address)};
   return inet_ntop(AF_INET, &in, text, sizeof text);
+}
+
+IpObjects::Service owner_of(const Value& service) {
+  return {std::string(service.text_at("metadata", "namespace")), std::string(service.text_at("metadata", "name"))};
 }
 
 // The lower part of a range is left to those who ask for an address by name, as Kubernetes does it.
@@ -48,18 +51,18 @@ ServiceLease& ServiceLease::operator=(ServiceLease&& other) noexcept {
 void ServiceLease::forget() {
   if (pools_ == nullptr) return;
   const std::lock_guard lock(pools_->mutex_);
-  for (const std::string& ip : ips_) pools_->ips_.erase(ip);
+  for (const Address& address : ips_) pools_->ips_.erase(address.ip);
   for (const int32_t port : ports_) pools_->ports_.remove(port);
   pools_ = nullptr;
 }
 
-ServicePools::ServicePools(Options options, resource::Storage& services, resource::Storage& ip_objects)
+ServicePools::ServicePools(Options options, const resource::Registry& registry, const Clock& clock)
     : cidr_(std::move(options.cidr)),
-      services_(services),
-      ip_objects_(ip_objects),
+      services_(*registry.snapshot()->storage_of("", "services")),
+      ip_objects_(registry, clock),
       ledger_(options.port_ledger.empty()
                   ? nullptr
-                  : std::make_unique<PortLedger>(services.store(), std::move(options.port_ledger), options.first_port,
+                  : std::make_unique<PortLedger>(services_.store(), std::move(options.port_ledger), options.first_port,
                                                  options.last_port)),
       ports_(options.first_port, options.last_port) {
   const size_t slash = cidr_.find('/');
@@ -100,51 +103,97 @@ std::optional<Error> ServicePools::unknown_ports() const {
 // By a Service, or by an IPAddress that was created by hand, or that is all that can be read of a Service.
 bool ServicePools::is_taken(const std::string& ip) const {
   if (ips_.contains(ip)) return true;
-  Result<cache::Snapshot> snapshot = ip_objects_.cache().snapshot();
-  const std::string key = ip_objects_.short_key("", ip);
-  return snapshot && (snapshot->find(key) || snapshot->find_unreadable(key) != nullptr);
+  Result<cache::Snapshot> objects = ip_objects_.snapshot();
+  return objects && IpObjects::has(*objects, ip);
 }
 
-std::string ServicePools::why_not_ip(std::string_view ip, bool dry_run) const {
+bool ServicePools::in_range(std::string_view ip) const {
   const uint32_t address = address_of(ip);
-  if (address <= base_ || address - base_ >= count_ - 1) {
-    return "provided IP is not in the valid range. The range of valid IPs is " + cidr_;
-  }
-  if (!dry_run && is_taken(std::string(ip))) return "provided IP is already allocated";
-  return {};
+  return address > base_ && address - base_ < count_ - 1;
 }
 
-std::optional<Error> ServicePools::take_ips(const Value& service, const kinds::ServiceClaims& claims, bool dry_run,
-                                            ServiceLease& lease, std::vector<std::string>& ips) {
-  if (claims.ips.empty()) return std::nullopt;
+uint32_t ServicePools::first_candidate() {
+  const uint32_t band = static_band(count_);
+  const uint32_t upper = count_ - 2 > band ? count_ - 2 - band : 0;
+  return upper > 0 ? band + random_() % upper : 0;
+}
+
+std::string ServicePools::candidate(uint32_t start, uint32_t step) const {
+  return text_of(base_ + 1 + (start + step) % (count_ - 2));
+}
+
+Result<Unit> ServicePools::take_local_ips(Taking& taking) {
   const std::lock_guard lock(mutex_);
-  if (Result<Unit> loaded = load(); !loaded) return loaded.take_error();
-  for (size_t i = 0; i < claims.ips.size(); ++i) {
-    std::string ip(claims.ips[i].wanted);
+  if (Result<Unit> loaded = load(); !loaded) return loaded;
+  for (size_t i = 0; i < taking.claims.ips.size(); ++i) {
+    std::string ip(taking.claims.ips[i].wanted);
     if (!ip.empty()) {
-      const std::string why = why_not_ip(ip, dry_run);
-      if (!why.empty()) return kinds::ip_refused(service, claims, i, why);
-    } else {
-      const uint32_t band = static_band(count_);
-      const uint32_t upper = count_ - 2 > band ? count_ - 2 - band : 0;
-      const uint32_t start = upper > 0 ? band + random_() % upper : 0;
-      for (uint32_t step = 0; step < count_ - 2; ++step) {
-        const uint32_t offset = 1 + (start + step) % (count_ - 2);
-        std::string candidate = text_of(base_ + offset);
-        if (!is_taken(candidate)) {
-          ip = std::move(candidate);
-          break;
-        }
+      if (!in_range(ip)) return kinds::ip_refused(taking.service, taking.claims, i, not_in_range());
+      if (!taking.dry_run && is_taken(ip)) {
+        return kinds::ip_refused(taking.service, taking.claims, i, "provided IP is already allocated");
       }
-      if (ip.empty()) return kinds::ip_refused(service, claims, i, "range is full");
+    } else {
+      const uint32_t start = first_candidate();
+      for (uint32_t step = 0; step < count_ - 2 && ip.empty(); ++step) {
+        std::string next = candidate(start, step);
+        if (!is_taken(next)) ip = std::move(next);
+      }
+      if (ip.empty()) return kinds::ip_refused(taking.service, taking.claims, i, "range is full");
     }
-    if (!dry_run) {
+    if (!taking.dry_run) {
       ips_.insert(ip);
-      lease.ips_.push_back(ip);
+      taking.lease.ips_.push_back({ip, Revision{}});
     }
-    ips.push_back(std::move(ip));
+    taking.ips.push_back(std::move(ip));
   }
-  return std::nullopt;
+  return Unit{};
+}
+
+Task<Result<std::optional<std::string>>> ServicePools::take_any_shared_ip(Taking& taking) {
+  Result<cache::Snapshot> objects = ip_objects_.snapshot();
+  if (!objects) co_return objects.take_error();
+  uint32_t start = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    start = first_candidate();
+  }
+  for (uint32_t step = 0; step < count_ - 2; ++step) {
+    const std::string ip = candidate(start, step);
+    if (IpObjects::has(*objects, ip)) continue;
+    if (taking.dry_run) co_return std::optional(ip);
+    Result<std::optional<Revision>> claimed = co_await ip_objects_.claim(ip, owner_of(taking.service), taking.executor);
+    if (!claimed) co_return claimed.take_error();
+    // Otherwise another request or server was faster.
+    if (*claimed) {
+      taking.lease.ips_.push_back({ip, **claimed});
+      co_return std::optional(ip);
+    }
+  }
+  co_return std::optional<std::string>();
+}
+
+Task<Result<Unit>> ServicePools::take_shared_ips(Taking& taking) {
+  for (size_t i = 0; i < taking.claims.ips.size(); ++i) {
+    std::string ip(taking.claims.ips[i].wanted);
+    if (ip.empty()) {
+      Result<std::optional<std::string>> any = co_await take_any_shared_ip(taking);
+      if (!any) co_return any.take_error();
+      if (!*any) co_return kinds::ip_refused(taking.service, taking.claims, i, "range is full");
+      ip = std::move(**any);
+    } else if (!in_range(ip)) {
+      co_return kinds::ip_refused(taking.service, taking.claims, i, not_in_range());
+    } else if (!taking.dry_run) {
+      Result<std::optional<Revision>> claimed =
+          co_await ip_objects_.claim(ip, owner_of(taking.service), taking.executor);
+      if (!claimed) co_return claimed.take_error();
+      if (!*claimed) {
+        co_return kinds::ip_refused(taking.service, taking.claims, i, "provided IP is already allocated");
+      }
+      taking.lease.ips_.push_back({ip, **claimed});
+    }
+    taking.ips.push_back(std::move(ip));
+  }
+  co_return Unit{};
 }
 
 Result<PortsTaken> ServicePools::take_local_ports(std::span<const int32_t> wanted, bool dry_run) {
@@ -164,105 +213,103 @@ Task<Result<PortsTaken>> ServicePools::take_shared_ports(std::vector<int32_t> wa
     if (!taken) co_return taken.take_error();
     if (*taken) co_return std::move(**taken);
     if (repaired) break;
-    if (Result<Unit> made = co_await repair(executor); !made) co_return made.take_error();
+    if (Result<Unit> made = co_await repair_ports(executor); !made) co_return made.take_error();
   }
   co_return internal_error(
       "failed to allocate a nodePort: cannot allocate resources of type servicenodeportallocations at this time");
 }
 
-Task<Result<std::vector<int32_t>>> ServicePools::take_ports_of(call::Call& call, Value service,
-                                                               const kinds::ServiceClaims& claims, bool dry_run,
-                                                               ServiceLease& lease) {
+Task<Result<Unit>> ServicePools::take_ports_of(Taking& taking) {
   std::vector<int32_t> wanted;
-  for (const kinds::ServiceClaims::Port& port : claims.ports) wanted.push_back(port.wanted);
-  if (wanted.empty()) co_return wanted;
-  Result<PortsTaken> taken = ledger_ == nullptr
-                                 ? take_local_ports(wanted, dry_run)
-                                 : co_await take_shared_ports(std::move(wanted), dry_run, call.executor());
+  wanted.reserve(taking.claims.ports.size());
+  for (const kinds::ServiceClaims::Port& port : taking.claims.ports) wanted.push_back(port.wanted);
+  Result<PortsTaken> taken = shared() ? co_await take_shared_ports(std::move(wanted), taking.dry_run, taking.executor)
+                                      : take_local_ports(wanted, taking.dry_run);
   if (!taken) co_return taken.take_error();
   if (const auto* refused = std::get_if<PortRefusal>(&*taken)) {
-    co_return kinds::port_refused(service, claims, refused->claim, refused->why);
+    co_return kinds::port_refused(taking.service, taking.claims, refused->claim, refused->why);
   }
-  if (!dry_run) lease.ports_ = std::get<0>(*taken);
-  co_return std::get<0>(std::move(*taken));
+  taking.ports = std::get<0>(std::move(*taken));
+  if (!taking.dry_run) taking.lease.ports_ = taking.ports;
+  co_return Unit{};
 }
 
-Task<Result<ServiceLease>> ServicePools::take(call::Call& call, kinds::Context& context, Draft::Node service,
-                                              const kinds::ServiceClaims& claims, bool dry_run) {
-  ServiceLease lease;
+Task<Result<ServiceLease>> ServicePools::take(kinds::Context& context, Draft::Node service,
+                                              const kinds::ServiceClaims& claims, bool dry_run, Executor& executor) {
+  Taking taking{.service = service.value(), .claims = claims, .dry_run = dry_run, .executor = executor};
   if (!dry_run) {
-    lease.pools_ = this;
-    lease.released_ips_.assign(claims.released_ips.begin(), claims.released_ips.end());
-    lease.released_ports_ = claims.released_ports;
+    taking.lease.pools_ = this;
+    taking.lease.released_ips_.assign(claims.released_ips.begin(), claims.released_ips.end());
+    taking.lease.released_ports_ = claims.released_ports;
   }
-  std::vector<std::string> ips;
-  std::optional<Error> refused = take_ips(service.value(), claims, dry_run, lease, ips);
-  std::vector<int32_t> ports;
-  if (!refused) {
-    Result<std::vector<int32_t>> taken = co_await take_ports_of(call, service.value(), claims, dry_run, lease);
-    if (taken) {
-      ports = std::move(*taken);
-    } else {
-      refused = taken.take_error();
-    }
+  Result<Unit> taken = Unit{};
+  if (!claims.ips.empty()) taken = shared() ? co_await take_shared_ips(taking) : take_local_ips(taking);
+  if (taken && !claims.ports.empty()) taken = co_await take_ports_of(taking);
+  if (!taken) {
+    co_await give_back(std::move(taking.lease), executor);
+    co_return taken.take_error();
   }
-  if (refused) {
-    co_await give_back(call, std::move(lease));
-    co_return std::move(*refused);
-  }
-  kinds::fill_claims(context.arena, service, claims, ips, ports);
-  co_return lease;
+  kinds::fill_claims(context.arena, service, claims, taking.ips, taking.ports);
+  co_return std::move(taking.lease);
 }
 
-Task<Result<ServiceLease>> ServicePools::lease_create(call::Call& call, kinds::Context& context, Draft::Node service,
-                                                      bool dry_run) {
+Task<Result<ServiceLease>> ServicePools::lease_create(kinds::Context& context, Draft::Node service, bool dry_run,
+                                                      Executor& executor) {
   Result<kinds::ServiceClaims> claims = kinds::claims_of_create(context, service);
   if (!claims) co_return claims.take_error();
-  co_return co_await take(call, context, service, *claims, dry_run);
+  co_return co_await take(context, service, *claims, dry_run, executor);
 }
 
-Task<Result<ServiceLease>> ServicePools::lease_update(call::Call& call, kinds::Context& context, Draft::Node service,
-                                                      const Value& old, bool dry_run) {
+Task<Result<ServiceLease>> ServicePools::lease_update(kinds::Context& context, Draft::Node service, const Value& old,
+                                                      bool dry_run, Executor& executor) {
   Result<kinds::ServiceClaims> claims = kinds::claims_of_update(context, service, old);
   if (!claims) co_return claims.take_error();
-  co_return co_await take(call, context, service, *claims, dry_run);
+  co_return co_await take(context, service, *claims, dry_run, executor);
 }
 
-Task<void> ServicePools::keep(call::Call& call, ServiceLease lease, Value service) {
-  const std::vector<std::string> taken = std::exchange(lease.ips_, {}), released = lease.released_ips_;
+Task<void> ServicePools::keep(ServiceLease lease, Value service, Executor& executor) {
+  const std::vector<ServiceLease::Address> taken = std::exchange(lease.ips_, {});
   lease.ports_.clear();
-  {
-    const std::lock_guard lock(mutex_);
-    for (const std::string& ip : released) ips_.erase(ip);
+  if (!shared()) {
+    {
+      const std::lock_guard lock(mutex_);
+      for (const std::string& ip : lease.released_ips_) ips_.erase(ip);
+    }
+    for (const ServiceLease::Address& address : taken) {
+      // The Service is stored and has the address whether or not this can be written.
+      (void)co_await ip_objects_.claim(address.ip, owner_of(service), executor);
+    }
   }
-  co_await release_ports(call, std::move(lease.released_ports_));
-  co_await make_ip_objects(call, taken, service);
-  co_await drop_ip_objects(call, released);
+  co_await release_ports(std::move(lease.released_ports_), executor);
+  co_await ip_objects_.release(std::move(lease.released_ips_), owner_of(service), executor);
 }
 
-Task<void> ServicePools::give_back(call::Call& call, ServiceLease lease) {
-  if (ledger_ != nullptr) co_await release_ports(call, std::exchange(lease.ports_, {}));
+Task<void> ServicePools::give_back(ServiceLease lease, Executor& executor) {
+  if (!shared()) co_return;  // Destroying the lease does it.
+  co_await release_ports(std::exchange(lease.ports_, {}), executor);
+  for (const ServiceLease::Address& address : lease.ips_) {
+    co_await ip_objects_.give_back(address.ip, address.object, executor);
+  }
 }
 
-Task<void> ServicePools::release(call::Call& call, Value service) {
+Task<void> ServicePools::release(Value service, Executor& executor) {
   const kinds::ServiceClaims held = kinds::claims_of_delete(service);
-  const std::vector<std::string> ips(held.released_ips.begin(), held.released_ips.end());
-  {
+  if (!shared()) {
     const std::lock_guard lock(mutex_);
-    for (const std::string& ip : ips) ips_.erase(ip);
+    for (const std::string_view ip : held.released_ips) ips_.erase(std::string(ip));
   }
-  co_await release_ports(call, held.released_ports);
-  co_await drop_ip_objects(call, ips);
+  co_await release_ports(held.released_ports, executor);
+  co_await ip_objects_.release({held.released_ips.begin(), held.released_ips.end()}, owner_of(service), executor);
 }
 
-Task<void> ServicePools::release_ports(call::Call& call, std::vector<int32_t> ports) {
+Task<void> ServicePools::release_ports(std::vector<int32_t> ports, Executor& executor) {
   if (ports.empty()) co_return;
-  if (ledger_ == nullptr) {
+  if (!shared()) {
     const std::lock_guard lock(mutex_);
     for (const int32_t port : ports) ports_.remove(port);
     co_return;
   }
-  Result<Unit> released = co_await ledger_->release(std::move(ports), call.executor());
+  Result<Unit> released = co_await ledger_->release(std::move(ports), executor);
   // The Service is written as it is, and a repair finds the ports.
   if (!released) log::warning("node ports could not be released", {{"error", released.error().message}});
 }
@@ -294,7 +341,13 @@ Result<PortBitmap> ServicePools::used_ports(const cache::Snapshot& services) con
 }
 
 Task<Result<Unit>> ServicePools::repair(Executor& executor) {
-  if (ledger_ == nullptr) co_return Unit{};
+  if (!shared()) co_return Unit{};
+  Result<Unit> ports = co_await repair_ports(executor);
+  Result<Unit> addresses = co_await ip_objects_.repair(services_, executor);
+  co_return ports ? std::move(addresses) : std::move(ports);
+}
+
+Task<Result<Unit>> ServicePools::repair_ports(Executor& executor) {
   for (int attempt = 0; attempt < kRepairAttempts; ++attempt) {
     // In this order: a port that is taken after the ledger was read cannot be taken for leaked, because the ledger has
     // changed when it is replaced.

@@ -356,7 +356,7 @@ Task<Result<Writer::Judged>> Writer::judge_change(call::Call& call, const WriteR
   services::ServiceLease lease;
   if (services::is_service(*call.served->stored) && request.endpoint == kinds::Endpoint::Main) {
     Result<services::ServiceLease> taken =
-        co_await pools_.lease_update(call, context, draft.root(), live.stored, request.options.dry_run);
+        co_await pools_.lease_update(context, draft.root(), live.stored, request.options.dry_run, call.executor());
     if (!taken) co_return taken.take_error();
     lease = std::move(*taken);
   }
@@ -371,9 +371,9 @@ Task<Result<Writer::Judged>> Writer::judge_change(call::Call& call, const WriteR
 
 Task<void> Writer::settle(call::Call& call, services::ServiceLease lease, const Value* stored) {
   if (stored != nullptr) {
-    co_await pools_.keep(call, std::move(lease), *stored);
+    co_await pools_.keep(std::move(lease), *stored, call.executor());
   } else {
-    co_await pools_.give_back(call, std::move(lease));
+    co_await pools_.give_back(std::move(lease), call.executor());
   }
 }
 
@@ -543,7 +543,8 @@ Task<Result<Writer::Judged>> Writer::judge_new(call::Call& call, const request::
   }
   services::ServiceLease lease;
   if (services::is_service(*call.served->stored)) {
-    Result<services::ServiceLease> taken = co_await pools_.lease_create(call, context, draft.root(), options.dry_run);
+    Result<services::ServiceLease> taken =
+        co_await pools_.lease_create(context, draft.root(), options.dry_run, call.executor());
     if (!taken) co_return taken.take_error();
     lease = std::move(*taken);
   }
@@ -625,7 +626,7 @@ Task<Result<store::WriteResult>> Writer::remove(call::Call& call, const LiveObje
   Result<store::WriteResult> removed = co_await remove_key(call, call.storage().key(live.entry->key()), at);
   if (!removed) co_return removed;
   if (std::holds_alternative<store::Committed>(*removed) && services::is_service(*call.served->stored)) {
-    co_await pools_.release(call, live.stored);
+    co_await pools_.release(live.stored, call.executor());
   }
   co_return removed;
 }

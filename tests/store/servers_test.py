@@ -12,6 +12,8 @@ from peer import TOKEN, Api, KubeApiserver
 from server import Server as Holdfast
 
 SERVICES = '/api/v1/namespaces/default/services'
+ADDRESSES = '/apis/networking.k8s.io/v1/ipaddresses'
+OWN_ADDRESS = {'10.0.0.1': 'default/kubernetes'}
 LEDGER = '/registry/ranges/servicenodeports'
 FIRST_PORT = 30000
 # Small, so that servers that choose at random choose the same.
@@ -46,7 +48,7 @@ def message_fields(data):
     return fields
 
 
-class ServersTest(unittest.TestCase):
+class ServersCase(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix='holdfast-servers-')
         self.addCleanup(shutil.rmtree, self.folder, True)
@@ -56,15 +58,26 @@ class ServersTest(unittest.TestCase):
         self.etcd = Etcd()
         self.addCleanup(self.etcd.stop)
 
-    def start(self, name):
+    def start(self, name, *flags):
         data = os.path.join(self.folder, name)
         os.makedirs(data, exist_ok=True)
-        server = Holdfast(BINARY, '--etcd-servers', self.etcd.url, '--token-auth-file', self.tokens, *OURS, data_dir=data)
+        server = Holdfast(BINARY, '--etcd-servers', self.etcd.url, '--token-auth-file', self.tokens, *OURS, *flags, data_dir=data)
         self.addCleanup(server.stop)
-        server.start()
-        server.api = Api(server.url())
+        self.start_again(server)
         return server
 
+    def start_again(self, server):
+        server.start()
+        # It listens there whatever it advertises.
+        server.api = Api('https://127.0.0.1:' + server.url().rsplit(':', 1)[1])
+
+    def start_peer(self, *flags):
+        peer = KubeApiserver(os.path.join(PEER, 'kube-apiserver'), self.etcd, os.path.join(self.folder, 'peer'), *RANGES, *flags)
+        self.addCleanup(peer.stop)
+        return peer
+
+
+class ServicesTest(ServersCase):
     def start_two(self):
         return [self.start(name).api for name in ('first', 'second')]
 
@@ -76,6 +89,11 @@ class ServersTest(unittest.TestCase):
         self.assertEqual(message[2], [b'30000-30059'])
         bits = int.from_bytes(message.get(3, [b''])[0], 'big')
         return {FIRST_PORT + i for i in range(bits.bit_length()) if bits >> i & 1}
+
+    def addresses(self, api):
+        """{address: the Service that has it}, as the IPAddress objects say"""
+        parents = {i['metadata']['name']: i['spec']['parentRef'] for i in api.get(ADDRESSES)['items']}
+        return {ip: parent['namespace'] + '/' + parent['name'] for ip, parent in parents.items()}
 
     def create(self, api, body):
         code, made = api.call('POST', SERVICES, body)
@@ -97,7 +115,10 @@ class ServersTest(unittest.TestCase):
             made = [pool.submit(self.create, api, service(f's{a}-{i}')) for i in range(each) for a, api in enumerate(apis)]
             return {s['metadata']['name']: s for s in (future.result() for future in made)}
 
-    def check_nothing_twice(self, made):
+    def check_nothing_twice(self, api, made):
+        held = {s['spec']['clusterIP']: 'default/' + name for name, s in made.items()}
+        self.assertEqual(len(held), len(made), held)
+        self.assertEqual(self.addresses(api), held | OWN_ADDRESS)
         ports = [port['nodePort'] for s in made.values() for port in s['spec']['ports']]
         self.assertEqual(len(set(ports)), len(ports), sorted(ports))
         self.assertEqual(self.ledger(), set(ports))
@@ -107,12 +128,13 @@ class ServersTest(unittest.TestCase):
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             list(pool.map(lambda name: self.delete(apis[(int(name[1]) + 1) % len(apis)], name), made))
         self.assertEqual(self.ledger(), set())
+        self.assertEqual(self.addresses(apis[0]), OWN_ADDRESS)
 
     def test_servers_that_allocate_at_once_never_give_out_the_same(self):
         apis = self.start_two()
         for _ in range(2):
             made = self.create_through_all(apis, each=25)
-            self.check_nothing_twice(made)
+            self.check_nothing_twice(apis[0], made)
             self.delete_through_others(apis, made)
 
     def test_a_requested_port_is_refused_by_every_server_until_it_is_free(self):
@@ -122,6 +144,15 @@ class ServersTest(unittest.TestCase):
             self.create(maker, body)
             self.refuse(other, dict(body, metadata={'name': 'other'}), 'provided port is already allocated')
             self.delete(other, 'wanted')
+            self.assertEqual(self.ledger(), set())
+
+    def test_a_requested_address_is_refused_by_every_server_until_it_is_free(self):
+        first, second = self.start_two()
+        for maker, other in ((first, second), (second, first)):
+            self.create(maker, service('wanted', clusterIP='10.0.0.9'))
+            self.refuse(other, service('other', clusterIP='10.0.0.9'), 'provided IP is already allocated')
+            self.delete(other, 'wanted')
+            self.assertEqual(self.addresses(maker), OWN_ADDRESS)
             self.assertEqual(self.ledger(), set())
 
     def test_a_dry_run_knows_what_another_server_has_taken(self):
@@ -135,7 +166,7 @@ class ServersTest(unittest.TestCase):
             self.assertEqual(code, 422, answer)
             self.delete(second, 'wanted')
 
-    def test_a_service_that_changes_its_type_lets_its_ports_go(self):
+    def test_a_service_that_changes_its_type_lets_go_what_it_had(self):
         first, second = self.start_two()
         self.create(first, service('s', ports=[{'port': 80, 'nodePort': 30001}]))
         code, changed = second.call('PATCH', SERVICES + '/s', {'spec': {'type': 'ClusterIP'}}, 'application/merge-patch+json')
@@ -144,10 +175,18 @@ class ServersTest(unittest.TestCase):
         code, changed = first.call('PATCH', SERVICES + '/s', {'spec': {'type': 'NodePort'}}, 'application/merge-patch+json')
         self.assertEqual(code, 200, changed)
         self.assertEqual(self.ledger(), {changed['spec']['ports'][0]['nodePort']})
+        code, changed = second.call('PATCH', SERVICES + '/s', {'spec': {'type': 'ExternalName', 'externalName': 'a.example'}},
+                                    'application/merge-patch+json')
+        self.assertEqual(code, 200, changed)
+        self.assertEqual(self.ledger(), set())
+        self.assertEqual(self.addresses(first), OWN_ADDRESS)
+        code, changed = first.call('PATCH', SERVICES + '/s', {'spec': {'type': 'ClusterIP'}}, 'application/merge-patch+json')
+        self.assertEqual(code, 200, changed)
+        self.assertEqual(self.addresses(second), {changed['spec']['clusterIP']: 'default/s'} | OWN_ADDRESS)
 
     def test_a_write_that_is_refused_takes_nothing(self):
         first, second = self.start_two()
-        self.create(first, service('s', ports=[{'port': 80, 'nodePort': 30001}]))
+        made = self.create(first, service('s', ports=[{'port': 80, 'nodePort': 30001}]))
         code, answer = second.call('POST', SERVICES, service('s', ports=[{'port': 80, 'nodePort': 30002}]))
         self.assertEqual(code, 409, answer)
         code, answer = second.call('POST', SERVICES, service('Not.A.Name', ports=[{'port': 80, 'nodePort': 30003}]))
@@ -157,22 +196,22 @@ class ServersTest(unittest.TestCase):
         code, answer = second.call('PATCH', SERVICES + '/s', {'spec': {'ports': [{'port': 80, 'nodePort': 30005}],
                                                                        'sessionAffinity': 'Sometimes'}}, 'application/merge-patch+json')
         self.assertEqual(code, 422, answer)
-        self.assertEqual(self.ledger(), {30001})
+        self.check_nothing_twice(second, {'s': made})
 
     def test_a_start_repairs_the_ledger(self):
         first = self.start('first')
-        self.create(first.api, service('s', ports=[{'port': 80, 'nodePort': 30001}]))
+        made = self.create(first.api, service('s', ports=[{'port': 80, 'nodePort': 30001}]))
         with_other_range = self.etcd.values(LEDGER)[LEDGER][0].replace(b'30000-30059', b'30000-30058')
         first.stop()
-        self.etcd.call('kv/deleterange', key=self.etcd.text(LEDGER.encode()))
-        first.start()
-        first.api = Api(first.url())
-        self.assertEqual(self.ledger(), {30001})
+        for lost in (LEDGER, '/registry/ipaddresses/' + made['spec']['clusterIP']):
+            self.etcd.call('kv/deleterange', key=self.etcd.text(lost.encode()))
+        self.start_again(first)
+        self.check_nothing_twice(first.api, {'s': made})
         self.refuse(first.api, service('t', ports=[{'port': 80, 'nodePort': 30001}]), 'already allocated')
         # A ledger of another range becomes one of this server's.
         first.stop()
         self.etcd.put(LEDGER, with_other_range)
-        first.start()
+        self.start_again(first)
         self.assertEqual(self.ledger(), {30001})
 
     def test_without_a_store_nothing_is_given_out_and_nothing_is_lost(self):
@@ -184,16 +223,15 @@ class ServersTest(unittest.TestCase):
         self.assertTrue(answer['message'])
         self.etcd.start()
         made = {'before': first.get(SERVICES + '/before'), 'after': self.create(second, service('after'))}
-        self.check_nothing_twice(made)
+        self.check_nothing_twice(second, made)
 
 
 @unittest.skipUnless(len(sys.argv) > 2, 'without a kube-apiserver')
-class BesideKubeApiserver(ServersTest):
+class ServicesBesideKubeApiserver(ServicesTest):
     """The same with a kube-apiserver as the second server."""
 
     def start_two(self):
-        peer = KubeApiserver(os.path.join(PEER, 'kube-apiserver'), self.etcd, os.path.join(self.folder, 'peer'), *RANGES)
-        self.addCleanup(peer.stop)
+        peer = self.start_peer()
         return [self.start('first').api, peer.api]
 
 
