@@ -25,7 +25,6 @@ constexpr Fixed kFixed[] = {
     {"aggregator-reject-forwarding-redirect", kBoolean, {"true"}},
     {"allow-metric-labels", kValue},
     {"allow-metric-labels-manifest", kValue},
-    {"apiserver-count", kValue, {"1"}},
     {"audit-log-batch-buffer-size", kValue, {"10000"}},
     {"audit-log-batch-max-size", kValue, {"1"}},
     {"audit-log-batch-max-wait", kValue},

@@ -288,9 +288,17 @@ Command add_serve(CLI::App& app) {
       ->group(network);
   c->add_option("--proxy-client-key-file", o.proxy_client_key_file, "Private key for --proxy-client-cert-file")
       ->group(network);
-  c->add_option("--endpoint-reconciler-type", o.endpoint_reconciler_type,
-                "Endpoints of the Service kubernetes: lease (written when the server starts) or none")
-      ->check(CLI::IsMember({"lease", "none"}))
+  c->add_option(
+       "--endpoint-reconciler-type", o.endpoint_reconciler_type,
+       "Endpoints of the Service kubernetes where servers share an etcd: lease (of the servers that keep a lease "
+       "alive), master-count (--apiserver-count of them) or none; with the embedded store, lease and master-count "
+       "write them once")
+      ->check(CLI::IsMember({"lease", "master-count", "none"}))
+      ->capture_default_str()
+      ->group(network);
+  c->add_option("--apiserver-count", o.apiserver_count,
+                "Number of API servers, with --endpoint-reconciler-type=master-count")
+      ->check(CLI::PositiveNumber)
       ->capture_default_str()
       ->group(network);
   c->add_option("--enable-aggregator-routing", o.enable_aggregator_routing,

@@ -31,6 +31,7 @@
 #include "server/first_objects.h"
 #include "server/identity_lease.h"
 #include "server/memory.h"
+#include "server/own_endpoints.h"
 #include "server/pipeline.h"
 #include "server/service_accounts.h"
 #include "server/service_repair.h"
@@ -263,6 +264,7 @@ struct Server::State {
   std::unique_ptr<TokenUses> token_uses;
   std::unique_ptr<controllers::Controllers> controllers;
   std::unique_ptr<ServiceRepair> service_repair;  // Null: the store is embedded.
+  std::unique_ptr<OwnEndpoints> own_endpoints;    // Null: there are none, or they do not change.
   std::unique_ptr<IdentityLease> identity_lease;  // Null: the gate is off.
   std::unique_ptr<net::Server> net, cleartext;
   bool stopped = false;
@@ -289,6 +291,7 @@ struct Server::State {
   void make_pipeline();
   Result<Unit> start_listening();
   bool start_api(const std::string& client_ca_pem);
+  void start_own_endpoints();
   Result<Unit> write_kubeconfig() const;
   void shut_down();
 
@@ -627,12 +630,13 @@ bool Server::State::start_api(const std::string& client_ca_pem) {
                            .service_ip = first_service_address(options.service_cluster_ip_range),
                            .advertise_address = advertised,
                            .secure_port = net->port(),
-                           .own_endpoints = options.endpoint_reconciler_type != "none",
+                           .own_endpoints = options.etcd_servers.empty() && options.endpoint_reconciler_type != "none",
                            .client_ca_pem = client_ca_pem,
                            .request_header_ca_pem = proxy_ca_pem,
                            .request_header_allowed_names = proxy_names,
                            .runtime_config = options.runtime_config};
   block_on(loops->at(0), make_first_objects(*api, *store, *loops, std::move(first), system_clock().now()));
+  start_own_endpoints();
 
   controllers = std::make_unique<controllers::Controllers>(
       *api, loops->at(0), system_clock(),
@@ -649,9 +653,29 @@ bool Server::State::start_api(const std::string& client_ca_pem) {
   return true;
 }
 
+// Several servers may share an etcd, and each has endpoints.
+void Server::State::start_own_endpoints() {
+  if (options.etcd_servers.empty() || options.endpoint_reconciler_type == "none") return;
+  if (advertised.empty()) {
+    log::warning("this machine has no address that others can reach: the Service kubernetes gets no endpoint");
+    return;
+  }
+  own_endpoints = std::make_unique<OwnEndpoints>(
+      *api, *store, loops->at(0),
+      OwnEndpoints::Options{.kind = options.endpoint_reconciler_type == "lease" ? OwnEndpoints::Kind::Lease
+                                                                                : OwnEndpoints::Kind::MasterCount,
+                            .own = {advertised, net->port()},
+                            .count = options.apiserver_count,
+                            .lease_prefix = options.etcd_prefix + "/masterleases/"});
+  block_on(loops->at(0), own_endpoints->run());
+  own_endpoints->start();
+}
+
 void Server::State::shut_down() {
   if (std::exchange(stopped, true)) return;
   stopping = true;
+  // First, so that clients turn to other servers.
+  if (own_endpoints) block_on(loops->at(0), own_endpoints->close(loops->at(0)));
   if (cleartext) cleartext->stop(options.shutdown_grace);
   if (net) net->stop(options.shutdown_grace);
   if (identity_lease) block_on(loops->at(0), identity_lease->close(loops->at(0)));
@@ -661,6 +685,7 @@ void Server::State::shut_down() {
   if (api) block_on(loops->at(0), api->close(loops->at(0)));
   cleartext.reset();
   net.reset();
+  own_endpoints.reset();
   identity_lease.reset();
   service_repair.reset();
   controllers.reset();

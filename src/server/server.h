@@ -57,8 +57,11 @@ struct Options {
 
   // Shown to aggregated API servers; PKI's own when empty.
   std::string proxy_client_cert_file, proxy_client_key_file;
-  std::string endpoint_reconciler_type = "lease";  // none: no endpoints of the Service kubernetes.
-  bool enable_aggregator_routing = false;          // To endpoints rather than cluster IPs.
+  // Endpoints of the Service kubernetes: lease, master-count or none. An embedded store has one server: unless none,
+  // they are written once.
+  std::string endpoint_reconciler_type = "lease";
+  uint32_t apiserver_count = 1;            // With master-count.
+  bool enable_aggregator_routing = false;  // To endpoints rather than cluster IPs.
 
   // The first signs, all are believed; Kubernetes' usual one when empty.
   std::vector<std::string> service_account_issuers;

@@ -139,8 +139,8 @@ class AssetsTest(unittest.TestCase):
         for arguments, message in ((["--no-such-flag=1"], "unknown flag: --no-such-flag"),
                                    (["--runtime-config"], "flag needs an argument: --runtime-config"),
                                    (["--authorization-config=/a"], "--authorization-config=/a is not supported by Holdfast"),
-                                   (["--apiserver-count", "3"],
-                                    "--apiserver-count=3 is not supported by Holdfast; only 1 is"),
+                                   (["--audit-log-format", "legacy"],
+                                    "--audit-log-format=legacy is not supported by Holdfast; only json is"),
                                    (["--service-account-signing-endpoint=/s"],
                                     "--service-account-signing-endpoint=/s is not supported by Holdfast"),
                                    (["--runtime-config=batch/v1=false"], "--runtime-config batch/v1=false is not "

@@ -3,7 +3,7 @@
 
 servers_test.py PATH/TO/holdfast [PATH/TO/PEER]     PEER holds kube-apiserver: it joins in, else those cases are skipped
 """
-import concurrent.futures, os, shutil, sys, tempfile, unittest
+import concurrent.futures, os, shutil, signal, sys, tempfile, time, unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, '..', 'clients')]
@@ -224,6 +224,62 @@ class ServicesTest(ServersCase):
         self.etcd.start()
         made = {'before': first.get(SERVICES + '/before'), 'after': self.create(second, service('after'))}
         self.check_nothing_twice(second, made)
+
+
+ENDPOINTS = '/api/v1/namespaces/default/endpoints/kubernetes'
+SLICE = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes'
+
+
+class EndpointsTest(ServersCase):
+    def shown(self, api):
+        """The addresses of the Service kubernetes, once Endpoints and EndpointSlice have the same."""
+        code, endpoints = api.call('GET', ENDPOINTS)
+        if code != 200:
+            return None
+        addresses = [a['ip'] for s in endpoints.get('subsets', []) for a in s['addresses']]
+        sliced = [e['addresses'][0] for e in api.get(SLICE)['endpoints'] or []]
+        return addresses if addresses == sliced else None
+
+    def wait_for(self, api, wanted):
+        end = time.time() + 60
+        while self.shown(api) != wanted:
+            self.assertLess(time.time(), end, self.shown(api))
+            time.sleep(0.1)
+
+    def test_each_server_has_an_endpoint_as_long_as_it_runs(self):
+        first = self.start('first', '--advertise-address=10.9.0.1')
+        self.assertEqual(self.shown(first.api), ['10.9.0.1'])
+        second = self.start('second', '--advertise-address=10.9.0.2')
+        self.assertEqual(self.shown(second.api), ['10.9.0.1', '10.9.0.2'])
+        second.stop()
+        self.assertEqual(self.shown(first.api), ['10.9.0.1'])
+        self.start_again(second)
+        self.assertEqual(self.shown(first.api), ['10.9.0.1', '10.9.0.2'])
+        # One that cannot say goodbye goes when its lease ends.
+        second.stop(signal.SIGKILL)
+        self.wait_for(first.api, ['10.9.0.1'])
+        self.assertEqual(list(self.etcd.values('/registry/masterleases/')), ['/registry/masterleases/10.9.0.1'])
+
+    def test_servers_can_be_counted_instead(self):
+        flags = ('--endpoint-reconciler-type=master-count', '--apiserver-count=2')
+        servers = [self.start(f's{i}', f'--advertise-address=10.9.0.{i}', *flags) for i in (1, 2, 3)]
+        self.assertEqual(self.shown(servers[2].api), ['10.9.0.2', '10.9.0.3'])
+        servers[1].stop()
+        self.assertNotIn('10.9.0.2', self.shown(servers[0].api))
+        self.assertEqual(self.etcd.values('/registry/masterleases/'), {})
+
+    def test_there_may_be_none(self):
+        first = self.start('first', '--endpoint-reconciler-type=none')
+        self.assertEqual(first.api.call('GET', ENDPOINTS)[0], 404)
+
+    @unittest.skipUnless(len(sys.argv) > 2, 'without a kube-apiserver')
+    def test_a_kube_apiserver_has_one_as_well(self):
+        first = self.start('first', '--advertise-address=10.9.0.1')
+        peer = self.start_peer('--advertise-address=10.9.0.7')
+        for api in (first.api, peer.api):
+            self.wait_for(api, ['10.9.0.1', '10.9.0.7'])
+        first.stop()
+        self.wait_for(peer.api, ['10.9.0.7'])
 
 
 @unittest.skipUnless(len(sys.argv) > 2, 'without a kube-apiserver')
