@@ -33,6 +33,24 @@ ThreadPool& lookup_threads() {
   return pool;
 }
 
+// When a call has to be over, whatever it waits for: a connection that others dial, its own, the answer.
+class Deadline {
+ public:
+  explicit Deadline(Millis timeout) {
+    if (timeout.count() > 0) end_ = std::chrono::steady_clock::now() + timeout;
+  }
+  bool limited() const { return end_.has_value(); }
+  bool passed() const { return end_ && std::chrono::steady_clock::now() >= *end_; }
+  // For a timer; 0: there is none. A moment at least, so that it comes to be.
+  Millis left() const {
+    if (!end_) return Millis(0);
+    return std::max(Millis(1), std::chrono::ceil<Millis>(*end_ - std::chrono::steady_clock::now()));
+  }
+
+ private:
+  std::optional<detail::TimePoint> end_;
+};
+
 // Reads status line and headers out of `head`, which ends before the empty line.
 bool parse_head(std::string_view head, ClientResponse& response) {
   size_t line_end = std::min(head.find("\r\n"), head.size());
@@ -158,7 +176,11 @@ struct Client::State {
   std::vector<std::shared_ptr<Http2Calls>> shared;  // HTTP/2 connections.
   bool dialling = false;                            // Calls wait to see whether they can share that connection.
   bool http1_only = false;                          // The server chose HTTP/1.1: nothing to wait for.
-  std::vector<std::coroutine_handle<>> waiting;
+  struct Waiting {
+    std::coroutine_handle<> handle;
+    uint64_t timer = 0;
+  };
+  std::vector<Waiting*> waiting;  // For that connection.
   bool closed = false;
 
   std::shared_ptr<Http2Calls> take_shared() {
@@ -169,19 +191,34 @@ struct Client::State {
     return nullptr;
   }
 
-  auto dialled() {
-    struct Awaiter {
+  // Returns when nobody dials any more, after the time, or when the call is cancelled.
+  auto dialled(const Deadline& deadline, std::shared_ptr<Cancellation> cancellation) {
+    struct Awaiter : Waiting {
       State& state;
+      const Deadline& deadline;
+      std::shared_ptr<Cancellation> cancellation;
+      std::optional<CancellationScope> scope = {};
       bool await_ready() const noexcept { return !state.dialling; }
-      void await_suspend(std::coroutine_handle<> h) { state.waiting.push_back(h); }
-      void await_resume() const noexcept {}
+      void await_suspend(std::coroutine_handle<> h) {
+        handle = h;
+        state.waiting.push_back(this);
+        if (deadline.limited()) timer = state.loop.run_after(deadline.left(), [this] { state.resume(*this); });
+        scope.emplace(std::move(cancellation), [this] { state.resume(*this); });
+      }
+      void await_resume() { scope.reset(); }
     };
-    return Awaiter{*this};
+    return Awaiter{{}, *this, deadline, std::move(cancellation)};
+  }
+
+  void resume(Waiting& waiter) {
+    if (std::erase(waiting, &waiter) == 0) return;
+    loop.cancel(waiter.timer);
+    loop.state().resume_soon(waiter.handle);
   }
 
   void end_dialling() {
     dialling = false;
-    for (const std::coroutine_handle<> waiter : std::exchange(waiting, {})) loop.state().resume_soon(waiter);
+    while (!waiting.empty()) resume(*waiting.front());
   }
 
   std::unique_ptr<Wire> take_idle() {
@@ -254,8 +291,8 @@ Task<CallResult<Unit>> open_tunnel(Wire& wire, const ClientOptions& options) {
   co_return Unit{};
 }
 
-Task<CallResult<std::unique_ptr<Wire>>> dial(std::shared_ptr<ClientState> client, const ClientRequest& request) {
-  const Millis timeout = request.timeout;
+Task<CallResult<std::unique_ptr<Wire>>> dial(std::shared_ptr<ClientState> client, const ClientRequest& request,
+                                             const Deadline& deadline) {
   const ClientOptions& options = client->options;
   if (options.tls && !client->context) client->context = detail::client_context(options);
   if (options.tls && !client->context->ok()) co_return CallError(client->context->error());
@@ -274,7 +311,8 @@ Task<CallResult<std::unique_ptr<Wire>>> dial(std::shared_ptr<ClientState> client
     auto wire = std::make_unique<Wire>(client->loop, endpoint);
     const CancellationScope scope(request.cancellation, [&wire = *wire] { wire.cancel(); });
     if (options.tls && !proxied) wire->use_tls(**client->context, options.server_name, !options.insecure);
-    wire->set_deadline(timeout.count() > 0 ? std::min(timeout, options.connect_timeout) : options.connect_timeout);
+    wire->set_deadline(deadline.limited() ? std::min(deadline.left(), options.connect_timeout)
+                                          : options.connect_timeout);
     while (wire->failure.empty() && !wire->connected) co_await wire->changed();
     if (proxied && wire->failure.empty()) {
       CallResult<Unit> tunnel = co_await open_tunnel(*wire, options);
@@ -285,8 +323,8 @@ Task<CallResult<std::unique_ptr<Wire>>> dial(std::shared_ptr<ClientState> client
     if (wire->failure.empty()) co_return wire;
     if (wire->cancelled) co_return call_error(wire->failure);
     if (wire->timed_out) {
-      failure = timeout.count() > 0 ? call_error(wire->failure)
-                                    : call_error("dial tcp " + endpoint.text + ": i/o timeout", Progress::NotConnected);
+      failure = deadline.limited() ? call_error(wire->failure)
+                                   : call_error("dial tcp " + endpoint.text + ": i/o timeout", Progress::NotConnected);
     } else {
       failure = call_error(wire->failure, wire->connected ? Progress::Unknown : Progress::NotConnected);
     }
@@ -296,10 +334,10 @@ Task<CallResult<std::unique_ptr<Wire>>> dial(std::shared_ptr<ClientState> client
 
 // Sends the request and reads the head of the response. `reused` tells whether the connection had served before.
 Task<CallResult<std::unique_ptr<ClientStream::State>>> exchange(std::shared_ptr<ClientState> client,
-                                                                const ClientRequest& request,
+                                                                const ClientRequest& request, const Deadline& deadline,
                                                                 std::unique_ptr<Wire> wire) {
   const CancellationScope scope(request.cancellation, [&wire = *wire] { wire.cancel(); });
-  wire->set_deadline(request.timeout);
+  wire->set_deadline(deadline.left());
   wire->send(request_text(client->options, request));
   auto stream = std::make_unique<ClientStream::State>();
   while (true) {
@@ -326,12 +364,13 @@ Task<CallResult<std::unique_ptr<ClientStream::State>>> exchange(std::shared_ptr<
 }
 
 Task<CallResult<std::unique_ptr<ClientStream::State>>> exchange(std::shared_ptr<ClientState> client,
-                                                                const ClientRequest& request,
+                                                                const ClientRequest& request, const Deadline& deadline,
                                                                 std::shared_ptr<Http2Calls> connection) {
   auto stream = std::make_unique<ClientStream::State>();
   stream->client = std::move(client);
   stream->call = connection->start(request);
   Http2Call& call = *stream->call;
+  call.set_deadline(deadline.left());
   const CancellationScope scope(request.cancellation, [&call] { call.cancel(std::string(kCancelled)); });
   while (!call.head_done && call.failure.empty() && !call.ended) co_await call.changed();
   if (!call.head_done) {
@@ -347,15 +386,20 @@ struct Connected {
   std::shared_ptr<Http2Calls> shared;
   std::unique_ptr<Wire> wire;
 };
-Task<CallResult<Connected>> connect(std::shared_ptr<ClientState> client, const ClientRequest& request) {
+Task<CallResult<Connected>> connect(std::shared_ptr<ClientState> client, const ClientRequest& request,
+                                    const Deadline& deadline) {
   const bool may_share = client->options.http2 && client->options.tls;
   while (may_share && !client->http1_only) {
     if (std::shared_ptr<Http2Calls> shared = client->take_shared()) co_return Connected{std::move(shared), nullptr};
     if (!client->dialling) break;
-    co_await client->dialled();
+    co_await client->dialled(deadline, request.cancellation);
+    if (request.cancellation != nullptr && request.cancellation->cancelled()) {
+      co_return call_error(std::string(kCancelled));
+    }
+    if (deadline.passed()) co_return call_error(std::string(detail::kDeadline));
   }
   client->dialling = may_share;
-  CallResult<std::unique_ptr<Wire>> wire = co_await dial(client, request);
+  CallResult<std::unique_ptr<Wire>> wire = co_await dial(client, request, deadline);
   if (!wire) {
     client->end_dialling();
     co_return wire.take_error();
@@ -379,18 +423,21 @@ Task<CallResult<std::unique_ptr<ClientStream::State>>> open_stream(std::shared_p
                                                                    const ClientRequest& request) {
   if (!client->loop.in_thread()) co_await resume_on(client->loop);
   if (std::string why = why_unsendable(request); !why.empty()) co_return call_error(std::move(why));
+  const Deadline deadline(request.timeout);
   if (std::unique_ptr<Wire> wire = client->take_idle()) {
-    CallResult<std::unique_ptr<ClientStream::State>> opened = co_await exchange(client, request, std::move(wire));
+    CallResult<std::unique_ptr<ClientStream::State>> opened =
+        co_await exchange(client, request, deadline, std::move(wire));
     // The server may have closed an idle connection while the request was being sent: try again on a new one.
     if (opened || opened.error().progress != Progress::Unanswered) co_return opened;
   }
   // A server that goes away rejects what it has not examined: that is sent again over a new connection.
   constexpr int kTries = 3;
   for (int tried = 1;; ++tried) {
-    CallResult<Connected> connected = co_await connect(client, request);
+    CallResult<Connected> connected = co_await connect(client, request, deadline);
     if (!connected) co_return connected.take_error();
-    if (connected->wire) co_return co_await exchange(client, request, std::move(connected->wire));
-    CallResult<std::unique_ptr<ClientStream::State>> opened = co_await exchange(client, request, connected->shared);
+    if (connected->wire) co_return co_await exchange(client, request, deadline, std::move(connected->wire));
+    CallResult<std::unique_ptr<ClientStream::State>> opened =
+        co_await exchange(client, request, deadline, connected->shared);
     if (opened || tried == kTries || opened.error().progress != Progress::NotProcessed) co_return opened;
   }
 }

@@ -353,6 +353,42 @@ TEST(Http2Client, CallsAtTheSameTimeShareAConnection) {
   EXPECT_EQ(s.server->stats().connections_accepted, 1u);
 }
 
+// A server that accepts connections and says nothing: whoever waits for the handshake of another call does not wait
+// longer than it may itself.
+TEST(Http2Client, WaitsForTheConnectionOfAnotherCallNoLongerThanItsOwnTime) {
+  std::promise<void> connected, over;
+  Listener listener([&](int) {
+    connected.set_value();
+    over.get_future().wait();
+  });
+  Loops loops(1);
+  ClientOptions options;
+  options.http2 = true;
+  options.host = "127.0.0.1";
+  options.port = listener.port();
+  Client client(loops.at(0), options);
+  ClientRequest dialling = get("/");
+  dialling.cancellation = std::make_shared<Cancellation>();
+  std::future<CallResult<ClientResponse>> first =
+      std::async(std::launch::async, [&] { return run(loops.at(0), client.fetch(dialling, 1000)); });
+  connected.get_future().wait();
+  ClientRequest impatient = get("/");
+  impatient.timeout = 20ms;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(run(loops.at(0), client.fetch(impatient, 1000)).error().message, "context deadline exceeded");
+  }
+  ClientRequest leaving = get("/");
+  leaving.cancellation = std::make_shared<Cancellation>();
+  std::future<CallResult<ClientResponse>> last =
+      std::async(std::launch::async, [&] { return run(loops.at(0), client.fetch(leaving, 1000)); });
+  loops.at(0).post([&] { leaving.cancellation->cancel(); });
+  EXPECT_EQ(last.get().error().message, "context canceled");
+  EXPECT_EQ(first.wait_for(0s), std::future_status::timeout) << "which still dials";
+  loops.at(0).post([&] { dialling.cancellation->cancel(); });
+  EXPECT_EQ(first.get().error().message, "context canceled");
+  over.set_value();
+}
+
 TEST(Http2Client, OpensAnotherConnectionWhereTheServerAllowsNoMoreCalls) {
   ServerOptions options = tls_options();
   options.max_concurrent_streams = 10;

@@ -197,7 +197,6 @@ std::unique_ptr<Http2Call> Http2Calls::start(const ClientRequest& request) {
   }
   call->id = id;
   calls_[id] = call.get();
-  if (request.timeout.count() > 0) call->set_deadline(request.timeout);
   send_soon();
   return call;
 }
