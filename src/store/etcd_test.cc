@@ -84,6 +84,24 @@ TEST_F(EtcdTest, a_watcher_goes_on_where_it_stood_when_etcd_restarts) {
   }
 }
 
+TEST_F(EtcdTest, a_watcher_learns_by_itself_that_others_wrote) {
+  EtcdProcess etcd({.more_flags = {"--experimental-watch-progress-notify-interval=100ms"}});
+  auto store = open_etcd_at({etcd.url()});
+  Waiting waiting(*store);
+  auto watcher = store->watch({"/mine/", *waiting.current_revision()});
+  for (int i = 0; i < 3; ++i) {
+    const Revision elsewhere = waiting.create("/others/" + std::to_string(i), "1");
+    Revision reached;
+    while (reached < elsewhere) {
+      StoreResult<WatchBatch> batch = next(*watcher);
+      ASSERT_TRUE(batch) << batch.error().message;
+      EXPECT_TRUE(batch->events.empty());
+      reached = batch->revision;
+    }
+    EXPECT_EQ(reached, elsewhere);
+  }
+}
+
 TEST_F(EtcdTest, nothing_is_lost_when_the_leader_of_three_is_killed) {
   std::string cluster;
   std::vector<EtcdProcess::Member> members;

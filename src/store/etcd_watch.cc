@@ -282,12 +282,16 @@ bool Following::received(Stream* stream, pb::WatchResponse& response) {
     return true;
   }
   if (response.events().empty()) {
-    // An old etcd's progress may be ahead of events that it has not sent yet: believing it would lose them.
-    if (!client_->progress_exact()) return true;
+    // What an old etcd answers to a request for progress, which is not about any one watch, may be ahead of events that
+    // it has not sent yet: believing it would lose them. The notifications that it sends by itself stand in line with
+    // the events (watchableStore.progress()).
+    const bool on_request = response.watch_id() < 0;
+    if (on_request && !client_->progress_exact()) return true;
     Revision revision{static_cast<uint64_t>(response.header().revision())};
     {
       std::lock_guard lock(mutex_);
-      position_ = std::max(position_, revision);
+      if (revision < position_) return true;  // From a member that lags behind.
+      position_ = revision;
     }
     push({{}, revision}, 0);
     return true;
