@@ -48,6 +48,9 @@ struct Settings {
   // "host:port" as clients reach the server; /api shows it.
   std::string server_address;
 
+  // False: reads are answered as Kubernetes answers them without a watch cache, as fresh as the store.
+  bool watch_cache = true;
+
   // A watch without timeoutSeconds ends after a random time between this and twice this.
   std::chrono::seconds min_watch_timeout{1800};
 };

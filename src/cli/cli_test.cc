@@ -42,18 +42,21 @@ TEST(ConfigFile, ErrorsNameFileAndLine) {
 }
 
 TEST(KubeFlags, AreTranslatedToThoseOfServe) {
-  const auto has = [](std::string_view name) { return name == "secure-port" || name == "allow-privileged"; };
+  const auto has = [](std::string_view name) {
+    return name == "secure-port" || name == "allow-privileged" || name == "watch-cache";
+  };
   Result<std::vector<std::string>> translated =
-      translate_kube_flags({"--secure_port", "6443", "--allow-privileged"}, has);
+      translate_kube_flags({"--secure_port", "6443", "--allow-privileged", "--watch-cache=false"}, has);
   ASSERT_TRUE(translated) << translated.error().message;
-  EXPECT_THAT(*translated, ElementsAre("--secure-port=6443", "--allow-privileged=true"));
+  EXPECT_THAT(*translated, ElementsAre("--secure-port=6443", "--allow-privileged=true", "--watch-cache=false"));
   EXPECT_FALSE(translate_kube_flags({"--no-such-flag=1"}, has));
 }
 
 TEST(KubeFlags, ThoseThatDoNotMatterForAnswersAreTaken) {
   const auto has = [](std::string_view) { return false; };
-  const auto translated = translate_kube_flags(
-      {"--watch-cache=false", "--peer-ca-file", "ca.crt", "--etcd-count-metric-poll-period=0s", "--watch-cache"}, has);
+  const auto translated = translate_kube_flags({"--enable-priority-and-fairness=false", "--peer-ca-file", "ca.crt",
+                                                "--etcd-count-metric-poll-period=0s", "--enable-priority-and-fairness"},
+                                               has);
   ASSERT_TRUE(translated) << translated.error().message;
   EXPECT_TRUE(translated->empty());
   EXPECT_FALSE(translate_kube_flags({"--audit-log-compress"}, has)) << "it would have an effect";

@@ -142,13 +142,12 @@ constexpr Internal kInternal[] = {
     {"peer-advertise-port", kValue, "requests are not passed on to other servers"},
     {"peer-ca-file", kValue, "requests are not passed on to other servers"},
     {"storage-media-type", kValue, "objects are stored as Protobuf; the other forms are read"},
-    {"watch-cache", kBoolean, "every resource has a watch cache"},
 };
 
 // Booleans that `serve` has: they need no value.
 bool is_serve_boolean(std::string_view name) {
   return name == "allow-privileged" || name == "anonymous-auth" || name == "enable-aggregator-routing" ||
-         name == "service-account-extend-token-expiration";
+         name == "service-account-extend-token-expiration" || name == "watch-cache";
 }
 
 const Fixed* find_fixed(std::string_view name) {

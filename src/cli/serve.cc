@@ -374,6 +374,12 @@ Command add_serve(CLI::App& app) {
   c->add_option("--event-ttl", flags->event_ttl, "Duration to retain events, such as 1h0m0s, 90m or 3600s")
       ->capture_default_str()
       ->group(behaviour);
+  c->add_option(
+       "--watch-cache", o.watch_cache,
+       "Answer reads that allow it (resourceVersion=0) from the watch cache; if false, they are as fresh as the "
+       "store, and a limit counts in each of them")
+      ->capture_default_str()
+      ->group(behaviour);
   c->add_option("--feature-gates", flags->feature_gates, "List of Name=true|false pairs, comma separated; see below")
       ->group(behaviour);
   c->add_option(

@@ -581,6 +581,7 @@ void Server::State::make_api() {
                                    .event_ttl = options.event_ttl,
                                    .allow_privileged = options.allow_privileged,
                                    .server_address = address.substr(address.find("//") + 2),
+                                   .watch_cache = options.watch_cache,
                                    .min_watch_timeout = options.min_request_timeout},
                       .runtime_config = options.runtime_config,
                       .service_cluster_ip_range = options.service_cluster_ip_range,

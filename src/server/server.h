@@ -74,6 +74,7 @@ struct Options {
   std::string service_cluster_ip_range = "10.0.0.0/24";
   bool allow_privileged = true;
   std::chrono::seconds event_ttl{3600};
+  bool watch_cache = true;  // False: reads are answered as Kubernetes answers them without a watch cache.
   std::vector<std::string> controllers = {"*"};  // Embedded ones: see controllers/controllers.h.
   std::vector<std::string> enable_admission_plugins, disable_admission_plugins;
   std::string admission_control_config_file;  // See admission/configuration.h.

@@ -26,12 +26,19 @@ Error as_read_error(const call::Call& call, std::string_view name, Error error) 
   return corrupt_object(std::string_view(key).substr(call.settings.registry_prefix.size()), error.message);
 }
 
+bool reads_like_the_store(const call::Call& call) {
+  return !call.settings.watch_cache || !call.served->rules->watch_cached;
+}
+
 Task<Result<cache::EntryRef>> read_entry(call::Call& call, std::string_view name, std::optional<Revision> revision) {
   resource::Storage& storage = call.storage();
   const std::string key = storage.short_key(call.ns(), name);
-  if (!revision) {
+  if (!revision || reads_like_the_store(call)) {
     Result<cache::Cache::Latest> latest = co_await storage.cache().latest(key, call.executor());
     if (!latest) co_return as_read_error(call, name, latest.take_error());
+    if (revision && *revision > latest->revision) {
+      co_return too_large_resource_version(revision->value, latest->revision.value, 0);
+    }
     if (!latest->entry) co_return not_found(call.group_resource(), name);
     co_return std::move(latest->entry);
   }

@@ -27,28 +27,30 @@ struct Chosen {
   bool honours_limit = true;
 };
 
-// Kubernetes has no watch cache for events: a limit always counts, and a future revision is an error at once.
-bool reads_like_the_store(const call::Call& call) { return !call.served->rules->watch_cached; }
-
-Task<Result<Chosen>> choose_snapshot(call::Call& call, const request::ListOptions& options, bool one_name) {
+// `single`: of one object by its name, which has no pages.
+Task<Result<Chosen>> choose_snapshot(call::Call& call, const request::ListOptions& options, bool single) {
   cache::Cache& cache = call.storage().cache();
   Result<std::optional<Revision>> revision = parse_revision(options.resource_version);
   if (!revision) co_return bad_request("invalid resource version: " + revision.error().message);
-  if (!*revision) {
+  const Revision asked = revision->value_or(Revision{});
+  // A limit without resourceVersionMatch means Exact for compatibility (ShouldDelegateList, ValidateListOptions).
+  const bool legacy = options.resource_version_match.empty() && options.limit > 0 && asked.value != 0;
+  const bool exact = options.resource_version_match == "Exact" || (legacy && !single);
+  // The watch cache does not have single objects at an exact revision: the store answers there as well.
+  const bool from_store = reads_like_the_store(call) || (single && (exact || legacy));
+  if (!*revision || (from_store && !exact)) {
     Result<cache::Snapshot> snapshot = co_await cache.consistent(call.executor());
     if (!snapshot) co_return snapshot.take_error();
+    const Revision current = snapshot->revision();
+    if (asked > current) co_return too_large_resource_version(asked.value, current.value, 0);
     co_return Chosen{std::move(*snapshot), true};
   }
-  const Revision asked = **revision;
   if (asked.value == 0) {
     Result<cache::Snapshot> snapshot = cache.snapshot();
     if (!snapshot) co_return snapshot.take_error();
-    co_return Chosen{std::move(*snapshot), reads_like_the_store(call)};
+    co_return Chosen{std::move(*snapshot), false};
   }
-  const bool exact =
-      options.resource_version_match == "Exact" || (options.resource_version_match.empty() && options.limit > 0);
-  // The exact revision of one object is the store's to find: it does not wait for one of the future.
-  if ((exact && one_name) || reads_like_the_store(call)) {
+  if (from_store) {  // Which does not wait for a revision of the future.
     Result<Revision> current = co_await cache.store_revision(call.executor());
     if (!current) co_return current.take_error();
     if (asked > *current) co_return too_large_resource_version(asked.value, current->value, 0);
@@ -317,6 +319,9 @@ Task<Result<Listed>> list_entries(call::Call& call, const request::ListOptions& 
   cache::Snapshot snapshot;
   std::string page_revision;
   bool honours_limit = true;
+  // One object by its name has no pages.
+  const bool single = request::name_demanded(request.selector.fields).has_value() &&
+                      (!call.served->resource->namespaced || !call.ns().empty());
   if (!options.continue_token.empty()) {
     Result<request::ContinueToken> token = request::decode_continue(options.continue_token);
     if (!token) co_return token.take_error();
@@ -331,16 +336,12 @@ Task<Result<Listed>> list_entries(call::Call& call, const request::ListOptions& 
     page_revision =
         std::to_string(token->revision < 0 ? snapshot.revision().value : static_cast<uint64_t>(token->revision));
   } else {
-    Result<Chosen> chosen =
-        co_await choose_snapshot(call, options, request::name_demanded(request.selector.fields).has_value());
+    Result<Chosen> chosen = co_await choose_snapshot(call, options, single);
     if (!chosen) co_return chosen.take_error();
     snapshot = std::move(chosen->snapshot);
     honours_limit = chosen->honours_limit;
     page_revision = std::to_string(snapshot.revision().value);
   }
-  // One object by its name has no pages.
-  const bool single = request::name_demanded(request.selector.fields).has_value() &&
-                      (!call.served->resource->namespaced || !call.ns().empty());
   if (honours_limit && !single && options.limit > 0) request.limit = static_cast<uint64_t>(options.limit);
 
   Result<cache::ListPage> found = selection.converted.empty()

@@ -15,6 +15,10 @@ namespace holdfast::verbs {
 // A resourceVersion of a query; nothing when it is unset. An untyped error in the words of Kubernetes' versioner.
 Result<std::optional<Revision>> parse_revision(std::string_view text);
 
+// Whether a resource is read as Kubernetes reads what it has no watch cache for: every read is as fresh as the store, a
+// limit always counts, and a future revision is an error at once. Events always, everything with --watch-cache=false.
+bool reads_like_the_store(const call::Call& call);
+
 // One object: as fresh as the store when `revision` is unset, at least that fresh otherwise (0: whatever there is).
 Task<Result<cache::EntryRef>> read_entry(call::Call& call, std::string_view name, std::optional<Revision> revision);
 

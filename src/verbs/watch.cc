@@ -73,6 +73,8 @@ Task<Result<cache::WatchRequest>> watch_request(call::Call& call, const request:
   if (!revision) co_return revision.take_error();
   const bool unset = !revision->has_value();
   const bool zero = !unset && (*revision)->value == 0;
+  // From the store's state, not from what the cache happens to have.
+  const bool newest = unset || (zero && reads_like_the_store(call));
   // The old paths never learned about initial events: they start with the cache's state and no closing bookmark.
   const bool old_path = call.info.legacy_watch && !call.query.has("watch");
   std::optional<bool> initial = options.send_initial_events;
@@ -81,14 +83,14 @@ Task<Result<cache::WatchRequest>> watch_request(call::Call& call, const request:
   if (initial && *initial) {
     request.start = cache::WatchRequest::Start::Initial;
     request.initial_events_bookmark = options.allow_watch_bookmarks && !old_path;
-    if (unset) {
+    if (newest) {
       Result<Revision> current = co_await call.storage().cache().store_revision(call.executor());
       if (!current) co_return current.take_error();
       request.revision = *current;
     } else {
       request.revision = **revision;
     }
-  } else if (unset) {
+  } else if (newest) {
     Result<Revision> current = co_await call.storage().cache().store_revision(call.executor());
     if (!current) co_return current.take_error();
     request.start = cache::WatchRequest::Start::After;

@@ -290,6 +290,11 @@ class Serve(unittest.TestCase):
         while s.get(path, bob)[0] != 403:
             self.assertLess(time.time(), end)
 
+    def test_reads_are_those_of_the_store_without_a_watch_cache(self):
+        s = self.start('--watch-cache=false')
+        page = json.loads(s.get('/api/v1/namespaces?resourceVersion=0&limit=1', s.admin)[1])
+        self.assertEqual((len(page['items']), page['metadata']['remainingItemCount']), (1, 3))
+
     def test_an_empty_server_has_its_first_objects_once(self):
         s = self.start()
         names = [n['metadata']['name'] for n in json.loads(s.get('/api/v1/namespaces', s.admin)[1])['items']]
