@@ -255,6 +255,11 @@ Command add_serve(CLI::App& app) {
        "Authorization modes: RBAC (default) or AlwaysAllow; Node is accepted alongside RBAC and grants nothing")
       ->delimiter(',')
       ->group(access);
+  c->add_option(
+       "--authorization-config", o.authorization_config,
+       "File with an AuthorizationConfiguration (apiserver.config.k8s.io) that names the authorizers; mutually "
+       "exclusive with --authorization-mode")
+      ->group(access);
   c->add_option("--requestheader-client-ca-file", o.requestheader_client_ca_file,
                 "CA bundle for front proxies, which identify users in request headers")
       ->group(access);

@@ -28,6 +28,7 @@
 #include "controllers/controllers.h"
 #include "net/net.h"
 #include "ownership/ownership.h"
+#include "server/authorization_config.h"
 #include "server/first_objects.h"
 #include "server/identity_lease.h"
 #include "server/memory.h"
@@ -809,19 +810,31 @@ Result<Unit> Server::State::choose_proxy_identity() {
 }
 
 Result<Unit> Server::State::make_authorizer() {
-  for (const std::string& mode : options.authorization_modes) {
+  std::vector<std::string> modes = options.authorization_modes;
+  std::string flag = "--authorization-mode ";
+  if (!options.authorization_config.empty()) {
+    if (!modes.empty()) {
+      return bad_request(
+          "--authorization-config can not be specified when --authorization-mode or --authorization-webhook-* flags "
+          "are defined");
+    }
+    Result<std::string> text = auth::read_file(options.authorization_config);
+    if (!text) return text.take_error();
+    Result<std::vector<std::string>> parsed = parse_authorization_config(*text);
+    if (!parsed) return parsed.take_error();
+    modes = std::move(*parsed);
+    flag = "--authorization-config " + options.authorization_config + ": type ";
+  }
+  for (const std::string& mode : modes) {
     if (mode == "AlwaysAllow") {
       authorizer = auth::always_allow();
     } else if (mode == "Node") {
       log::warning("there is no Node authorizer: nodes have the permissions that RBAC grants them");
     } else if (mode != "RBAC") {
-      return bad_request("--authorization-mode " + mode + " is not known; known are RBAC, AlwaysAllow, Node");
+      return bad_request(flag + mode + " is not known; known are RBAC, AlwaysAllow, Node");
     }
   }
-  const std::vector<std::string>& modes = options.authorization_modes;
-  if (modes.size() == 1 && modes[0] == "Node") {
-    return bad_request("--authorization-mode Node needs RBAC beside it");
-  }
+  if (modes.size() == 1 && modes[0] == "Node") return bad_request(flag + "Node needs RBAC beside it");
   return Unit{};
 }
 

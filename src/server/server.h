@@ -50,6 +50,7 @@ struct Options {
   std::string token_auth_file;
   bool anonymous_auth = true;
   std::vector<std::string> authorization_modes;  // RBAC (default), AlwaysAllow; Node beside them.
+  std::string authorization_config;              // A file that names them instead.
   std::string requestheader_client_ca_file;
   std::vector<std::string> requestheader_allowed_names;
   std::vector<std::string> requestheader_username_headers, requestheader_uid_headers, requestheader_group_headers,

@@ -138,7 +138,7 @@ class AssetsTest(unittest.TestCase):
     def test_an_unknown_flag_is_refused_in_its_words(self):
         for arguments, message in ((["--no-such-flag=1"], "unknown flag: --no-such-flag"),
                                    (["--runtime-config"], "flag needs an argument: --runtime-config"),
-                                   (["--authorization-config=/a"], "--authorization-config=/a is not supported by Holdfast"),
+                                   (["--authentication-config=/a"], "--authentication-config=/a is not supported by Holdfast"),
                                    (["--audit-log-format", "legacy"],
                                     "--audit-log-format=legacy is not supported by Holdfast; only json is"),
                                    (["--service-account-signing-endpoint=/s"],

@@ -290,6 +290,28 @@ class Serve(unittest.TestCase):
         while s.get(path, bob)[0] != 403:
             self.assertLess(time.time(), end)
 
+    def test_a_file_names_the_authorizers(self):
+        config = os.path.join(self.folder, 'authorization.yaml')
+
+        def name(*types):
+            lines = [f'- {{type: {type}, name: {type.lower()}}}' for type in types]
+            write(config, '\n'.join(['apiVersion: apiserver.config.k8s.io/v1', 'kind: AuthorizationConfiguration', 'authorizers:', *lines]))
+
+        flags = ('--data-dir', os.path.join(self.folder, 'other'), '--authorization-config', config)
+        name('RBAC', 'AlwaysDeny')
+        self.assertIn(f'--authorization-config {config}: type AlwaysDeny is not known', self.run_serve(*flags).stderr)
+        name('rbac')
+        self.assertIn('authorizers[0].type: Unsupported value: "rbac"', self.run_serve(*flags).stderr)
+        name('RBAC')
+        self.assertIn('--authorization-config can not be specified when --authorization-mode',
+                      self.run_serve(*flags, '--authorization-mode=RBAC').stderr)
+        s = self.start('--authorization-config', config)
+        self.assertEqual((s.get('/healthz')[0], s.get('/api/v1/nodes')[0]), (200, 403))
+        self.assertEqual(s.stop(), 0)
+        name('RBAC', 'AlwaysAllow')
+        s = self.start('--authorization-config', config)
+        self.assertEqual(s.get('/api/v1/nodes')[0], 200)
+
     def test_reads_are_those_of_the_store_without_a_watch_cache(self):
         s = self.start('--watch-cache=false')
         page = json.loads(s.get('/api/v1/namespaces?resourceVersion=0&limit=1', s.admin)[1])
