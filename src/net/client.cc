@@ -469,8 +469,10 @@ Task<CallResult<std::string>> read_piece(ClientStream::State& stream) {
       stream.finish();
       break;
     }
+    // What is left is the beginning of a line, and says no more when it is looked at again.
+    const size_t left = wire.in.size();
     wire.took();
-    if (!wire.in.empty()) continue;
+    if (wire.in.size() > left) continue;
     if (!wire.failure.empty()) co_return call_error(wire.failure);
     if (wire.ended) {
       if (stream.decoder.framing() != BodyDecoder::Framing::UntilClose) co_return call_error("unexpected EOF");

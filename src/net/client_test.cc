@@ -167,6 +167,30 @@ TEST(Client, ATunnelThatThePeerEndsReleasesAWriterThatWaits) {
   done.set_value();
 }
 
+// A chunk's length and the ends of lines come apart: the loop goes on meanwhile.
+TEST(Client, ReadsChunksThatArriveInPieces) {
+  std::promise<void> sent;
+  Listener listener([&](int peer) {
+    read_head(peer);
+    for (const std::string_view piece : {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "5", "\r", "\nhel",
+                                         "lo", "\r", "\n1", "\r\n!\r", "\n0\r", "\n", "\r", "\n"}) {
+      send(peer, piece.data(), piece.size(), MSG_NOSIGNAL);
+      std::this_thread::sleep_for(3ms);  // So that most of them arrive alone.
+    }
+    sent.get_future().wait();
+  });
+  Loops loops(1);
+  ClientOptions options;
+  options.host = "127.0.0.1";
+  options.port = listener.port();
+  options.tls = false;
+  Client client(loops.at(0), options);
+  CallResult<ClientResponse> answer = run(loops.at(0), client.fetch(get("/"), 1000));
+  sent.set_value();
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_EQ(answer->body, "hello!");
+}
+
 TEST_P(EitherClient, UnpacksGzip) {
   TestServer s(tls_options());
   Client client(s.loops.at(0), to(s, GetParam()));
