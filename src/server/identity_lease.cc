@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kLeases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
 constexpr std::string_view kQuery = "?fieldManager=kube-apiserver";
 constexpr int64_t kLeaseSeconds = 3600;
-constexpr std::chrono::milliseconds kFirst{1000}, kBetween{10'000};
+constexpr std::chrono::milliseconds kBetween{10'000};
 
 }  // namespace
 
@@ -55,7 +55,6 @@ void IdentityLease::start() {
 Task<void> IdentityLease::close(Executor& executor) { return tasks_.close(executor); }
 
 Task<void> IdentityLease::keep() {
-  co_await tasks_.sleep(kFirst);
   while (!tasks_.closing()) {
     try {
       co_await renew();

@@ -1,7 +1,8 @@
 // The Lease by which an API server is known beside others: kube-system/apiserver-<hash of the host's name>, as
 // kube-apiserver keeps it (gate APIServerIdentity).
 //
-// Created shortly after the start, because nothing depends on it, and renewed while the server runs.
+// Created when the server has started, without anybody waiting for it, and renewed while it runs. Not later: who counts
+// revisions would see one that nobody has asked for.
 #pragma once
 
 #include <chrono>
