@@ -35,6 +35,10 @@ constexpr GateInfo kGates[] = {
     // store by hand.
     {Gate::AllowUnsafeMalformedObjectDeletion, "AllowUnsafeMalformedObjectDeletion", "Alpha", true, false,
      "ignoreStoreReadErrorWithClusterBreakingPotential of a deletion is ignored."},
+    // Alpha and off in Kubernetes. On here: clients that want CBOR ask for it, and no other response changes. Custom
+    // resources are stored as JSON either way, and read in both forms.
+    {Gate::CBORServingAndStorage, "CBORServingAndStorage", "Alpha", true, false,
+     "application/cbor is not served, not accepted and not listed in OpenAPI."},
 };
 static_assert(std::size(kGates) == static_cast<size_t>(Gate::kCount));
 

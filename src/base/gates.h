@@ -26,6 +26,7 @@ enum class Gate : uint8_t {
   RetainAllManagers,
   APIServerIdentity,
   AllowUnsafeMalformedObjectDeletion,
+  CBORServingAndStorage,
   kCount,
 };
 

@@ -200,7 +200,7 @@ void respond_status(Call& call, int code, const Value& status);
 // Sends an error in the encoding that the client accepts: for the parts of the server that reject a request before
 // there is a Call (401, 403, unknown paths).
 void send_error(const request::RequestInfo& info, const net::Request& request, net::Response& response,
-                const Error& error);
+                const Error& error, const Gates& gates);
 // The Status of an error, as JSON.
 std::string status_json(const Error& error);
 

@@ -143,7 +143,7 @@ void respond_error(Call& call, const Error& error) {
   }
   record_error(call, error);
   for (const std::string& warning : call.warnings.headers()) call.response.add_header("warning", warning);
-  send_error_as(negotiate_error(negotiation_input(call.request, call.query)), call.response, error,
+  send_error_as(negotiate_error(negotiation_input(call.request, call.query), call.settings.gates), call.response, error,
                 error.reason == Reason::Unknown ? std::string_view(call.reason) : std::string_view());
 }
 
@@ -170,8 +170,8 @@ std::string status_json(const Error& error) {
 }
 
 void send_error(const request::RequestInfo& info, const net::Request& request, net::Response& response,
-                const Error& error) {
-  send_error_as(negotiate_error(negotiation_input(request, info.query())), response, error);
+                const Error& error, const Gates& gates) {
+  send_error_as(negotiate_error(negotiation_input(request, info.query()), gates), response, error);
 }
 
 }  // namespace holdfast::call

@@ -75,6 +75,15 @@ TEST_F(OpenApiTest, TheOptOutIsDiscoverableWhileItsGateIsOn) {
   EXPECT_THAT(v2_document(source(off)), Not(HasSubstr("drop=")));
 }
 
+TEST_F(OpenApiTest, CborIsListedWhileItsGateIsOn) {
+  EXPECT_THAT(v3_document(source(), "api/v1"), HasSubstr("application/apply-patch+cbor"));
+  const Gates off = Gates().with(Gate::CBORServingAndStorage, false);
+  for (const std::string& path : v3_paths(source(off))) {
+    EXPECT_THAT(v3_document(source(off), path), Not(HasSubstr("cbor"))) << path;
+  }
+  EXPECT_THAT(v2_document(source(off)), Not(HasSubstr("cbor")));
+}
+
 TEST_F(OpenApiTest, MetadataOptionsAppearWhileTheirGateIsOn) {
   const std::string_view meta = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
   EXPECT_NE(document("api/v1").get("components", "schemas", meta, "properties", "options"), nullptr);

@@ -69,22 +69,24 @@ std::string group_tag(std::string_view group) {
 
 // Media types of bodies that carry objects; with the opt-out parameters while their gate is on.
 std::vector<std::string> object_media(const Source& source, bool custom, bool streams) {
+  const bool cbor = source.gates.on(Gate::CBORServingAndStorage);
   std::vector<std::string> media = {"application/json", "application/yaml"};
   if (!custom) {
     media.emplace_back("application/vnd.kubernetes.protobuf");
-    media.emplace_back("application/cbor");
+    if (cbor) media.emplace_back("application/cbor");
     if (streams) {
       media.emplace_back("application/json;stream=watch");
       media.emplace_back("application/vnd.kubernetes.protobuf;stream=watch");
-      media.emplace_back("application/cbor-seq");
+      if (cbor) media.emplace_back("application/cbor-seq");
     }
   }
   if (source.gates.on(Gate::ManagedFieldsOptOut)) {
     std::vector<std::string> served = media;
     if (custom) {
       // Kubernetes does not list these for custom resources, though it serves them.
-      served.emplace_back("application/cbor");
-      if (streams) served.insert(served.end(), {"application/json;stream=watch", "application/cbor-seq"});
+      if (cbor) served.emplace_back("application/cbor");
+      if (streams) served.emplace_back("application/json;stream=watch");
+      if (streams && cbor) served.emplace_back("application/cbor-seq");
     }
     for (const std::string& type : served) {
       media.push_back(type + ";drop=metadata.managedFields");
@@ -163,7 +165,7 @@ struct Builder {
     std::vector<std::string> media = {"application/json-patch+json", "application/merge-patch+json"};
     if (!custom) media.emplace_back("application/strategic-merge-patch+json");
     media.emplace_back("application/apply-patch+yaml");
-    if (!custom) media.emplace_back("application/apply-patch+cbor");
+    if (!custom && source.gates.on(Gate::CBORServingAndStorage)) media.emplace_back("application/apply-patch+cbor");
     return media;
   }
 
@@ -344,8 +346,8 @@ struct Builder {
                            {"stream", "query", "string"},
                            {"tailLines", "query", "integer"},
                            {"timestamps", "query", "boolean"}});
-    op.produces = {"text/plain", "application/json", "application/yaml", "application/vnd.kubernetes.protobuf",
-                   "application/cbor"};
+    op.produces = {"text/plain", "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"};
+    if (source.gates.on(Gate::CBORServingAndStorage)) op.produces.emplace_back("application/cbor");
     op.responses = {{200, {.plain_string = true}}, {401, {}}};
     add(item_path() + "/" + std::string(sub.name), std::move(op), true);
   }
@@ -421,7 +423,7 @@ void add_group_version_paths(const Source& source, std::string_view group, std::
   }
   if (builtin) {
     std::vector<std::string> media = kDiscoveryMedia;
-    media.emplace_back("application/cbor");
+    if (source.gates.on(Gate::CBORServingAndStorage)) media.emplace_back("application/cbor");
     paths[root + "/"].operations.push_back(
         document_operation("get" + group_words(group) + capitalized(version) + "APIResources",
                            group_tag(group) + "_" + std::string(version), "Lists the resources of this version.",

@@ -10,10 +10,8 @@ namespace holdfast::request {
 namespace {
 
 constexpr std::array<Format, 4> kFormats = {Format::Json, Format::Yaml, Format::Protobuf, Format::Cbor};
-constexpr std::string_view kTypes =
-    "application/json, application/yaml, application/vnd.kubernetes.protobuf, application/cbor";
-constexpr std::string_view kStreamTypes =
-    "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch, application/cbor-seq";
+
+bool serves_cbor(const Gates& gates) { return gates.on(Gate::CBORServingAndStorage); }
 
 constexpr size_t kMaxClauses = 64;
 constexpr size_t kMaxDropTargets = 8;
@@ -261,9 +259,25 @@ std::vector<AcceptClause> parse_accept(std::string_view header) {
   return clauses;
 }
 
-Result<Unit> check_streams(const Accepted& accepted) {
-  if (!streams(accepted.format)) return not_acceptable(kStreamTypes);
-  return Unit{};
+std::span<const Format> served_formats(const Gates& gates) {
+  static_assert(kFormats.back() == Format::Cbor);
+  return std::span(kFormats).first(kFormats.size() - (serves_cbor(gates) ? 0 : 1));
+}
+
+std::string media_types(std::span<const Format> formats) {
+  std::string types;
+  for (const Format format : formats) {
+    if (!types.empty()) types += ", ";
+    types += media_type(format);
+  }
+  return types;
+}
+
+Result<Unit> check_streams(const Accepted& accepted, const Gates& gates) {
+  if (streams(accepted.format)) return Unit{};
+  std::string types = "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
+  if (serves_cbor(gates)) types += ", application/cbor-seq";
+  return not_acceptable(types);
 }
 
 Result<Accepted> negotiate(const NegotiationInput& input, const Offer& offer, const Gates& gates) {
@@ -274,7 +288,7 @@ Result<Accepted> negotiate(const NegotiationInput& input, const Offer& offer, co
     return accepted;
   }
   for (const AcceptClause& clause : parse_accept(input.accept)) {
-    for (const Format format : kFormats) {
+    for (const Format format : served_formats(gates)) {
       if (!matches(clause, format)) continue;
       Accepted candidate;
       candidate.format = format;
@@ -284,12 +298,12 @@ Result<Accepted> negotiate(const NegotiationInput& input, const Offer& offer, co
       return candidate;
     }
   }
-  return not_acceptable(kTypes);
+  return not_acceptable(media_types(served_formats(gates)));
 }
 
-Accepted negotiate_error(const NegotiationInput& input) {
+Accepted negotiate_error(const NegotiationInput& input, const Gates& gates) {
   const Offer plain{.protobuf_objects = true, .table = false, .transforms = false, .reads = false};
-  Result<Accepted> accepted = negotiate(input, plain, Gates());
+  Result<Accepted> accepted = negotiate(input, plain, gates);
   if (accepted) return *accepted;
   Accepted fallback;
   fallback.pretty = true;
@@ -311,18 +325,19 @@ Result<Unit> check_accept_route(std::string_view accept, std::span<const std::st
   return error;
 }
 
-Result<Unit> check_accept_route(std::string_view accept, bool list_route) {
-  static constexpr std::array<std::string_view, 7> kProduced = {"application/json",
-                                                                "application/yaml",
-                                                                "application/vnd.kubernetes.protobuf",
-                                                                "application/cbor",
-                                                                "application/json;stream=watch",
-                                                                "application/vnd.kubernetes.protobuf;stream=watch",
-                                                                "application/cbor-seq"};
-  return check_accept_route(accept, std::span(kProduced).first(list_route ? 7 : 4));
+Result<Unit> check_accept_route(std::string_view accept, bool list_route, const Gates& gates) {
+  std::array<std::string_view, 7> produced;
+  size_t count = 0;
+  for (const Format format : served_formats(gates)) produced[count++] = media_type(format);
+  if (list_route) {
+    produced[count++] = "application/json;stream=watch";
+    produced[count++] = "application/vnd.kubernetes.protobuf;stream=watch";
+    if (serves_cbor(gates)) produced[count++] = "application/cbor-seq";
+  }
+  return check_accept_route(accept, std::span(produced).first(count));
 }
 
-Result<PageForm> negotiate_page(const NegotiationInput& input, std::string_view kind) {
+Result<PageForm> negotiate_page(const NegotiationInput& input, std::string_view kind, const Gates& gates) {
   if (trim_spaces(input.accept).empty()) return PageForm{};
   // In the order in which Kubernetes tries them; nothing: text.
   constexpr std::optional<Format> kOffered[] = {Format::Json, Format::Yaml, std::nullopt, Format::Cbor};
@@ -334,7 +349,7 @@ Result<PageForm> negotiate_page(const NegotiationInput& input, std::string_view 
     const auto* version = std::find(std::begin(kVersions), std::end(kVersions), clause.parameter("v"));
     const bool known =
         clause.parameter("as") == kind && clause.parameter("g") == "config.k8s.io" && version != std::end(kVersions);
-    for (const std::optional<Format>& format : kOffered) {
+    for (const std::optional<Format>& format : std::span(kOffered).first(serves_cbor(gates) ? 4 : 3)) {
       if (format) {
         if (!known || !matches(clause, *format)) continue;
         return PageForm{.text = false,
@@ -345,36 +360,39 @@ Result<PageForm> negotiate_page(const NegotiationInput& input, std::string_view 
       if (!transforms && matches(clause, "text", "plain")) return PageForm{};
     }
   }
-  return not_acceptable("application/json, application/yaml, text/plain, application/cbor");
+  std::string types = "application/json, application/yaml, text/plain";
+  if (serves_cbor(gates)) types += ", application/cbor";
+  return not_acceptable(types);
 }
 
-Result<Format> body_format(std::string_view content_type) {
+Result<Format> body_format(std::string_view content_type, const Gates& gates) {
   if (content_type.empty()) return Format::Json;
   std::string_view rest = content_type;
   std::string type(trim_spaces(cut(rest, ';')));
   std::transform(type.begin(), type.end(), type.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c | 0x20 : c; });
-  for (const Format format : kFormats) {
+  for (const Format format : served_formats(gates)) {
     if (type == media_type(format)) return format;
   }
-  return Error{
-      Reason::UnsupportedMediaType,
-      "the body of the request was in an unknown format - accepted media types include: " + std::string(kTypes)};
+  return Error{Reason::UnsupportedMediaType,
+               "the body of the request was in an unknown format - accepted media types include: " +
+                   media_types(served_formats(gates))};
 }
 
-Result<PatchType> patch_type(std::string_view content_type, bool custom_resource) {
+Result<PatchType> patch_type(std::string_view content_type, bool custom_resource, const Gates& gates) {
   std::string_view rest = content_type;
   std::string_view type = cut(rest, ';');
   if (!custom_resource) type = trim_spaces(type);
   if (type == "application/json-patch+json") return PatchType::Json;
   if (type == "application/merge-patch+json") return PatchType::Merge;
   if (type == "application/apply-patch+yaml") return PatchType::ApplyYaml;
-  if (type == "application/apply-patch+cbor") return PatchType::ApplyCbor;
+  if (type == "application/apply-patch+cbor" && serves_cbor(gates)) return PatchType::ApplyCbor;
   if (type == "application/strategic-merge-patch+json" && !custom_resource) return PatchType::Strategic;
   if (custom_resource) {
-    return Error{Reason::UnsupportedMediaType,
-                 "the body of the request was in an unknown format - accepted media types include: "
-                 "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml, "
-                 "application/apply-patch+cbor"};
+    std::string message =
+        "the body of the request was in an unknown format - accepted media types include: "
+        "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml";
+    if (serves_cbor(gates)) message += ", application/apply-patch+cbor";
+    return Error{Reason::UnsupportedMediaType, std::move(message)};
   }
   Error error{Reason::UnsupportedMediaType, "415: Unsupported Media Type"};
   error.details.emplace();

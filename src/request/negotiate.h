@@ -16,6 +16,10 @@ namespace holdfast::request {
 
 enum class Format : uint8_t { Json, Yaml, Protobuf, Cbor };  // In the server's order of preference.
 std::string_view media_type(Format format);
+// The formats that are served, in that order: all of them, or without CBOR (gate CBORServingAndStorage).
+std::span<const Format> served_formats(const Gates& gates);
+// "application/json, application/yaml": those formats as Kubernetes' errors list them.
+std::string media_types(std::span<const Format> formats);
 
 // The shape of the response, independent of its encoding.
 enum class Form : uint8_t { Object, Table, PartialMetadata, PartialMetadataList };
@@ -72,12 +76,12 @@ struct NegotiationInput {
 // 406 naming the types.
 Result<Accepted> negotiate(const NegotiationInput& input, const Offer& offer, const Gates& gates);
 // What won must be able to carry a watch; upstream asks that late, and does not look for another. 406.
-Result<Unit> check_streams(const Accepted& accepted);
+Result<Unit> check_streams(const Accepted& accepted, const Gates& gates);
 // For error bodies: no transforms; indented JSON when nothing matches.
-Accepted negotiate_error(const NegotiationInput& input);
+Accepted negotiate_error(const NegotiationInput& input, const Gates& gates);
 
 // The router's own check, for built-in resources: the header must hold */* or a produced type literally.
-Result<Unit> check_accept_route(std::string_view accept, bool list_route);
+Result<Unit> check_accept_route(std::string_view accept, bool list_route, const Gates& gates);
 
 // The same for a route that produces only these types. 406 in the router's words.
 Result<Unit> check_accept_route(std::string_view accept, std::span<const std::string_view> produced);
@@ -90,13 +94,13 @@ struct PageForm {
   std::string_view version;  // v1alpha1 or v1beta1.
 };
 // 406 naming the types that such pages have.
-Result<PageForm> negotiate_page(const NegotiationInput& input, std::string_view kind);
+Result<PageForm> negotiate_page(const NegotiationInput& input, std::string_view kind, const Gates& gates);
 
 // Encoding of a request body. 415.
-Result<Format> body_format(std::string_view content_type);
+Result<Format> body_format(std::string_view content_type, const Gates& gates);
 
 enum class PatchType : uint8_t { Json, Merge, Strategic, ApplyYaml, ApplyCbor };
 // 415 in the router's words for built-in kinds, with the list of types for custom ones (which take no strategic).
-Result<PatchType> patch_type(std::string_view content_type, bool custom_resource);
+Result<PatchType> patch_type(std::string_view content_type, bool custom_resource, const Gates& gates);
 
 }  // namespace holdfast::request

@@ -42,7 +42,7 @@ TEST(NegotiateTest, TheFirstClauseThatCanBeServedWins) {
 TEST(NegotiateTest, YamlCannotStream) {
   Result<Accepted> accepted = negotiate({.accept = "application/yaml"}, {}, Gates());
   ASSERT_TRUE(accepted);
-  EXPECT_EQ(check_streams(*accepted).error().message,
+  EXPECT_EQ(check_streams(*accepted, Gates()).error().message,
             "only the following media types are accepted: application/json;stream=watch, "
             "application/vnd.kubernetes.protobuf;stream=watch, application/cbor-seq");
 }
@@ -79,7 +79,7 @@ TEST(NegotiateTest, ParametersFollowTheGrammarOfMediaTypes) {
   // White space is optional, and tabs are white space.
   EXPECT_EQ(outcome("application/json\t;\tdrop\t=\tmetadata.managedFields\t, text/plain"), "application/json omitted");
   EXPECT_EQ(outcome("application/json ; as = Table ;\tg=meta.k8s.io; v=v1"), "application/json table");
-  EXPECT_TRUE(check_accept_route("application/json\t;x=\"a,b\"", false));
+  EXPECT_TRUE(check_accept_route("application/json\t;x=\"a,b\"", false, Gates()));
   // Of a repeated parameter the last one counts, as it does for Kubernetes.
   EXPECT_EQ(outcome("application/json;mf=none;mf=v1"), "application/json v1");
   EXPECT_EQ(outcome("application/json;drop=metadata.managedFields;Drop=spec"), "application/json");
@@ -100,15 +100,43 @@ TEST(NegotiateTest, GatesTurnTheSpellingsIntoUnknownParameters) {
 }
 
 TEST(NegotiateTest, ErrorsFallBackToIndentedJson) {
-  EXPECT_TRUE(negotiate_error({.accept = "text/html"}).pretty);
-  EXPECT_TRUE(negotiate_error({.accept = "application/json;as=Table;v=v1;g=meta.k8s.io"}).pretty);
-  EXPECT_EQ(negotiate_error({.accept = "application/yaml"}).format, Format::Yaml);
+  EXPECT_TRUE(negotiate_error({.accept = "text/html"}, Gates()).pretty);
+  EXPECT_TRUE(negotiate_error({.accept = "application/json;as=Table;v=v1;g=meta.k8s.io"}, Gates()).pretty);
+  EXPECT_EQ(negotiate_error({.accept = "application/yaml"}, Gates()).format, Format::Yaml);
+}
+
+TEST(NegotiateTest, WithoutItsGateCborIsATypeLikeAnyOther) {
+  const Gates off = Gates().with(Gate::CBORServingAndStorage, false);
+  const std::string served = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+  EXPECT_EQ(outcome("application/cbor", {}, off), "only the following media types are accepted: " + served);
+  EXPECT_EQ(outcome("application/cbor,application/yaml;q=0.5", {}, off), "application/yaml");
+  EXPECT_EQ(outcome("*/*", {}, off), "application/json");
+  const Accepted error = negotiate_error({.accept = "application/cbor"}, off);
+  EXPECT_TRUE(error.format == Format::Json && error.pretty);
+  EXPECT_EQ(check_streams({.format = Format::Yaml}, off).error().message,
+            "only the following media types are accepted: application/json;stream=watch, "
+            "application/vnd.kubernetes.protobuf;stream=watch");
+  EXPECT_EQ(check_accept_route("application/cbor", false, off).error().message,
+            "406: Not Acceptable\n\nAvailable representations: " + served);
+  EXPECT_EQ(check_accept_route("application/cbor-seq", true, off).error().message,
+            "406: Not Acceptable\n\nAvailable representations: " + served +
+                ", application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch");
+  EXPECT_EQ(body_format("application/cbor", off).error().message,
+            "the body of the request was in an unknown format - accepted media types include: " + served);
+  EXPECT_EQ(patch_type("application/apply-patch+cbor", false, off).error().message, "415: Unsupported Media Type");
+  EXPECT_EQ(patch_type("application/apply-patch+cbor", true, off).error().message,
+            "the body of the request was in an unknown format - accepted media types include: "
+            "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml");
+  EXPECT_EQ(negotiate_page({.accept = "application/cbor;as=Statusz;g=config.k8s.io;v=v1beta1"}, "Statusz", off)
+                .error()
+                .message,
+            "only the following media types are accepted: application/json, application/yaml, text/plain");
 }
 
 TEST(NegotiateTest, PatchTypesAreMatchedExactly) {
-  EXPECT_EQ(*patch_type("application/merge-patch+json; charset=utf-8", false), PatchType::Merge);
-  EXPECT_EQ(patch_type("application/json", false).error().message, "415: Unsupported Media Type");
-  EXPECT_FALSE(patch_type("application/strategic-merge-patch+json", true).ok());
+  EXPECT_EQ(*patch_type("application/merge-patch+json; charset=utf-8", false, Gates()), PatchType::Merge);
+  EXPECT_EQ(patch_type("application/json", false, Gates()).error().message, "415: Unsupported Media Type");
+  EXPECT_FALSE(patch_type("application/strategic-merge-patch+json", true, Gates()).ok());
 }
 
 }  // namespace

@@ -50,7 +50,8 @@ class Pipeline {
     UnixTime started{};
     std::chrono::milliseconds request_timeout{limits::kRequestSeconds *
                                               1000};  // Of requests that are not watches or streams.
-    std::string strict_transport_security;            // Value of the header of that name; empty: not sent.
+    Gates gates;
+    std::string strict_transport_security;  // Value of the header of that name; empty: not sent.
     std::span<const std::pair<std::string, std::string>> flags = {};  // Outlives the pipeline.
   };
   explicit Pipeline(Parts parts);
@@ -76,8 +77,8 @@ class Pipeline {
   void send_page(const request::RequestInfo& info, const net::Request& request, net::Response& response) const;
   void send_openid(const request::RequestInfo& info, const net::Request& request, net::Response& response) const;
   // The response for a request that needed too much memory.
-  static void answer_exhausted(const request::RequestInfo& info, const net::Request& request, net::Response& response,
-                               const ArenaExhausted& exhausted);
+  void answer_exhausted(const request::RequestInfo& info, const net::Request& request, net::Response& response,
+                        const ArenaExhausted& exhausted) const;
   static std::string_view known_verb(const Account& account);
   void record(const net::Request& request, const net::Response& response, const Account& account);
 

@@ -883,6 +883,7 @@ void Server::State::make_pipeline() {
                       },
                       .started = system_clock().now(),
                       .request_timeout = options.request_timeout,
+                      .gates = options.gates,
                       .strict_transport_security = join(options.strict_transport_security_directives, "; "),
                       .flags = options.flags});
   pipeline->set_authenticator(credentials.load()->authenticator);

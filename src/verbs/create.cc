@@ -56,7 +56,7 @@ Task<Result<write::Written>> create_from_body(call::Call& call, write::Writer& w
 Task<void> serve_create(call::Call& call, const Parts& parts) {
   Result<Unit> negotiated = negotiate_answer(call);
   if (!negotiated) co_return respond_error(call, negotiated.error());
-  Result<request::Format> format = request::body_format(call.request.headers.get("content-type"));
+  Result<request::Format> format = request::body_format(call.request.headers.get("content-type"), call.settings.gates);
   if (!format) co_return respond_error(call, format.error());
   Result<std::string> bytes = co_await read_body(call);
   if (!bytes) co_return respond_error(call, bytes.error());

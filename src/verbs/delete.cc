@@ -304,7 +304,7 @@ Result<request::DeleteOptions> read_delete_options(call::Call& call, std::string
     if (!valid) return valid.take_error();
     return options;
   }
-  Result<request::Format> format = request::body_format(call.request.headers.get("content-type"));
+  Result<request::Format> format = request::body_format(call.request.headers.get("content-type"), call.settings.gates);
   if (!format) return format.take_error();
   static const types::Type& type = *types::find_type("meta/v1.DeleteOptions");
   Result<Value> tree = Value::null();

@@ -47,9 +47,11 @@ struct DiscoveryForm {
 Result<DiscoveryForm> discovery_form(call::Call& call, bool may_aggregate) {
   const request::NegotiationInput input = call::negotiation_input(call.request, call.query);
   if (input.accept.empty()) return DiscoveryForm{};
+  std::span<const request::Format> formats = request::served_formats(call.settings.gates);
+  // The aggregated endpoints speak no CBOR.
+  if (may_aggregate && formats.back() == request::Format::Cbor) formats = formats.first(formats.size() - 1);
   for (const request::AcceptClause& clause : request::parse_accept(input.accept)) {
-    for (const request::Format format :
-         {request::Format::Json, request::Format::Yaml, request::Format::Protobuf, request::Format::Cbor}) {
+    for (const request::Format format : formats) {
       const std::string_view type = media_type(format);
       const bool matches =
           (clause.type == "application" && (clause.subtype == type.substr(12) || clause.subtype == "*")) ||
@@ -57,8 +59,6 @@ Result<DiscoveryForm> discovery_form(call::Call& call, bool may_aggregate) {
       if (!matches) continue;
       const std::string_view as = clause.parameter("as");
       const bool transform = !as.empty() || !clause.parameter("g").empty() || !clause.parameter("v").empty();
-      // The aggregated endpoints speak no CBOR.
-      if (may_aggregate && format == request::Format::Cbor) continue;
       if (!transform) return DiscoveryForm{false, format};
       if (may_aggregate && as == "APIGroupDiscoveryList" && clause.parameter("g") == "apidiscovery.k8s.io" &&
           clause.parameter("v") == "v2") {
@@ -66,13 +66,11 @@ Result<DiscoveryForm> discovery_form(call::Call& call, bool may_aggregate) {
       }
     }
   }
-  std::string types = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
-  if (!may_aggregate) types += ", application/cbor";
-  return Error{Reason::NotAcceptable, "only the following media types are accepted: " + types};
+  return Error{Reason::NotAcceptable, "only the following media types are accepted: " + request::media_types(formats)};
 }
 
 void respond_document(call::Call& call, const DiscoveryForm& form, const Value& document, const types::Type* type) {
-  const bool pretty = negotiate_error(call::negotiation_input(call.request, call.query)).pretty;
+  const bool pretty = negotiate_error(call::negotiation_input(call.request, call.query), call.settings.gates).pretty;
   Result<std::string> body = render::encode_answer(document, type, form.format, pretty);
   if (!body) return respond_error(call, body.error());
   respond(call, 200, net::Body(std::move(*body)), media_type(form.format));

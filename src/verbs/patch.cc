@@ -466,7 +466,8 @@ Task<Result<write::Written>> patch_object(call::Call& call, write::Writer& write
 Task<Result<write::NextObject>> failed_change(Error error) { co_return error; }
 
 Task<void> serve_patch(call::Call& call, const Parts& parts) {
-  Result<request::PatchType> type = request::patch_type(call.request.headers.get("content-type"), call.served->custom);
+  Result<request::PatchType> type =
+      request::patch_type(call.request.headers.get("content-type"), call.served->custom, call.settings.gates);
   if (!type) co_return respond_error(call, type.error());
   Result<Unit> negotiated = negotiate_answer(call);
   if (!negotiated) co_return respond_error(call, negotiated.error());

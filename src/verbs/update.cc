@@ -68,7 +68,7 @@ Task<void> serve_update(call::Call& call, const Parts& parts) {
   if (!negotiated) co_return respond_error(call, negotiated.error());
   Result<std::string> bytes = co_await read_body(call);
   if (!bytes) co_return respond_error(call, bytes.error());
-  Result<request::Format> format = request::body_format(call.request.headers.get("content-type"));
+  Result<request::Format> format = request::body_format(call.request.headers.get("content-type"), call.settings.gates);
   if (!format) co_return respond_error(call, format.error());
   if (call.info.subresource == "scale") {
     co_await update_scale(call, parts.writer, *bytes, *format);

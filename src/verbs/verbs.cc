@@ -158,11 +158,12 @@ void respond_unknown_path(call::Call& call, const Parts& parts) {
 Result<Unit> check_route_headers(const call::Call& call) {
   if (call.served->custom || is_connect(call)) return Unit{};
   if (call.info.verb == request::Verb::Patch) {
-    Result<request::PatchType> type = request::patch_type(call.request.headers.get("content-type"), false);
+    Result<request::PatchType> type =
+        request::patch_type(call.request.headers.get("content-type"), false, call.settings.gates);
     if (!type) return type.take_error();
   }
   const bool list_route = call.info.verb == request::Verb::List || call.info.verb == request::Verb::Watch;
-  return request::check_accept_route(call.request.headers.get("accept"), list_route);
+  return request::check_accept_route(call.request.headers.get("accept"), list_route, call.settings.gates);
 }
 
 }  // namespace

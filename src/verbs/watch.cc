@@ -330,7 +330,7 @@ Task<void> serve_watch(call::Call& call) {
                                        ? co_await call.storage().cache().watch(std::move(*request), call.executor())
                                        : Result<cache::Watcher>(matching.take_error());
   if (watcher) {
-    Result<Unit> carried = check_streams(call.view.accepted);
+    Result<Unit> carried = check_streams(call.view.accepted, call.settings.gates);
     if (!carried) co_return respond_error(call, carried.error());
     if (call.view.refusal) co_return respond_error(call, *call.view.refusal);
   } else {

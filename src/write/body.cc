@@ -461,9 +461,13 @@ Result<Value> decode_object(call::Call& call, std::string_view bytes, request::F
                             request::FieldValidation validation) {
   if (format == request::Format::Protobuf) {
     if (expected.type == call.served->resource->type && call.served->custom) {
+      std::vector<request::Format> taken;
+      for (const request::Format served : request::served_formats(call.settings.gates)) {
+        if (served != request::Format::Protobuf) taken.push_back(served);
+      }
       return Error{Reason::UnsupportedMediaType,
-                   "the body of the request was in an unknown format - accepted media types include: "
-                   "application/json, application/yaml, application/cbor"};
+                   "the body of the request was in an unknown format - accepted media types include: " +
+                       request::media_types(taken)};
     }
     return decode_protobuf_body(call, bytes, expected);
   }

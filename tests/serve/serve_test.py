@@ -317,6 +317,33 @@ class Serve(unittest.TestCase):
         page = json.loads(s.get('/api/v1/namespaces?resourceVersion=0&limit=1', s.admin)[1])
         self.assertEqual((len(page['items']), page['metadata']['remainingItemCount']), (1, 3))
 
+    def test_cbor_is_served_unless_its_gate_is_off(self):
+        definition = {'metadata': {'name': 'foos.example.com'},
+                      'spec': {'group': 'example.com', 'scope': 'Cluster', 'names': {'plural': 'foos', 'kind': 'Foo'},
+                               'versions': [{'name': 'v1', 'served': True, 'storage': True,
+                                             'schema': {'openAPIV3Schema': {'type': 'object', 'x-kubernetes-preserve-unknown-fields': True}}}]}}
+        foo = b'\xa3japiVersionnexample.com/v1dkindcFoohmetadata\xa1dnamea%d'
+        foos, nodes = '/apis/example.com/v1/foos', '/api/v1/nodes'
+        json_headers = {'Content-Type': 'application/json'}
+
+        def codes(s, name):
+            connection = s.connect(s.admin)
+            found = []
+            for method, path, body in (('POST', foos, foo % name), ('GET', foos, None), ('GET', nodes, None), ('GET', '/apis', None)):
+                connection.request(method, path, body=body, headers={'Content-Type' if body else 'Accept': 'application/cbor'})
+                answer = connection.getresponse()
+                found.append((answer.status, answer.getheader('content-type')))
+                answer.read()
+            return found
+
+        s = self.start()
+        self.assertEqual(s.get('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', s.admin, json_headers, 'POST', json.dumps(definition))[0], 201)
+        self.assertEqual(codes(s, 1)[:3], [(201, 'application/json'), (200, 'application/cbor'), (200, 'application/cbor')])
+        self.assertEqual(s.stop(), 0)
+        s = self.start('--feature-gates=CBORServingAndStorage=false')
+        self.assertEqual([code for code, _ in codes(s, 2)], [415, 406, 406, 406])
+        self.assertEqual({kind for _, kind in codes(s, 2)}, {'application/json'})
+
     def test_an_empty_server_has_its_first_objects_once(self):
         s = self.start()
         names = [n['metadata']['name'] for n in json.loads(s.get('/api/v1/namespaces', s.admin)[1])['items']]
