@@ -107,11 +107,12 @@ std::string_view deprecation_warning(const types::Resource& resource);
 
 // Annotations that stand for fields which the version lacks: conversion to it makes them. PartialObjectMetadata does
 // not have them.
-struct ConversionAnnotation {
-  std::string_view name;
-  std::string_view of_zero_object;  // Empty: an object without that field does not have the annotation.
-};
-std::span<const ConversionAnnotation> conversion_annotations(const types::Resource& resource);
+std::span<const std::string_view> conversion_annotations(const types::Resource& resource);
+
+// The object of a bookmark: Kubernetes' internal one with nothing in it, converted to the version. Beside the zero
+// value of its type it has what the internal struct keeps by value and the version behind a pointer, and annotations
+// that conversion makes. Without kind and apiVersion.
+Value zero_object(Arena& arena, const types::Resource& resource);
 
 // --- Names -----------------------------------------------------------------------------------------------------
 

@@ -174,7 +174,7 @@ bool semantic_equal(const Type& type, const Value* a, const Value* b) {
 // omitempty has no effect on structs: Go prints them, empty as they are.
 static bool is_go_struct(Shape shape) {
   return shape == Shape::Struct || shape == Shape::Time || shape == Shape::MicroTime || shape == Shape::Quantity ||
-         shape == Shape::IntOrString || shape == Shape::Duration;
+         shape == Shape::IntOrString || shape == Shape::Duration || shape == Shape::Raw;
 }
 
 Value zero_value(Arena& arena, const Type& type) {

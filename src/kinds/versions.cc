@@ -375,13 +375,28 @@ Value convert(Arena& arena, const types::Resource& from, const types::Resource& 
   return named.build();
 }
 
-std::span<const ConversionAnnotation> conversion_annotations(const types::Resource& resource) {
-  static constexpr ConversionAnnotation kDaemonSet[] = {{kTemplateGeneration, "0"}};
-  static constexpr ConversionAnnotation kAutoscaler[] = {
-      {kBehavior, {}}, {kConditions, {}}, {kCurrentMetrics, {}}, {kMetrics, {}}};
+std::span<const std::string_view> conversion_annotations(const types::Resource& resource) {
+  static constexpr std::string_view kDaemonSet[] = {kTemplateGeneration};
+  static constexpr std::string_view kAutoscaler[] = {kBehavior, kConditions, kCurrentMetrics, kMetrics};
   if (resource.group == "apps" && resource.plural == "daemonsets") return kDaemonSet;
   if (resource.plural == "horizontalpodautoscalers" && resource.version == "v1") return kAutoscaler;
   return {};
+}
+
+Value zero_object(Arena& arena, const types::Resource& resource) {
+  const Value zero = zero_value(arena, *resource.type);
+  if (resource.group != "apps") return zero;
+  if (resource.plural == "daemonsets") {
+    return with_path(arena, zero,
+                     std::array{std::string_view("metadata"), std::string_view("annotations"), kTemplateGeneration},
+                     Value::string("0"));
+  }
+  if (resource.plural == "controllerrevisions") return zero;
+  // Deployments, ReplicaSets and StatefulSets: the number of replicas, which is the first member of their spec.
+  MapBuilder spec(arena);
+  spec.add("replicas", Value::integer(0));
+  for (const Member& member : sub(zero, "spec").members()) spec.add(member.key, member.value);
+  return with_member(arena, zero, "spec", spec.build());
 }
 
 }  // namespace holdfast::kinds

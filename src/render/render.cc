@@ -261,11 +261,11 @@ Result<std::string> encode_answer(const Value& tree, const types::Type* type, re
 }
 
 Value without_converted_annotations(Arena& arena, const types::Resource& resource, const Value& metadata) {
-  const std::span<const kinds::ConversionAnnotation> made = kinds::conversion_annotations(resource);
+  const std::span<const std::string_view> made = kinds::conversion_annotations(resource);
   const Value* annotations = made.empty() ? nullptr : metadata.find("annotations");
   if (annotations == nullptr) return metadata;
   Value left = *annotations;
-  for (const auto& annotation : made) left = without_member(arena, left, annotation.name);
+  for (const std::string_view annotation : made) left = without_member(arena, left, annotation);
   if (left.count() == 0) return without_member(arena, metadata, "annotations");
   return with_member(arena, metadata, "annotations", left);
 }

@@ -120,17 +120,20 @@ std::string render_bookmark(const View& view, std::string_view revision, bool in
   const View plain = without_pretty(view);
   Arena arena;
   const types::Resource& resource = *view.served->resource;
-  Draft draft(arena, view.served->custom ? Value::empty_map() : kinds::zero_value(arena, *resource.type));
-  Draft::Node root = draft.root();
-  root.set("kind", Value::string(resource.kind));
-  root.set("apiVersion", Value::string(arena, resource::api_version_of(resource)));
-  Draft::Node metadata = root.child("metadata");
+  MapBuilder builder(arena);
+  if (view.served->custom) {  // Members sorted by name, as in every custom object.
+    builder.add("apiVersion", Value::string(arena, resource::api_version_of(resource)));
+    builder.add("kind", Value::string(resource.kind));
+    builder.add("metadata", Value::empty_map());
+  } else {
+    builder.add("kind", Value::string(resource.kind));
+    builder.add("apiVersion", Value::string(arena, resource::api_version_of(resource)));
+    for (const Member& member : kinds::zero_object(arena, resource).members()) builder.add(member.key, member.value);
+  }
+  Draft draft(arena, builder.build());
+  Draft::Node metadata = draft.root().child("metadata");
   metadata.set("resourceVersion", Value::string(arena, revision));
   if (initial_events_end) metadata.child("annotations").set("k8s.io/initial-events-end", Value::string("true"));
-  for (const auto& annotation : kinds::conversion_annotations(resource)) {
-    if (annotation.of_zero_object.empty()) continue;
-    metadata.child("annotations").set(annotation.name, Value::string(annotation.of_zero_object));
-  }
   Result<std::string> object = encode_shown(plain, arena, draft.value(), first_table);
   assert(object.ok());
   return frame(plain.accepted.format, EventName::Bookmark, *object);
