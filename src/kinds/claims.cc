@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/strings.h"
 #include "codec/json.h"
 #include "kinds/all.h"
 #include "kinds/difference.h"
@@ -72,8 +73,9 @@ void normalize_sources(Draft::Node spec, const Value& before) {
   const bool source = is_set(spec.value(), "dataSource"), reference = is_set(spec.value(), "dataSourceRef");
   if (source && !reference) {
     spec.set("dataSourceRef", *spec.find("dataSource"));
-  } else if (!source && reference) {
+  } else if (!source && reference && spec.value().text_at("dataSourceRef", "namespace").empty()) {
     spec.set("dataSource", *spec.find("dataSourceRef"));
+    spec.child("dataSource").remove("namespace");
   }
 }
 
@@ -83,17 +85,19 @@ void update_claim(Context&, Draft::Node next, const Value& old) {
   normalize_sources(next.child("spec"), sub(old, "spec"));
 }
 
-void validate_source(const Value& spec, std::string_view key, const Path& at, FieldErrors& errors) {
+void validate_source(const Value& spec, std::string_view key, bool any_group, const Path& at, FieldErrors& errors) {
   if (!is_set(spec, key)) return;
   const Value& source = sub(spec, key);
   const Path here = at.child(key);
   const std::string_view group = source.text_at("apiGroup"), kind = source.text_at("kind");
+  const std::string_view space = source.text_at("namespace");
   if (source.text_at("name").empty()) errors.required(here.child("name"));
   if (kind.empty()) errors.required(here.child("kind"));
   if (group.empty() && kind != "PersistentVolumeClaim") {
     errors.invalid(here, kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup");
   }
-  if (!group.empty()) errors.invalid_each(here.child("apiGroup"), group, dns_subdomain_errors(group));
+  if (!group.empty() && !any_group) errors.invalid_each(here.child("apiGroup"), group, dns_subdomain_errors(group));
+  if (!space.empty()) errors.invalid_each(here.child("namespace"), space, dns_label_errors(space));
 }
 
 void validate_claim(Context&, const Value& object, FieldErrors& errors) {
@@ -101,8 +105,8 @@ void validate_claim(Context&, const Value& object, FieldErrors& errors) {
 }
 
 void validate_claim_update(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
-  validate_claim(context, next, errors);
   const Value &spec = sub(next, "spec"), &before = sub(old, "spec");
+  validate_claim_spec(spec, Path("spec"), errors, &before);
   Draft now_draft(context.arena, spec), old_draft(context.arena, before);
   Draft::Node now = now_draft.root(), was = old_draft.root();
   if (before.text_at("volumeName").empty()) restore(was, spec, "volumeName");
@@ -158,12 +162,40 @@ void validate_claim_update(Context& context, const Value& next, const Value& old
   }
 }
 
+void validate_amount(const Value& amount, const Path& at, FieldErrors& errors) {
+  const int64_t value = quantity_of(&amount).value();
+  if (value < 0) errors.invalid(at, value, "must be a valid resource quantity");
+}
+
+// What a claim may have: storage, and what is not one of Kubernetes' own resources.
+void validate_claim_resource(std::string_view name, const Path& at, FieldErrors& errors) {
+  const Messages messages = qualified_name_errors(name);
+  if (!messages.empty()) return errors.invalid_each(at, name, messages);
+  const bool native = name.find('/') == std::string_view::npos || name.find("kubernetes.io/") != std::string_view::npos;
+  if (native && name != "storage") errors.not_supported(at, name, {"storage"});
+}
+
 void validate_claim_status(Context&, const Value& next, const Value&, FieldErrors& errors) {
   if (is_empty(sub(next, "spec"), "accessModes")) errors.required(Path("Spec.accessModes"));
-  const Path at("status"), capacity = at.child("capacity");
+  const Path at("status"), capacity = at.child("capacity"), resizes = at.child("allocatedResourceStatuses"),
+                           allocated = at.child("allocatedResources");
   for (const Member& amount : next.members_at("status", "capacity")) {
-    const int64_t value = quantity_of(&amount.value).value();
-    if (value < 0) errors.invalid(capacity.key(amount.key), value, "must be a valid resource quantity");
+    validate_amount(amount.value, capacity.key(amount.key), errors);
+  }
+  for (const Member& resize : next.members_at("status", "allocatedResourceStatuses")) {
+    constexpr std::string_view kStates[] = {"ControllerResizeInProgress", "ControllerResizeInfeasible",
+                                            "NodeResizeInProgress", "NodeResizeInfeasible", "NodeResizePending"};
+    validate_claim_resource(resize.key, resizes, errors);
+    if (!contains(kStates, resize.value.as_string())) errors.not_supported(resizes, resize.key, kStates);
+  }
+  for (const Member& amount : next.members_at("status", "allocatedResources")) {
+    const Path here = allocated.key(amount.key);
+    const size_t before = errors.count();
+    validate_claim_resource(amount.key, allocated, errors);
+    if (errors.count() == before) validate_amount(amount.value, here, errors);
+    if (errors.count() == before && quantity_of(&amount.value).sign() < 0) {
+      errors.invalid(here, amount.value, kNegative);
+    }
   }
 }
 
@@ -174,24 +206,7 @@ void default_volume(Arena& arena, const types::Resource&, Draft::Node object) {
   Draft::Node spec = object.child("spec");
   spec.set_if_zero("persistentVolumeReclaimPolicy", Value::string("Retain"));
   spec.set_default("volumeMode", Value::string("Filesystem"));
-  default_resource_list(arena, spec, "capacity");
-  if (Draft::Node source = spec.existing("hostPath")) source.set_default("type", Value::string(""));
-  if (Draft::Node source = spec.existing("iscsi")) source.set_if_zero("iscsiInterface", Value::string("default"));
-  if (Draft::Node source = spec.existing("rbd")) {
-    source.set_if_zero("pool", Value::string("rbd"));
-    source.set_if_zero("user", Value::string("admin"));
-    source.set_if_zero("keyring", Value::string("/etc/ceph/keyring"));
-  }
-  if (Draft::Node source = spec.existing("azureDisk")) {
-    source.set_default("cachingMode", Value::string("ReadWrite"));
-    source.set_default("fsType", Value::string("ext4"));
-    source.set_default("readOnly", Value::boolean(false));
-    source.set_default("kind", Value::string("Shared"));
-  }
-  if (Draft::Node source = spec.existing("scaleIO")) {
-    source.set_if_zero("storageMode", Value::string("ThinProvisioned"));
-    source.set_if_zero("fsType", Value::string("xfs"));
-  }
+  default_volume_spec(arena, spec);
 }
 
 void create_volume(Context& context, Draft::Node object) {
@@ -235,52 +250,61 @@ constexpr std::string_view kSources[] = {"hostPath",
                                          "storageos",
                                          "csi"};
 
-void validate_volume_source(const Value& spec, std::string_view key, const Path& at, FieldErrors& errors) {
-  const Value& source = sub(spec, key);
-  const auto require = [&](std::string_view member) {
-    if (is_empty(source, member)) errors.required(at.child(member));
-  };
-  if (key == "hostPath") {
-    const std::string_view path = source.text_at("path");
-    if (path.empty()) return errors.required(at.child("path"));
-    if (has_backstep(path)) errors.invalid(at.child("path"), path, "must not contain '..'");
-  } else if (key == "nfs") {
-    require("server");
-    require("path");
-    const std::string_view path = source.text_at("path");
-    if (!path.starts_with('/')) errors.invalid(at.child("path"), path, "must be an absolute path");
-  } else if (key == "local") {
-    const std::string_view path = source.text_at("path");
-    if (path.empty()) return errors.required(at.child("path"));
-    if (has_backstep(path)) errors.invalid(at.child("path"), path, "must not contain '..'");
-  } else if (key == "csi") {
-    const std::string_view driver = source.text_at("driver");
-    if (driver.empty()) {
-      errors.required(at.child("driver"));
-    } else {
-      validate_driver_name(driver, at.child("driver"), errors);
-    }
-    require("volumeHandle");
-  } else if (key == "gcePersistentDisk") {
-    require("pdName");
-  } else if (key == "awsElasticBlockStore" || key == "cinder") {
-    require("volumeID");
-  } else if (key == "iscsi") {
-    require("targetPortal");
-    require("iqn");
-  } else if (key == "vsphereVolume") {
-    require("volumePath");
-  } else if (key == "azureDisk") {
-    require("diskName");
-    require("diskURI");
-  } else if (key == "flexVolume") {
-    require("driver");
+// A secret that the driver of a volume is given.
+void validate_secret(const Value& source, std::string_view key, const Path& at, FieldErrors& errors) {
+  if (!is_set(source, key)) return;
+  const Path here = at.child(key);
+  const std::string_view name = source.text_at(key, "name"), space = source.text_at(key, "namespace");
+  if (name.empty()) {
+    errors.required(here.child("name"));
+  } else {
+    errors.invalid_each(here.child("name"), name, dns_subdomain_errors(name));
+  }
+  if (space.empty()) {
+    errors.required(here.child("namespace"));
+  } else {
+    errors.invalid_each(here.child("namespace"), space, dns_label_errors(space));
   }
 }
 
-void validate_volume_spec(const Value& spec, const Path& at, FieldErrors& errors) {
-  if (is_empty(spec, "accessModes")) errors.required(at.child("accessModes"));
-  validate_access_modes(spec, at, errors);
+void validate_source_of_volume(const Value& spec, std::string_view key, std::string_view volume, const Path& at,
+                               FieldErrors& errors) {
+  const Value& source = sub(spec, key);
+  if (key == "local") {
+    const std::string_view path = source.text_at("path");
+    if (path.empty()) {
+      errors.required(at.child("path"));
+    } else if (has_backstep(path)) {
+      errors.invalid(at.child("path"), path, "must not contain '..'");
+    }
+  } else if (key == "csi") {
+    validate_driver_name(source.text_at("driver"), at.child("driver"), errors);
+    if (is_empty(source, "volumeHandle")) errors.required(at.child("volumeHandle"));
+    for (const std::string_view secret :
+         {"controllerPublishSecretRef", "controllerExpandSecretRef", "nodePublishSecretRef", "nodeExpandSecretRef"}) {
+      validate_secret(source, secret, at, errors);
+    }
+  } else {
+    validate_volume_source(source, key, SourceUse::PersistentVolume, volume, at, errors);
+  }
+}
+
+// "/", and what leads back there: "//", "/a/..".
+bool is_root(std::string_view path) {
+  if (!path.starts_with('/')) return false;
+  size_t depth = 0;
+  for (const std::string_view step : split(path, '/')) {
+    if (step.empty() || step == ".") continue;
+    if (step != "..") {
+      ++depth;
+    } else if (depth > 0) {
+      --depth;
+    }
+  }
+  return depth == 0;
+}
+
+void validate_capacity(const Value& spec, const Path& at, FieldErrors& errors) {
   const Path capacity = at.child("capacity");
   const std::span<const Member> amounts = spec.members_at("capacity");
   if (amounts.empty()) errors.required(capacity);
@@ -288,54 +312,31 @@ void validate_volume_spec(const Value& spec, const Path& at, FieldErrors& errors
     errors.not_supported(capacity, shown_sorted(spec.find("capacity")), {"storage"});
   }
   for (const Member& amount : amounts) {
-    const Quantity quantity = quantity_of(&amount.value);
-    if (quantity.value() < 0) {
-      errors.invalid(capacity.key(amount.key), quantity.value(), "must be a valid resource quantity");
-    }
-    if (quantity.sign() <= 0) errors.invalid(capacity.key(amount.key), amount.value, kNotPositive);
-  }
-  const std::string_view reclaim = spec.text_at("persistentVolumeReclaimPolicy");
-  if (!reclaim.empty()) {
-    validate_enum(spec, "persistentVolumeReclaimPolicy", {"Delete", "Recycle", "Retain"}, at, errors);
-  }
-  const Value* required = spec.get("nodeAffinity", "required");
-  if (is_set(spec, "nodeAffinity")) {
-    const Path affinity = at.child("nodeAffinity");
-    if (required == nullptr) {
-      errors.required(affinity.child("required"), "must specify required node constraints");
-    } else {
-      validate_node_selector(*required, affinity.child("required"), errors);
+    validate_amount(amount.value, capacity.key(amount.key), errors);
+    if (quantity_of(&amount.value).sign() <= 0) {
+      errors.invalid(capacity.key(amount.key), amount.value, kNotPositive);
     }
   }
-  size_t count = 0;
-  for (const std::string_view key : kSources) {
-    if (!is_set(spec, key)) continue;
-    // Not even Kubernetes minds a Flex volume beside another.
-    if (count > 0 && key != "flexVolume") {
-      errors.forbidden(at.child(key == "cephfs" ? "cephFS" : key), "may not specify more than 1 volume type");
-      continue;
-    }
-    ++count;
-    validate_volume_source(spec, key, at.child(key == "gcePersistentDisk" ? "persistentDisk" : key), errors);
-    if (key == "local" && !is_set(spec, "nodeAffinity")) {
-      errors.required(at.child("nodeAffinity"), "Local volume requires node affinity");
-    }
+}
+
+void validate_volume_affinity(const Value& spec, const Path& at, FieldErrors& errors) {
+  const Path affinity = at.child("nodeAffinity");
+  if (const Value* required = spec.get("nodeAffinity", "required"); required != nullptr) {
+    validate_node_selector(*required, affinity.child("required"), errors);
+  } else {
+    errors.required(affinity.child("required"), "must specify required node constraints");
   }
-  if (count == 0) errors.required(at, "must specify a volume type");
-  if (spec.text_at("hostPath", "path") == "/" && reclaim == "Recycle") {
-    errors.forbidden(at.child("persistentVolumeReclaimPolicy"), "may not be 'recycle' for a hostPath mount of '/'");
+}
+
+void validate_attributes_class_name(const Value& spec, const Path& at, FieldErrors& errors) {
+  if (!is_set(spec, "volumeAttributesClassName")) return;
+  if (spec.text_at("volumeAttributesClassName").empty()) {
+    errors.required(at.child("volumeAttributesClassName"), "an empty string is disallowed");
+  } else {
+    validate_class(spec, "volumeAttributesClassName", at, errors);
   }
-  validate_class(spec, "storageClassName", at, errors);
-  if (is_set(spec, "volumeMode")) validate_enum(spec, "volumeMode", {"Block", "Filesystem"}, at, errors);
-  if (is_set(spec, "volumeAttributesClassName")) {
-    if (spec.text_at("volumeAttributesClassName").empty()) {
-      errors.required(at.child("volumeAttributesClassName"), "an empty string is disallowed");
-    } else {
-      validate_class(spec, "volumeAttributesClassName", at, errors);
-    }
-    if (!is_set(spec, "csi")) {
-      errors.required(at.child("csi"), "has to be specified when using volumeAttributesClassName");
-    }
+  if (!is_set(spec, "csi")) {
+    errors.required(at.child("csi"), "has to be specified when using volumeAttributesClassName");
   }
 }
 
@@ -356,7 +357,7 @@ constexpr std::string_view kMountable[] = {"gcePersistentDisk",
 
 void validate_volume(Context&, const Value& object, FieldErrors& errors) {
   const Value& spec = sub(object, "spec");
-  validate_volume_spec(spec, Path("spec"), errors);
+  validate_volume_spec(spec, SpecUse::Own, object.text_at("metadata", "name"), Path("spec"), errors);
   const bool mountable = std::any_of(std::begin(kMountable), std::end(kMountable),
                                      [&](std::string_view source) { return is_set(spec, source); });
   constexpr std::string_view kMountOptions = "volume.beta.kubernetes.io/mount-options";
@@ -366,10 +367,36 @@ void validate_volume(Context&, const Value& object, FieldErrors& errors) {
   }
 }
 
+// The affinity stays, but labels of nodes may get the names that they have now.
+bool is_same_affinity(Arena& arena, const Value& spec, const Value& before) {
+  Draft draft(arena, before);
+  const std::span<const Value> now = spec.items_at("nodeAffinity", "required", "nodeSelectorTerms");
+  const std::span<const Value> was = before.items_at("nodeAffinity", "required", "nodeSelectorTerms");
+  for (size_t i = 0; i < std::min(now.size(), was.size()); ++i) {
+    for (const std::string_view list : {"matchExpressions", "matchFields"}) {
+      const std::span<const Value> next = now[i].items_at(list), earlier = was[i].items_at(list);
+      for (size_t j = 0; j < std::min(next.size(), earlier.size()); ++j) {
+        const std::string_view label = current_label(earlier[j].text_at("key"));
+        if (label.empty() || next[j].text_at("key") != label) continue;
+        draft.root()
+            .child("nodeAffinity")
+            .child("required")
+            .list("nodeSelectorTerms")[i]
+            .list(list)[j]
+            .set("key", next[j].get("key") == nullptr ? Value::null() : *next[j].get("key"));
+      }
+    }
+  }
+  const types::Type& type = type_named("core/v1.VolumeNodeAffinity");
+  const Value renamed = draft.value();
+  return semantic_equal(type, spec.find("nodeAffinity"), renamed.find("nodeAffinity"));
+}
+
 void validate_volume_update(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
   const Value &spec = sub(next, "spec"), &before = sub(old, "spec");
   validate_volume(context, next, errors);
-  validate_volume_spec(spec, Path("spec"), errors);  // Upstream looks twice, and says everything twice.
+  // Upstream looks twice, and says everything twice.
+  validate_volume_spec(spec, SpecUse::Own, next.text_at("metadata", "name"), Path("spec"), errors);
   MapBuilder now(context.arena), was(context.arena);
   for (const std::string_view key : kSources) {
     Value source = sub(spec, key);
@@ -390,7 +417,7 @@ void validate_volume_update(Context& context, const Value& next, const Value& ol
   if (spec.text_at("volumeMode") != before.text_at("volumeMode")) {
     errors.invalid(Path("volumeMode"), spec.find("volumeMode"), kImmutable);
   }
-  if (is_set(before, "nodeAffinity") && !equal(sub(spec, "nodeAffinity"), sub(before, "nodeAffinity"))) {
+  if (is_set(before, "nodeAffinity") && !is_same_affinity(context.arena, spec, before)) {
     errors.invalid(Path("nodeAffinity"),
                    shown_internal(type_named("core/v1.PersistentVolumeSpec"), spec, "nodeAffinity"),
                    "field is immutable, except for updating from beta label to GA");
@@ -419,6 +446,11 @@ void warn_volume(Context&, const Value& object, const Value*, std::vector<std::s
         "attribute instead");
   }
   const Value& spec = sub(object, "spec");
+  const std::span<const Value> terms = spec.items_at("nodeAffinity", "required", "nodeSelectorTerms");
+  const Path required("spec.nodeAffinity.required");
+  for (size_t i = 0; i < terms.size(); ++i) {
+    warn_about_node_term(terms[i], LabelValues::Ignored, required.item("nodeSelectorTerms", i), texts);
+  }
   if (spec.text_at("persistentVolumeReclaimPolicy") == "Recycle") {
     texts.push_back(
         "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended "
@@ -443,7 +475,70 @@ void warn_volume(Context&, const Value& object, const Value*, std::vector<std::s
 
 }  // namespace
 
-void validate_claim_spec(const Value& spec, const Path& at, FieldErrors& errors) {
+void default_volume_spec(Arena& arena, Draft::Node spec) {
+  default_resource_list(arena, spec, "capacity");
+  default_volume_sources(spec);
+}
+
+void validate_volume_spec(const Value& spec, SpecUse use, std::string_view volume, const Path& at,
+                          FieldErrors& errors) {
+  const bool own = use == SpecUse::Own;
+  constexpr std::string_view kNotInline = "may not be specified in the context of inline volumes";
+  if (!own) {
+    if (is_set(spec, "claimRef")) errors.forbidden(at.child("claimRef"), kNotInline);
+    if (!is_empty(spec, "capacity")) errors.forbidden(at.child("capacity"), kNotInline);
+    if (!is_set(spec, "csi")) {
+      errors.required(at.child("csi"), "has to be specified in the context of inline volumes");
+    }
+  }
+  if (is_empty(spec, "accessModes")) errors.required(at.child("accessModes"));
+  validate_access_modes(spec, at, errors);
+  if (own) validate_capacity(spec, at, errors);
+  const std::string_view reclaim = spec.text_at("persistentVolumeReclaimPolicy");
+  if (own && !reclaim.empty()) {
+    validate_enum(spec, "persistentVolumeReclaimPolicy", {"Delete", "Recycle", "Retain"}, at, errors);
+  } else if (!reclaim.empty() && reclaim != "Retain") {
+    errors.forbidden(at.child("persistentVolumeReclaimPolicy"), "may only be Retain in the context of inline volumes");
+  }
+  if (is_set(spec, "nodeAffinity")) {
+    if (own) {
+      validate_volume_affinity(spec, at, errors);
+    } else {
+      errors.forbidden(at.child("nodeAffinity"), kNotInline);
+    }
+  }
+  size_t count = 0;
+  for (const std::string_view key : kSources) {
+    if (!is_set(spec, key)) continue;
+    // Not even Kubernetes minds a Flex volume beside another.
+    if (count > 0 && key != "flexVolume") {
+      errors.forbidden(at.child(key == "cephfs" ? "cephFS" : key), "may not specify more than 1 volume type");
+      continue;
+    }
+    ++count;
+    validate_source_of_volume(spec, key, volume, at.child(key == "gcePersistentDisk" ? "persistentDisk" : key), errors);
+    if (key == "local" && !(own && is_set(spec, "nodeAffinity"))) {
+      errors.required(at.child("nodeAffinity"), "Local volume requires node affinity");
+    }
+  }
+  if (count == 0) errors.required(at, "must specify a volume type");
+  if (is_root(spec.text_at("hostPath", "path")) && reclaim == "Recycle") {
+    errors.forbidden(at.child("persistentVolumeReclaimPolicy"), "may not be 'recycle' for a hostPath mount of '/'");
+  }
+  if (own) {
+    validate_class(spec, "storageClassName", at, errors);
+    if (is_set(spec, "volumeMode")) validate_enum(spec, "volumeMode", {"Block", "Filesystem"}, at, errors);
+    validate_attributes_class_name(spec, at, errors);
+    return;
+  }
+  if (!is_empty(spec, "storageClassName")) errors.forbidden(at.child("storageClassName"), kNotInline);
+  if (is_set(spec, "volumeMode") && spec.text_at("volumeMode") != "Filesystem") {
+    errors.forbidden(at.child("volumeMode"),
+                     "may not specify volumeMode other than Filesystem in the context of inline volumes");
+  }
+}
+
+void validate_claim_spec(const Value& spec, const Path& at, FieldErrors& errors, const Value* old) {
   if (is_empty(spec, "accessModes")) errors.required(at.child("accessModes"), "at least 1 access mode is required");
   validate_label_selector(spec.find("selector"), at.child("selector"), errors);
   validate_access_modes(spec, at, errors);
@@ -456,11 +551,18 @@ void validate_claim_spec(const Value& spec, const Path& at, FieldErrors& errors)
   }
   validate_class(spec, "storageClassName", at, errors);
   if (is_set(spec, "volumeMode")) validate_enum(spec, "volumeMode", {"Block", "Filesystem"}, at, errors);
-  validate_source(spec, "dataSource", at, errors);
-  validate_source(spec, "dataSourceRef", at, errors);
-  if (is_set(spec, "dataSource") && is_set(spec, "dataSourceRef") &&
-      !same_source(sub(spec, "dataSource"), sub(spec, "dataSourceRef"))) {
-    errors.invalid(at, Shown::verbatim("{}"), "must match dataSourceRef");
+  // A group that was accepted once is not looked at again.
+  const bool any_group = old != nullptr && (old->get("dataSource", "apiGroup") != nullptr ||
+                                            old->get("dataSourceRef", "apiGroup") != nullptr);
+  validate_source(spec, "dataSource", any_group, at, errors);
+  validate_source(spec, "dataSourceRef", any_group, at, errors);
+  if (is_set(spec, "dataSource") && is_set(spec, "dataSourceRef")) {
+    const Value& reference = sub(spec, "dataSourceRef");
+    if (!reference.text_at("namespace").empty()) {
+      errors.invalid(at, Shown::verbatim("{}"), "may not be specified when dataSourceRef.namespace is specified");
+    } else if (!same_source(sub(spec, "dataSource"), reference)) {
+      errors.invalid(at, Shown::verbatim("{}"), "must match dataSourceRef");
+    }
   }
   validate_class(spec, "volumeAttributesClassName", at, errors);
 }

@@ -1,5 +1,9 @@
 // Namespace, Node and ServiceAccount.
 
+#include <algorithm>
+
+#include "base/strings.h"
+#include "base/text.h"
 #include "kinds/all.h"
 #include "kinds/ip.h"
 #include "kinds/pod.h"
@@ -131,9 +135,48 @@ void validate_node_resources(const Value& node, FieldErrors& errors) {
   }
 }
 
+// "MyFeature", "MyFeature/part": segments of letters and digits, the first one beginning with a capital.
+bool is_feature_name(std::string_view name) {
+  bool first = true;
+  for (const std::string_view segment : split(name, '/')) {
+    const auto is_capital = [](char c) { return c >= 'A' && c <= 'Z'; };
+    const auto is_letter = [&](char c) { return is_capital(c) || (c >= 'a' && c <= 'z'); };
+    if (segment.empty() || !(first ? is_capital(segment[0]) : is_letter(segment[0]))) return false;
+    if (!std::ranges::all_of(segment, [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); })) return false;
+    first = false;
+  }
+  return true;
+}
+
+// What a kubelet can do, in order.
+void validate_declared_features(const Value& node, FieldErrors& errors) {
+  const Path at("status");
+  const std::span<const Value> features = node.items_at("status", "declaredFeatures");
+  for (size_t i = 0; i < features.size(); ++i) {
+    const std::string_view name = features[i].as_string();
+    const std::string start = "invalid feature name " + go_quote(name) + ": must ";
+    if (name.size() > 253) {
+      errors.invalid(at.item("declaredFeatures", i), name, start + "be no more than 253 characters");
+    } else if (!is_feature_name(name)) {
+      errors.invalid(at.item("declaredFeatures", i), name,
+                     start +
+                         "start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., "
+                         "MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes");
+    }
+    if (i + 1 == features.size()) continue;
+    const std::string_view next = features[i + 1].as_string();
+    if (name == next) errors.duplicate(at.item("declaredFeatures", i + 1), next);
+    if (name > next) errors.invalid(at.item("declaredFeatures", i + 1), next, "list must be sorted alphabetically");
+  }
+}
+
 void validate_node(Context&, const Value& node, FieldErrors& errors) {
   validate_taints(node, errors);
   validate_node_resources(node, errors);
+  if (const Value* swap = node.get("status", "nodeInfo", "swap", "capacity"); swap != nullptr && swap->as_int() <= 0) {
+    errors.invalid(Path("metadata.nodeSwapStatus.capacity"), *swap, kNotPositive);  // Kubernetes says so.
+  }
+  validate_declared_features(node, errors);
   const Path at("spec");
   const std::span<const Value> networks = node.items_at("spec", "podCIDRs");
   std::vector<std::string_view> texts;
@@ -146,6 +189,7 @@ void validate_node(Context&, const Value& node, FieldErrors& errors) {
 
 void validate_node_status(Context&, const Value& next, const Value& old, FieldErrors& errors) {
   validate_node_resources(next, errors);
+  validate_declared_features(next, errors);
   const Path status("status"), at("spec");
   const std::span<const Value> addresses = next.items_at("status", "addresses");
   for (size_t i = 0; i < addresses.size(); ++i) {

@@ -140,22 +140,29 @@ void validate_environment(const Value& container, const Path& at, FieldErrors& e
   }
 }
 
-void validate_mounts(const Value& container, const Names& volumes, const Path& at, FieldErrors& errors) {
+// The paths of the last one of each name: what the map has that Kubernetes makes of the list.
+Names last_paths(std::span<const Value> items, std::string_view key) {
+  Names names, paths;
+  for (size_t i = items.size(); i-- > 0;) {
+    if (names.add(items[i].text_at("name"))) paths.push_back(items[i].text_at(key));
+  }
+  return paths;
+}
+
+void validate_mounts(const Value& container, const VolumeNames& volumes, const Path& at, FieldErrors& errors) {
   const std::span<const Value> mounts = container.items_at("volumeMounts"),
                                devices = container.items_at("volumeDevices");
   const Path list_at = at.child("volumeMounts");
   Names names, paths;
-  Names devices_by_name, devices_by_path;
-  for (const Value& device : devices) {
-    devices_by_name.push_back(device.text_at("name"));
-    devices_by_path.push_back(device.text_at("devicePath"));
-  }
+  const Names devices_by_path = last_paths(devices, "devicePath"), mounts_by_path = last_paths(mounts, "mountPath");
+  Names devices_by_name;
+  for (const Value& device : devices) devices_by_name.push_back(device.text_at("name"));
   for (size_t i = 0; i < mounts.size(); ++i) {
     const Value& mount = mounts[i];
     const Path here = list_at.index(i);
     const std::string_view name = mount.text_at("name"), path = mount.text_at("mountPath");
     if (name.empty()) errors.required(here.child("name"));
-    if (!contains(volumes, name)) errors.not_found(here.child("name"), name);
+    if (!contains(volumes.all, name)) errors.not_found(here.child("name"), name);
     if (path.empty()) errors.required(here.child("mountPath"));
     if (contains(paths, path)) errors.invalid(here.child("mountPath"), path, "must be unique");
     names.push_back(name);
@@ -201,7 +208,12 @@ void validate_mounts(const Value& container, const Names& volumes, const Path& a
     const std::string_view name = devices[i].text_at("name"), path = devices[i].text_at("devicePath");
     if (name.empty()) errors.required(here.child("name"));
     if (contains(device_names, name)) errors.invalid(here.child("name"), name, "must be unique");
-    if (!contains(volumes, name)) errors.not_found(here.child("name"), name);
+    if (!contains(volumes.all, name)) {
+      errors.not_found(here.child("name"), name);
+    } else if (!contains(volumes.claims, name)) {
+      errors.invalid(here.child("name"), name,
+                     "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode");
+    }
     if (path.empty()) errors.required(here.child("devicePath"));
     if (contains(device_paths, path)) errors.invalid(here.child("devicePath"), path, "must be unique");
     if (!path.empty() && has_backstep(path)) {
@@ -210,7 +222,7 @@ void validate_mounts(const Value& container, const Names& volumes, const Path& a
       device_paths.push_back(path);
     }
     if (names.contains(name)) errors.invalid(here.child("name"), name, "must not already exist in volumeMounts");
-    if (paths.contains(path)) {
+    if (mounts_by_path.contains(path)) {
       errors.invalid(here.child("devicePath"), path, "must not already exist as a path in volumeMounts");
     }
     if (!name.empty()) device_names.push_back(name);
@@ -334,7 +346,7 @@ void validate_restart_policy(const Value& container, const Path& at, FieldErrors
   }
 }
 
-void validate_common(const Value& container, const Value& spec, const PodOptions& options, const Names& volumes,
+void validate_common(const Value& container, const Value& spec, const PodOptions& options, const VolumeNames& volumes,
                      const Path& at, FieldErrors& errors) {
   const std::string_view name = container.text_at("name");
   if (name.empty()) {
@@ -443,6 +455,16 @@ void validate_ephemeral_container(const Value& container, const Names& others, c
 
 }  // namespace
 
+bool is_padded(std::string_view text) {
+  const auto is_space = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
+  return !text.empty() && (is_space(text.front()) || is_space(text.back()));
+}
+
+void validate_image_text(const Value& container, const Path& at, FieldErrors& errors) {
+  const std::string_view image = container.text_at("image");
+  if (is_padded(image)) errors.invalid(at.child("image"), image, "must not have leading or trailing whitespace");
+}
+
 void validate_port(const Value& port, const Path& at, FieldErrors& errors) {
   if (port.is_string()) {
     errors.invalid_each(at, port, port_name_errors(port.as_string()));
@@ -452,7 +474,7 @@ void validate_port(const Value& port, const Path& at, FieldErrors& errors) {
   }
 }
 
-void validate_containers(const Value& spec, const PodOptions& options, const Names& volumes, const Path& at,
+void validate_containers(const Value& spec, const PodOptions& options, const VolumeNames& volumes, const Path& at,
                          FieldErrors& errors) {
   const int64_t grace = spec.int_at_or(30, "terminationGracePeriodSeconds");
   const std::span<const Value> containers = spec.items_at("containers");
@@ -476,7 +498,11 @@ void validate_containers(const Value& spec, const PodOptions& options, const Nam
   for (size_t i = 0; i < init.size(); ++i) {
     const Path here = init_at.index(i);
     validate_common(init[i], spec, options, volumes, here, errors);
-    validate_restart_policy(init[i], here, errors);
+    if (is_set(init[i], "restartPolicy")) {
+      validate_restart_policy(init[i], here, errors);
+    } else if (!is_empty(init[i], "restartPolicyRules")) {
+      errors.required(here.child("restartPolicy"), "must specify restartPolicy when restart rules are used");
+    }
     const std::string_view name = init[i].text_at("name");
     if (contains(names, name)) {
       errors.duplicate(here.child("name"), name);
@@ -486,11 +512,16 @@ void validate_containers(const Value& spec, const PodOptions& options, const Nam
     validate_host_ports(init.subspan(i, 1), 0, init_at, errors);
     validate_init_container(init[i], grace, here, errors);
   }
-  const Names others = names;
+  Names others;
+  for (const std::span<const Value> list : {containers, init}) {
+    for (const Value& container : list) others.push_back(container.text_at("name"));
+  }
+  names = others;
   const std::span<const Value> ephemeral = spec.items_at("ephemeralContainers");
   for (size_t i = 0; i < ephemeral.size(); ++i) {
     const Path here = at.item("ephemeralContainers", i);
     validate_common(ephemeral[i], spec, options, volumes, here, errors);
+    validate_image_text(ephemeral[i], here, errors);
     const std::string_view name = ephemeral[i].text_at("name");
     if (contains(names, name)) {
       errors.duplicate(here.child("name"), name);

@@ -239,6 +239,7 @@ std::vector<std::string> warnings(Context& context, const Value& object, const V
   std::vector<std::string> texts;
   const Hooks& hooks = hooks_of(rules_of(context.resource));
   if (endpoint == Endpoint::Main && hooks.warn != nullptr) hooks.warn(context, object, old, texts);
+  if (endpoint == Endpoint::Status && hooks.warn_status != nullptr) hooks.warn_status(object, texts);
   return texts;
 }
 

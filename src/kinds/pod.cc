@@ -9,6 +9,7 @@
 #include "codec/json.h"
 #include "kinds/all.h"
 #include "kinds/difference.h"
+#include "kinds/internal.h"
 #include "kinds/ip.h"
 #include "kinds/names.h"
 #include "kinds/pod.h"
@@ -16,9 +17,6 @@
 
 namespace holdfast::kinds {
 namespace {
-
-constexpr std::string_view kAppArmorPrefix = "container.apparmor.security.beta.kubernetes.io/";
-constexpr std::string_view kMirrorPod = "kubernetes.io/config.mirror";
 
 const types::Type& spec_type() {
   static const types::Type& type = type_named("core/v1.PodSpec");
@@ -90,22 +88,6 @@ void merge_all_label_keys(Arena& arena, Draft::Node spec, const Value* labels) {
   for (Draft::Node constraint : spec.list("topologySpreadConstraints")) merge_label_keys(arena, constraint, labels);
 }
 
-// The AppArmor profile that a deprecated annotation stands for; null when it is not one.
-Value profile_of_annotation(Arena& arena, std::string_view text) {
-  MapBuilder profile(arena);
-  if (text == "unconfined") {
-    profile.add("type", Value::string("Unconfined"));
-  } else if (text == "runtime/default") {
-    profile.add("type", Value::string("RuntimeDefault"));
-  } else if (text.starts_with("localhost/") && text.size() > 10) {
-    profile.add("type", Value::string("Localhost"));
-    profile.add("localhostProfile", Value::string(text.substr(10)));
-  } else {
-    return Value::null();
-  }
-  return profile.build();
-}
-
 void copy_app_armor(Arena& arena, Draft::Node pod) {
   const std::span<const Member> annotations = pod.value().members_at("metadata", "annotations");
   if (std::none_of(annotations.begin(), annotations.end(),
@@ -120,7 +102,7 @@ void copy_app_armor(Arena& arena, Draft::Node pod) {
     for (Draft::Node container : spec.list(list)) {
       if (is_set(sub(container.value(), "securityContext"), "appArmorProfile")) continue;
       const std::string key = std::string(kAppArmorPrefix) + std::string(container.value().text_at("name"));
-      const Value profile = profile_of_annotation(arena, notes.text_at(std::string_view(key)));
+      const Value profile = app_armor_of_annotation(arena, notes.text_at(std::string_view(key)));
       if (profile.is_null() || equal(profile, pod_profile)) continue;
       container.child("securityContext").set("appArmorProfile", profile);
     }
@@ -172,13 +154,13 @@ void keep_object_metadata(Draft::Node next, const Value& old) {
   }
 }
 
-// The old containers with the new ones' resources, or nothing when they are not the same containers.
-bool take_resources(Arena& arena, const Value& next, const Value& old, std::string_view list, Value& merged) {
+// The old containers with the new ones' resources; those that were sent when they are not the same containers, for the
+// validation to refuse.
+Value take_resources(Arena& arena, const Value& next, const Value& old, std::string_view list) {
   const std::span<const Value> wanted = next.items_at(list), before = old.items_at(list);
-  if (wanted.size() != before.size()) return false;
   ListBuilder containers(arena);
   for (size_t i = 0; i < wanted.size(); ++i) {
-    if (wanted[i].text_at("name") != before[i].text_at("name")) return false;
+    if (wanted[i].text_at("name") != before[i].text_at("name")) return sub(next, list);
     Value container = before[i];
     for (const std::string_view key : {"resources", "resizePolicy"}) {
       container = is_set(wanted[i], key) ? with_member(arena, container, key, *wanted[i].find(key))
@@ -186,8 +168,7 @@ bool take_resources(Arena& arena, const Value& next, const Value& old, std::stri
     }
     containers.add(container);
   }
-  merged = containers.build();
-  return true;
+  return containers.build();
 }
 
 void update_pod_part(Context& context, Endpoint endpoint, Draft::Node next, const Value& old) {
@@ -201,12 +182,13 @@ void update_pod_part(Context& context, Endpoint endpoint, Draft::Node next, cons
     if (is_set(sent, "ephemeralContainers")) spec.set("ephemeralContainers", *sent.find("ephemeralContainers"));
     return;
   }
-  // Resize. Containers that were added, removed or renamed are left for the validation to refuse.
+  // Resize. Containers that were added or removed are left for the validation to refuse.
   const Value& before = sub(old, "spec");
-  Value containers, init;
-  const bool same = take_resources(context.arena, sent, before, "containers", containers) &&
-                    take_resources(context.arena, sent, before, "initContainers", init);
-  if (!same) return;
+  for (const std::string_view list : {"containers", "initContainers"}) {
+    if (sent.items_at(list).size() != before.items_at(list).size()) return;
+  }
+  const Value containers = take_resources(context.arena, sent, before, "containers");
+  const Value init = take_resources(context.arena, sent, before, "initContainers");
   restore(next, old, "spec");
   restore(next, old, "status");
   keep_object_metadata(next, old);
@@ -219,13 +201,16 @@ void update_pod_part(Context& context, Endpoint endpoint, Draft::Node next, cons
 
 // --- Validation ---
 
-void validate_pod_parts(Context& context, const Value& pod, FieldErrors& errors) {
-  const Path at("spec");
+// `old`: the pod that is updated; null: it is created.
+void validate_pod_parts(Context& context, const Value& pod, const Value* old, FieldErrors& errors) {
+  const Path at("spec"), metadata("metadata");
   const Value& spec = sub(pod, "spec");
   PodOptions options;
   options.is_pod = true;
   options.allow_privileged = context.allow_privileged;
   options.metadata = pod.find("metadata");
+  validate_pod_annotations(sub(pod, "metadata"), spec, old == nullptr ? nullptr : old->find("metadata"),
+                           metadata.child("annotations"), errors);
   validate_pod_spec(spec, options, at, errors);
   if (spec.text_at("serviceAccountName").empty()) {
     const std::span<const Value> volumes = spec.items_at("volumes");
@@ -240,20 +225,14 @@ void validate_pod_parts(Context& context, const Value& pod, FieldErrors& errors)
       }
     }
   }
-  const auto is_space = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
   for (const std::string_view list : {"containers", "initContainers"}) {
     const std::span<const Value> containers = spec.items_at(list);
-    for (size_t i = 0; i < containers.size(); ++i) {
-      const std::string_view image = containers[i].text_at("image");
-      if (image.empty() || (!is_space(image.front()) && !is_space(image.back()))) continue;
-      const Path container = at.item(list, i);
-      errors.invalid(container.child("image"), image, "must not have leading or trailing whitespace");
-    }
+    for (size_t i = 0; i < containers.size(); ++i) validate_image_text(containers[i], at.item(list, i), errors);
   }
 }
 
 void validate_pod(Context& context, const Value& pod, FieldErrors& errors) {
-  validate_pod_parts(context, pod, errors);
+  validate_pod_parts(context, pod, nullptr, errors);
   const Path at("spec");
   const Value& spec = sub(pod, "spec");
   if (!is_empty(spec, "ephemeralContainers")) {
@@ -262,6 +241,7 @@ void validate_pod(Context& context, const Value& pod, FieldErrors& errors) {
   if (!spec.text_at("nodeName").empty() && !is_empty(spec, "schedulingGates")) {
     errors.forbidden(at.child("nodeName"), "cannot be set until all schedulingGates have been cleared");
   }
+  validate_profile_annotations(sub(pod, "metadata"), spec, at, errors);
 }
 
 bool same_containers(const Value& next, const Value& old, std::string_view list, const Path& at, FieldErrors& errors) {
@@ -271,9 +251,9 @@ bool same_containers(const Value& next, const Value& old, std::string_view list,
     return false;
   }
   for (size_t i = 0; i < now.size(); ++i) {
-    if (!now[i].text_at("image").empty()) continue;
     const Path container = at.item(list, i);
-    errors.required(container.child("image"));
+    if (now[i].text_at("image").empty()) errors.required(container.child("image"));
+    validate_image_text(now[i], container, errors);
   }
   return true;
 }
@@ -300,13 +280,28 @@ void validate_removed_gates(const Value& next, const Value& old, const Path& at,
   const std::span<const Value> now = next.items_at("schedulingGates"), before = old.items_at("schedulingGates");
   Names known;
   for (const Value& gate : before) known.push_back(gate.text_at("name"));
-  for (size_t i = 0; i < now.size(); ++i) {
+  for (size_t i = now.size(); i-- > 0;) {
     const std::string_view name = now[i].text_at("name");
-    if (known.contains(name)) continue;
+    if (!known.add(name)) continue;  // Of several new ones with a name the last is named.
     const Path gate = at.item("schedulingGates", i);
     errors.forbidden(gate.child("name"),
                      "only deletion is allowed, but found new scheduling gate '" + std::string(name) + "'");
   }
+}
+
+// Whether a term has what it had, in the same place, and perhaps more. One of nothing matches no node, and stays.
+bool only_adds(const Value& next, const Value& old) {
+  bool was_empty = true, is_empty = true;
+  for (const std::string_view list : {"matchExpressions", "matchFields"}) {
+    const std::span<const Value> was = old.items_at(list), is = next.items_at(list);
+    was_empty = was_empty && was.empty();
+    is_empty = is_empty && is.empty();
+    if (was.size() > is.size()) return false;
+    if (!std::equal(was.begin(), was.end(), is.begin(), [](const Value& a, const Value& b) { return equal(a, b); })) {
+      return false;
+    }
+  }
+  return !was_empty || is_empty;
 }
 
 // While a pod is gated, where it may run can be narrowed.
@@ -316,7 +311,8 @@ void validate_narrowing(Draft::Node munged, const Value& old, const Path& at, Fi
     for (const Member& label : before.members()) {
       const Value* now = selector.find(label.key);
       if (now != nullptr && equal(*now, label.value)) continue;
-      errors.invalid(at.child("nodeSelector"), selector, "only additions are allowed (no mutations or deletions)");
+      errors.invalid(at.child("nodeSelector"), shown_sorted(&selector),
+                     "only additions to spec.nodeSelector are allowed (no mutations or deletions)");
       break;
     }
   }
@@ -329,20 +325,14 @@ void validate_narrowing(Draft::Node munged, const Value& old, const Path& at, Fi
   if (!old_terms.empty()) {
     const Path terms_at("spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms");
     if (terms.size() != old_terms.size()) {
-      errors.invalid(terms_at, sub(affinity, kRequired, "nodeSelectorTerms"),
+      const types::Type& type = type_named("core/v1.NodeSelector");
+      errors.invalid(terms_at, shown_internal(type, sub(affinity, kRequired), "nodeSelectorTerms"),
                      "no additions/deletions to non-empty NodeSelectorTerms list are allowed");
     } else {
       for (size_t i = 0; i < terms.size(); ++i) {
-        for (const std::string_view list : {"matchExpressions", "matchFields"}) {
-          const std::span<const Value> was = old_terms[i].items_at(list), is = terms[i].items_at(list);
-          const bool kept =
-              was.size() <= is.size() && std::equal(was.begin(), was.end(), is.begin(),
-                                                    [](const Value& a, const Value& b) { return equal(a, b); });
-          if (!kept) {
-            errors.invalid(terms_at.index(i), terms[i], "only additions are allowed (no mutations or deletions)");
-            break;
-          }
-        }
+        if (only_adds(terms[i], old_terms[i])) continue;
+        errors.invalid(terms_at.index(i), shown_internal(type_named("core/v1.NodeSelectorTerm"), &terms[i]),
+                       "only additions are allowed (no mutations or deletions)");
       }
     }
   }
@@ -357,7 +347,8 @@ void validate_narrowing(Draft::Node munged, const Value& old, const Path& at, Fi
 }
 
 void validate_pod_update(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
-  validate_pod_parts(context, next, errors);
+  validate_pod_parts(context, next, &old, errors);
+  validate_pod_annotation_updates(next, old, errors);
   const Path at("spec");
   const Value &spec = sub(next, "spec"), &before = sub(old, "spec");
   if (!same_containers(spec, before, "containers", at, errors)) return;
@@ -405,6 +396,98 @@ bool removed_resources(const Value& next, const Value& old, std::string_view lis
   return false;
 }
 
+// Puts back what a resize may change: cpu and memory of `holder`, which is a container or the spec of a pod.
+void mask_resources(Draft::Node holder, const Value& old) {
+  if (!is_set(holder.value(), "resources") && is_empty(old, "resources")) return;
+  Draft::Node resources = holder.child("resources");
+  for (const std::string_view list : {"requests", "limits"}) {
+    for (const std::string_view name : {"cpu", "memory"}) {
+      if (const Value* earlier = old.get("resources", list, name); earlier != nullptr) {
+        resources.child(list).set(name, *earlier);
+      } else if (resources.value().get(list, name) != nullptr) {
+        resources.child(list).remove(name);
+      }
+    }
+    remove_if_empty(resources, list);
+  }
+}
+
+// The resources of the pod itself.
+void validate_pod_level_resize(Draft::Node masked, const Value& spec, const Value& before, const Path& at,
+                               FieldErrors& errors) {
+  const auto has_resources = [](const Value& one) {
+    return !is_empty(sub(one, "resources"), "requests") || !is_empty(sub(one, "resources"), "limits");
+  };
+  if (!has_resources(spec) && !has_resources(before)) return;
+  const Path here = at.child("resources");
+  if (is_set(before, "resources") && !is_set(spec, "resources")) {
+    return errors.forbidden(here, "pod-level resources cannot be removed");
+  }
+  for (const std::string_view list : {"requests", "limits"}) {
+    if (removed_resources(spec, before, list)) {
+      errors.forbidden(here.child(list), "pod-level resource " + std::string(list) + " cannot be removed");
+    }
+  }
+  mask_resources(masked, before);
+  if (!is_set(before, "resources") && masked.child("resources").value().count() == 0) masked.remove("resources");
+  const types::Type& type = member_type(spec_type(), "resources");
+  if (!semantic_equal(type, masked.value().find("resources"), before.find("resources"))) {
+    errors.forbidden(at, "only cpu and memory resources are mutable at pod-level");
+  }
+}
+
+bool is_same_order(const Value& spec, const Value& before, const Path& at, FieldErrors& errors) {
+  const size_t earlier = errors.count();
+  for (const std::string_view list : {"containers", "initContainers"}) {
+    const std::span<const Value> now = spec.items_at(list), was = before.items_at(list);
+    if (now.size() != was.size()) {
+      errors.forbidden(at.child(list), std::string(list) + " may not be added or removed on resize");
+      continue;
+    }
+    for (size_t i = 0; i < now.size(); ++i) {
+      if (now[i].text_at("name") == was[i].text_at("name")) continue;
+      const Path container = at.item(list, i);
+      errors.forbidden(container.child("name"), std::string(list) + " may not be renamed or reordered on resize");
+    }
+  }
+  return errors.count() == earlier;
+}
+
+void validate_container_resizes(Draft::Node masked, const Value& before, const Path& at, FieldErrors& errors) {
+  const types::Type& type = type_named("core/v1.Container");
+  for (const std::string_view list : {"containers", "initContainers"}) {
+    const std::span<const Value> was = before.items_at(list);
+    size_t i = 0;
+    for (Draft::Node container : masked.list(list)) {
+      const Value& own = was[i];
+      const Path here = at.item(list, i++);
+      const Value sent = container.value();
+      mask_resources(container, own);
+      if (Draft::Node resources = container.existing("resources")) resources.remove("claims");
+      const bool same = semantic_equal(type, &container.value(), &own);
+      if (list == "containers") {
+        if (!same) errors.forbidden(at, "only cpu and memory resources are mutable");
+        continue;
+      }
+      if (!same) errors.forbidden(here, "only cpu and memory resources for init or sidecar containers are mutable");
+      if (sent.text_at("restartPolicy") == "Always" || semantic_equal(type, &sent, &own)) continue;
+      for (const Value& policy : sent.items_at("resizePolicy")) {
+        if (policy.text_at("restartPolicy") != "RestartContainer") continue;
+        errors.forbidden(here,
+                         "non-sidecar init containers with a resize policy of RestartContainer cannot be resized");
+      }
+    }
+  }
+}
+
+// A node that resizes pods says what their running containers have.
+bool node_resizes(const Value& pod) {
+  for (const Value& status : pod.items_at("status", "containerStatuses")) {
+    if (is_set(sub(status, "state"), "running")) return is_set(status, "resources");
+  }
+  return true;
+}
+
 void validate_resize(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
   if (old.get("metadata", "annotations", kMirrorPod) != nullptr) {
     return errors.forbidden(Path("[]"), "static pods cannot be resized");
@@ -412,54 +495,32 @@ void validate_resize(Context& context, const Value& next, const Value& old, Fiel
   if (old.text_at("spec", "os", "name") == "windows") {
     return errors.forbidden(Path("[]"), "windows pods cannot be resized");
   }
+  validate_pod_parts(context, next, &old, errors);
   const Path at("spec");
   const Value &spec = sub(next, "spec"), &before = sub(old, "spec");
   const std::string_view known = old.text_at("status", "qosClass");
   if ((known.empty() ? qos_class(before) : known) != qos_class(spec)) {
     errors.invalid(at, next.text_at("status", "qosClass"), "Pod QOS Class may not change as a result of resizing");
   }
-  for (const std::string_view list : {"containers", "initContainers"}) {
-    const std::span<const Value> now = spec.items_at(list), was = before.items_at(list);
-    if (now.size() != was.size()) {
-      return errors.forbidden(at.child(list), std::string(list) + " may not be added or removed on resize");
-    }
-    for (size_t i = 0; i < now.size(); ++i) {
-      if (now[i].text_at("name") != was[i].text_at("name")) {
-        return errors.forbidden(at.item(list, i), std::string(list) + " may not be renamed or reordered on resize");
-      }
-    }
-  }
+  if (!node_resizes(old)) errors.forbidden(at, "Pod running on node without support for resize");
   Draft draft(context.arena, spec);
+  validate_pod_level_resize(draft.root(), spec, before, at, errors);
+  if (!old.items_at("status", "nodeAllocatableResourceClaimStatuses").empty()) {
+    errors.forbidden(at, "pods with node allocatable resource claims cannot be resized");
+  }
+  if (!is_same_order(spec, before, at, errors)) return;
   for (const std::string_view list : {"initContainers", "containers"}) {
     const std::span<const Value> now = spec.items_at(list), was = before.items_at(list);
     for (size_t i = 0; i < now.size(); ++i) {
       const Path container = at.item(list, i), resources = container.child("resources");
-      for (const auto& [amounts, what] :
-           {std::pair<std::string_view, std::string_view>{"requests", "requests"}, {"limits", "limits"}}) {
-        if (removed_resources(now[i], was[i], amounts)) {
-          errors.forbidden(resources.child(amounts), "resource " + std::string(what) + " cannot be removed");
-        }
-      }
-    }
-    size_t i = 0;
-    for (Draft::Node container : draft.root().list(list)) {
-      const Value& own = was[i++];
       for (const std::string_view amounts : {"requests", "limits"}) {
-        for (const std::string_view name : {"cpu", "memory"}) {
-          const Value* earlier = own.get("resources", amounts, name);
-          if (earlier != nullptr) {
-            container.child("resources").child(amounts).set(name, *earlier);
-          } else if (container.value().get("resources", amounts, name) != nullptr) {
-            Draft::Node resources = container.child("resources");
-            resources.child(amounts).remove(name);
-            remove_if_empty(resources, amounts);
-          }
-        }
+        if (!removed_resources(now[i], was[i], amounts)) continue;
+        errors.forbidden(resources.child(amounts), "resource " + std::string(amounts) + " cannot be removed");
       }
-      restore(container, own, "resizePolicy");
     }
   }
-  restore(draft.root(), before, "resources");
+  validate_container_resizes(draft.root(), before, at, errors);
+  if (!errors.empty()) return;
   const Value result = draft.value();
   if (!semantic_equal(spec_type(), &result, &before)) {
     errors.forbidden(at, "only cpu and memory resources are mutable");
@@ -467,13 +528,17 @@ void validate_resize(Context& context, const Value& next, const Value& old, Fiel
 }
 
 void validate_pod_part(Context& context, Endpoint endpoint, const Value& next, const Value& old, FieldErrors& errors) {
-  validate_pod_parts(context, next, errors);
   if (endpoint == Endpoint::Resize) return validate_resize(context, next, old, errors);
+  if (old.get("metadata", "annotations", kMirrorPod) != nullptr) {
+    return errors.forbidden(Path("[]"), "static pods do not support ephemeral containers");
+  }
+  validate_pod_parts(context, next, &old, errors);
+  validate_pod_annotation_updates(next, old, errors);
   const Path at("spec.ephemeralContainers");
   const types::Type& type = type_named("core/v1.EphemeralContainer");
-  std::unordered_map<std::string_view, const Value*, KeyHash> now;  // The first of each name.
+  std::unordered_map<std::string_view, const Value*, KeyHash> now;  // The last of each name.
   for (const Value& container : next.items_at("spec", "ephemeralContainers")) {
-    now.try_emplace(container.text_at("name"), &container);
+    now.insert_or_assign(container.text_at("name"), &container);
   }
   for (const Value& before : old.items_at("spec", "ephemeralContainers")) {
     const std::string name = go_quote(before.text_at("name"));
@@ -487,15 +552,42 @@ void validate_pod_part(Context& context, Endpoint endpoint, const Value& next, c
   }
 }
 
-void warn_pod(Context&, const Value& pod, const Value* old, std::vector<std::string>& texts) {
+// An annotation that says what no field of the container said: it was made into one, or means nothing.
+void warn_about_app_armor(Context& context, const Value& pod, std::vector<std::string>& texts) {
+  const Value& annotations = sub(pod, "metadata", "annotations");
+  if (!annotations.is_map() || pod.text_at("spec", "os", "name") == "windows") return;
+  const Value& own = sub(pod, "spec", "securityContext", "appArmorProfile");
+  for (const std::string_view list : {"initContainers", "containers", "ephemeralContainers"}) {
+    const std::span<const Value> containers = pod.items_at("spec", list), sent = context.sent.items_at("spec", list);
+    for (size_t i = 0; i < containers.size(); ++i) {
+      if (i < sent.size() && is_set(sub(sent[i], "securityContext"), "appArmorProfile")) continue;
+      const std::string key = std::string(kAppArmorPrefix) + std::string(containers[i].text_at("name"));
+      const Value* text = annotations.find(key);
+      if (text == nullptr) continue;
+      const Value profile = app_armor_of_annotation(context.arena, text->as_string());
+      if (!profile.is_null() && equal(profile, own)) continue;
+      texts.push_back("metadata.annotations[" + key +
+                      "]: deprecated since v1.30; use the \"appArmorProfile\" field instead");
+    }
+  }
+}
+
+void warn_pod_status(const Value& pod, std::vector<std::string>& texts) {
+  const Path at("status");
+  for (const std::string_view list : {"podIPs", "hostIPs"}) {
+    const std::span<const Value> addresses = pod.items_at("status", list);
+    for (size_t i = 0; i < addresses.size(); ++i) {
+      const Path here = at.item(list, i);
+      warn_about_ip(addresses[i].text_at("ip"), here.child("ip"), texts);
+    }
+  }
+}
+
+void warn_pod(Context& context, const Value& pod, const Value* old, std::vector<std::string>& texts) {
   if (old != nullptr) return;
   warn_about_name(pod, old, "this is used in the Pod's hostname", texts);
   const Path spec("spec"), metadata("metadata");
-  for (const Member& annotation : pod.members_at("metadata", "annotations")) {
-    if (!annotation.key.starts_with(kAppArmorPrefix)) continue;
-    texts.push_back("metadata.annotations[" + std::string(annotation.key) +
-                    "]: deprecated since v1.30; use the \"appArmorProfile\" field instead");
-  }
+  warn_about_app_armor(context, pod, texts);
   warn_about_pod(sub(pod, "spec"), pod.find("metadata"), spec, metadata, texts);
 }
 
@@ -513,7 +605,9 @@ void validate_pod_template_kind(Context& context, const Value& object, FieldErro
   options.allow_privileged = context.allow_privileged;
   validate_pod_template(sub(object, "template"), options, Path("template"), errors);
 }
-void warn_pod_template(Context&, const Value& object, const Value*, std::vector<std::string>& texts) {
+void warn_pod_template(Context&, const Value& object, const Value* old, std::vector<std::string>& texts) {
+  const auto generation = [](const Value& one) { return one.int_at_or(0, "metadata", "generation"); };
+  if (old != nullptr && generation(object) == generation(*old)) return;
   warn_about_pod_template(sub(object, "template"), Path("template"), texts);
 }
 
@@ -643,7 +737,8 @@ const Hooks kPodHooks = {.generation = Generation::Spec,
                          .validate_update = validate_pod_update,
                          .validate_status = validate_pod_status,
                          .validate_other = validate_pod_part,
-                         .warn = warn_pod};
+                         .warn = warn_pod,
+                         .warn_status = warn_pod_status};
 
 const Hooks kPodTemplateHooks = {.generation = Generation::Template,
                                  .defaults = default_pod_template_kind,

@@ -3,6 +3,7 @@
 #include "kinds/names.h"
 #include "kinds/pod.h"
 #include "kinds/quantity.h"
+#include "kinds/references.h"
 
 namespace holdfast::kinds {
 namespace {
@@ -80,7 +81,6 @@ void default_volume(Arena& arena, Draft::Node volume) {
       }
     }
   }
-  if (Draft::Node source = volume.existing("hostPath")) source.set_default("type", Value::string(""));
   if (Draft::Node source = volume.existing("image")) {
     source.set_if_zero("pullPolicy",
                        Value::string(image_is_latest(source.value().text_at("reference")) ? "Always" : "IfNotPresent"));
@@ -92,22 +92,7 @@ void default_volume(Arena& arena, Draft::Node volume) {
       default_resources(arena, spec);
     }
   }
-  if (Draft::Node source = volume.existing("iscsi")) source.set_if_zero("iscsiInterface", Value::string("default"));
-  if (Draft::Node source = volume.existing("rbd")) {
-    source.set_if_zero("pool", Value::string("rbd"));
-    source.set_if_zero("user", Value::string("admin"));
-    source.set_if_zero("keyring", Value::string("/etc/ceph/keyring"));
-  }
-  if (Draft::Node source = volume.existing("azureDisk")) {
-    source.set_default("cachingMode", Value::string("ReadWrite"));
-    source.set_default("fsType", Value::string("ext4"));
-    source.set_default("readOnly", Value::boolean(false));
-    source.set_default("kind", Value::string("Shared"));
-  }
-  if (Draft::Node source = volume.existing("scaleIO")) {
-    source.set_if_zero("storageMode", Value::string("ThinProvisioned"));
-    source.set_if_zero("fsType", Value::string("xfs"));
-  }
+  default_volume_sources(volume);
 }
 
 bool is_dropped_annotation(std::string_view key) {
@@ -147,32 +132,6 @@ void default_requests_from_limits(Draft::Node container) {
 
 bool is_huge_pages(std::string_view name) { return name.starts_with("hugepages-"); }
 
-// The sum over containers (sidecars too) or the largest of the other init containers, as the scheduler counts.
-Quantity aggregate(const Value& spec, std::string_view list, std::string_view resource, bool& any) {
-  Quantity sum, sidecars, largest_init;
-  for (const Value& container : spec.items_at("containers")) {
-    const Value* amount = container.get("resources", list, resource);
-    if (amount == nullptr) continue;
-    any = true;
-    sum = sum + quantity_of(amount);
-  }
-  for (const Value& container : spec.items_at("initContainers")) {
-    const Value* amount = container.get("resources", list, resource);
-    if (amount == nullptr) continue;
-    any = true;
-    if (container.text_at("restartPolicy") == "Always") {
-      sum = sum + quantity_of(amount);
-      sidecars = sidecars + quantity_of(amount);
-      if (sidecars > largest_init) largest_init = sidecars;
-    } else {
-      Quantity here = sidecars;
-      here = here + quantity_of(amount);
-      if (here > largest_init) largest_init = here;
-    }
-  }
-  return largest_init > sum ? largest_init : sum;
-}
-
 // Pod-level resources: what the containers say fills what the pod leaves open.
 void default_pod_resources(Arena& arena, Draft::Node spec) {
   const Value& given = sub(spec.value(), "resources");
@@ -192,18 +151,16 @@ void default_pod_resources(Arena& arena, Draft::Node spec) {
     if (!is_huge_pages(name) || resources.value().get("limits", name) || resources.value().get("requests", name)) {
       continue;
     }
-    bool any = false;
-    const Quantity sum = aggregate(spec.value(), "limits", name, any);
-    if (any) resources.child("limits").set(name, Value::string(arena, sum.text()));
+    const std::optional<Quantity> sum = aggregate_resource(spec.value(), "limits", name);
+    if (sum) resources.child("limits").set(name, Value::string(arena, sum->text()));
   }
   if (is_empty(resources.value(), "limits")) return;
   for (const std::string_view name : names) {
     const bool supported = name == "cpu" || name == "memory" || is_huge_pages(name);
     if (!supported || resources.value().get("requests", name) != nullptr) continue;
-    bool any = false;
-    const Quantity sum = aggregate(spec.value(), "requests", name, any);
-    if (any && (name == "cpu" || name == "memory")) {
-      resources.child("requests").set(name, Value::string(arena, sum.text()));
+    const std::optional<Quantity> sum = aggregate_resource(spec.value(), "requests", name);
+    if (sum && (name == "cpu" || name == "memory")) {
+      resources.child("requests").set(name, Value::string(arena, sum->text()));
     }
   }
   std::vector<Member> limits(resources.value().members_at("limits").begin(),
@@ -240,6 +197,34 @@ void mirror_first(Draft::Node object, std::string_view one, std::string_view lis
 }
 
 }  // namespace
+
+// The sum over containers (sidecars too) or the largest of the other init containers, as the scheduler counts.
+std::optional<Quantity> aggregate_resource(const Value& spec, std::string_view list, std::string_view resource) {
+  bool any = false;
+  Quantity sum, sidecars, largest_init;
+  for (const Value& container : spec.items_at("containers")) {
+    const Value* amount = container.get("resources", list, resource);
+    if (amount == nullptr) continue;
+    any = true;
+    sum = sum + quantity_of(amount);
+  }
+  for (const Value& container : spec.items_at("initContainers")) {
+    const Value* amount = container.get("resources", list, resource);
+    if (amount == nullptr) continue;
+    any = true;
+    if (container.text_at("restartPolicy") == "Always") {
+      sum = sum + quantity_of(amount);
+      sidecars = sidecars + quantity_of(amount);
+      if (sidecars > largest_init) largest_init = sidecars;
+    } else {
+      Quantity here = sidecars;
+      here = here + quantity_of(amount);
+      if (here > largest_init) largest_init = here;
+    }
+  }
+  if (!any) return std::nullopt;
+  return largest_init > sum ? largest_init : sum;
+}
 
 void default_resource_list(Arena& arena, Draft::Node parent, std::string_view key) {
   for (const Member& member : parent.value().members_at(key)) {

@@ -11,13 +11,18 @@
 namespace holdfast::kinds {
 namespace {
 
-void validate_resource_claims(const Value& spec, const Path& at, FieldErrors& errors) {
+void validate_resource_claims(const Value& spec, const PodOptions& options, const Path& at, FieldErrors& errors) {
+  const bool is_mirror = options.metadata != nullptr && options.metadata->get("annotations", kMirrorPod) != nullptr;
   Names names;
   const types::Type& type = type_named("core/v1.PodResourceClaim");
   const std::span<const Value> claims = spec.items_at("resourceClaims");
   for (size_t i = 0; i < claims.size(); ++i) {
     const Value& claim = claims[i];
     const Path here = at.item("resourceClaims", i);
+    if (is_mirror) {
+      errors.forbidden(Path("[]"), "static pods do not support resource claims");
+      continue;
+    }
     const std::string_view name = claim.text_at("name");
     if (name.empty()) {
       errors.required(here.child("name"));
@@ -193,7 +198,9 @@ void validate_names(const Value& spec, const Path& at, FieldErrors& errors) {
     const std::string_view text = spec.text_at("runtimeClassName");
     errors.invalid_each(at.child("runtimeClassName"), text, dns_subdomain_errors(text));
   }
-  if (is_set(spec, "preemptionPolicy")) {
+  if (is_set(spec, "preemptionPolicy") && spec.text_at("preemptionPolicy").empty()) {
+    errors.required(at.child("preemptionPolicy"));
+  } else if (is_set(spec, "preemptionPolicy")) {
     validate_enum(spec, "preemptionPolicy", {"PreemptLowerPriority", "Never"}, at, errors);
   }
   if (is_set(spec, "overhead")) {
@@ -213,27 +220,52 @@ void validate_pod_resources(const Value& spec, const Path& at, FieldErrors& erro
     errors.forbidden(here.child("claims"), "claims may not be set for Resources at pod-level");
   }
   validate_resource_requirements(resources, true, spec.items_at("resourceClaims"), here, errors);
-  const Path requests = here.child("requests");
+  const Path requests = here.child("requests"), limits = here.child("limits");
   for (const Member& request : resources.members_at("requests")) {
-    Quantity sum;
-    for (const Value& container : spec.items_at("containers")) {
-      sum = sum + quantity_of(container.get("resources", "requests", request.key));
-    }
-    if (sum > quantity_of(&request.value)) {
-      errors.invalid(requests.key(request.key), request.value,
-                     "must be greater than or equal to aggregate container requests of " + sum.text());
+    const std::optional<Quantity> sum = aggregate_resource(spec, "requests", request.key);
+    if (!sum || *sum <= quantity_of(&request.value)) continue;
+    errors.invalid(requests.key(request.key), request.value,
+                   "must be greater than or equal to aggregate container requests of " + sum->text());
+  }
+  for (const Member& limit : resources.members_at("limits")) {
+    if (!limit.key.starts_with("hugepages-")) continue;
+    const std::optional<Quantity> sum = aggregate_resource(spec, "limits", limit.key);
+    if (!sum || *sum <= quantity_of(&limit.value)) continue;
+    errors.invalid(limits.key(limit.key), limit.value,
+                   "must be greater than or equal to aggregate container limits of " + sum->text());
+  }
+  const std::span<const Value> containers = spec.items_at("containers");
+  for (size_t i = 0; i < containers.size(); ++i) {
+    for (const Member& limit : containers[i].members_at("resources", "limits")) {
+      const Value* pod_limit = resources.get("limits", limit.key);
+      if (pod_limit == nullptr || quantity_of(&limit.value) <= quantity_of(pod_limit)) continue;
+      const Path container = here.item("containers", i), where = container.key(limit.key);
+      errors.invalid(where.child("limits"), limit.value,
+                     "must be less than or equal to pod limits of " + std::string(pod_limit->as_string()));
     }
   }
-  for (const std::string_view list : {"containers", "initContainers"}) {
+}
+
+// A variable is read from a file in a directory of the pod.
+void validate_file_volumes(const Value& spec, const Path& at, FieldErrors& errors) {
+  for (const std::string_view list : {"initContainers", "containers", "ephemeralContainers"}) {
     const std::span<const Value> containers = spec.items_at(list);
     for (size_t i = 0; i < containers.size(); ++i) {
-      for (const Member& limit : containers[i].members_at("resources", "limits")) {
-        const Value* pod_limit = resources.get("limits", limit.key);
-        if (pod_limit == nullptr || limit.key.starts_with("hugepages-")) continue;
-        if (quantity_of(&limit.value) <= quantity_of(pod_limit)) continue;
-        const Path container = at.item(list, i), where = container.child("resources.limits");
-        errors.invalid(where.key(limit.key), limit.value,
-                       "must be less than or equal to pod limits of " + std::string(pod_limit->as_string()));
+      const Path container = at.item(list, i);
+      const std::span<const Value> variables = containers[i].items_at("env");
+      for (size_t j = 0; j < variables.size(); ++j) {
+        if (!is_set(sub(variables[j], "valueFrom"), "fileKeyRef")) continue;
+        const Path variable = container.item("env", j), where = variable.child("valueFrom.fileKeyRef.volumeName");
+        const std::string_view name = variables[j].text_at("valueFrom", "fileKeyRef", "volumeName");
+        const Value* found = nullptr;  // The last one of that name.
+        for (const Value& volume : spec.items_at("volumes")) {
+          if (volume.text_at("name") == name) found = &volume;
+        }
+        if (found == nullptr) {
+          errors.not_found(where, name);
+        } else if (!is_set(*found, "emptyDir")) {
+          errors.invalid(where, name, "referenced volume must be of type emptyDir");
+        }
       }
     }
   }
@@ -275,9 +307,9 @@ void validate_host_processes(const Value& spec, const PodOptions& options, const
 }  // namespace
 
 void validate_pod_spec(const Value& spec, const PodOptions& options, const Path& at, FieldErrors& errors) {
-  Names volumes;
+  VolumeNames volumes;
   validate_volumes(spec.items_at("volumes"), options, at.child("volumes"), errors, volumes);
-  validate_resource_claims(spec, at, errors);
+  validate_resource_claims(spec, options, at, errors);
   validate_containers(spec, options, volumes, at, errors);
   validate_pod_resources(spec, at, errors);
   validate_host_network(spec, options.is_pod, at, errors);
@@ -297,6 +329,7 @@ void validate_pod_spec(const Value& spec, const PodOptions& options, const Path&
   validate_host_processes(spec, options, at, errors);
   validate_names(spec, at, errors);
   validate_os(spec, at, errors);
+  validate_file_volumes(spec, at, errors);
 }
 
 void validate_pod_template(const Value& pod_template, const PodOptions& options, const Path& at, FieldErrors& errors) {
@@ -305,7 +338,9 @@ void validate_pod_template(const Value& pod_template, const PodOptions& options,
   validate_annotations(metadata.find("annotations"), at.child("annotations"), errors);
   const Value& spec = sub(pod_template, "spec");
   const Path spec_at = at.child("spec");
+  validate_pod_annotations(metadata, spec, nullptr, at.child("annotations"), errors);
   validate_pod_spec(spec, options, spec_at, errors);
+  validate_profile_annotations(metadata, spec, spec_at, errors);
   if (!is_empty(spec, "ephemeralContainers")) {
     errors.forbidden(spec_at.child("ephemeralContainers"), "ephemeral containers not allowed in pod template");
   }

@@ -9,6 +9,7 @@
 #include "kinds/ip.h"
 #include "kinds/names.h"
 #include "kinds/pod.h"
+#include "kinds/quantity.h"
 
 namespace holdfast::kinds {
 namespace {
@@ -163,11 +164,143 @@ void validate_conditions(const Value& status, FieldErrors& errors) {
   }
 }
 
+// Who a container runs as.
+void validate_user(const Value& status, std::string_view os, const Path& at, FieldErrors& errors) {
+  const Value& linux_user = sub(status, "user", "linux");
+  if (linux_user.is_null()) return;
+  const Path here = at.child("user.linux");
+  if (os == "windows") return errors.forbidden(here, "cannot be set for a windows pod");
+  if (os != "linux") return;
+  for (const std::string_view key : {"uid", "gid"}) {
+    const int64_t id = linux_user.int_at_or(0, key);
+    errors.invalid_each(here.child(key), id, id_range_errors(id));
+  }
+  const std::span<const Value> groups = linux_user.items_at("supplementalGroups");
+  for (size_t i = 0; i < groups.size(); ++i) {
+    errors.invalid_each(here.item("supplementalGroups", i), groups[i], id_range_errors(groups[i].as_int()));
+  }
+}
+
+bool is_claimed(const Value& container, std::string_view name) {
+  for (const Value& claim : container.items_at("resources", "claims")) {
+    const std::string_view request = claim.text_at("request");
+    const std::string whole = "claim:" + std::string(claim.text_at("name"));
+    if ((request.empty() ? whole : whole + "/" + std::string(request)) == name) return true;
+  }
+  return false;
+}
+
+// How the devices of a container are. `containers`: the list of the spec.
+void validate_health(const Value& status, std::span<const Value> containers, const Path& at, FieldErrors& errors) {
+  const auto container =
+      std::ranges::find_if(containers, [&](const Value& one) { return one.text_at("name") == status.text_at("name"); });
+  const std::span<const Value> allocated = status.items_at("allocatedResourcesStatus");
+  for (size_t i = 0; i < allocated.size(); ++i) {
+    const Path here = at.item("allocatedResourcesStatus", i);
+    const std::string_view name = allocated[i].text_at("name");
+    if (container != containers.end()) {
+      if (name.starts_with("claim:")) {
+        if (!is_claimed(*container, name)) {
+          errors.invalid(here.child("name"), name,
+                         "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' "
+                         "or 'claim:<claimName>' if request is empty");
+        }
+      } else if (container->get("resources", "requests", name) == nullptr) {
+        errors.invalid(here.child("name"), name, "must match one of the container's resource requests");
+      }
+    }
+    Names seen;
+    const std::span<const Value> resources = allocated[i].items_at("resources");
+    for (size_t j = 0; j < resources.size(); ++j) {
+      const Path resource = here.item("resources", j);
+      validate_enum(resources[j], "health", {"Healthy", "Unhealthy", "Unknown"}, resource, errors);
+      if (is_set(resources[j], "message")) {
+        constexpr int64_t kMaxMessageBytes = 1024;
+        const size_t bytes = resources[j].text_at("message").size();
+        if (bytes == 0) errors.required(resource.child("message"), "must be non-empty if specified");
+        if (bytes > kMaxMessageBytes) errors.too_long(resource.child("message"), kMaxMessageBytes);
+      }
+      const std::string_view id = resources[j].text_at("resourceID");
+      if (!seen.add(id)) errors.duplicate(resource.child("resourceID"), id);
+    }
+  }
+}
+
+// Which image a volume was made from.
+void validate_mounted_images(const Value& status, const Path& at, FieldErrors& errors) {
+  const std::span<const Value> mounts = status.items_at("volumeMounts");
+  for (size_t i = 0; i < mounts.size(); ++i) {
+    const Value& image = sub(mounts[i], "volumeStatus", "image");
+    if (image.is_null()) continue;
+    const Path mount = at.item("volumeMounts", i), here = mount.child("volumeStatus.imageVolumeStatus.imageRef");
+    const std::string_view reference = image.text_at("imageRef");
+    if (reference.empty()) errors.required(here, "imageRef must not be empty");
+    if (reference.size() > 256) errors.too_long(here, 256);
+  }
+}
+
+void validate_container_statuses(const Value& pod, FieldErrors& errors) {
+  struct Lists {
+    std::string_view statuses, containers;
+  };
+  constexpr Lists kLists[] = {{"containerStatuses", "containers"},
+                              {"initContainerStatuses", "initContainers"},
+                              {"ephemeralContainerStatuses", {}}};
+  const Path at("status");
+  const std::string_view os = is_set(sub(pod, "spec"), "os") ? pod.text_at("spec", "os", "name") : "linux";
+  const auto each = [&](auto validate) {
+    for (const auto& [statuses, containers] : kLists) {
+      const std::span<const Value> items = pod.items_at("status", statuses);
+      for (size_t i = 0; i < items.size(); ++i) validate(items[i], containers, at.item(statuses, i));
+    }
+  };
+  each([&](const Value& status, std::string_view, const Path& here) { validate_user(status, os, here, errors); });
+  each([&](const Value& status, std::string_view containers, const Path& here) {
+    if (!containers.empty()) {
+      validate_health(status, pod.items_at("spec", containers), here, errors);
+    } else if (!is_empty(status, "allocatedResourcesStatus")) {
+      errors.forbidden(here.child("allocatedResourcesStatus"), "must not be specified in container status");
+    }
+  });
+  each([&](const Value& status, std::string_view, const Path& here) { validate_mounted_images(status, here, errors); });
+}
+
+// Claims for what a node has anyway, such as cpu.
+void validate_node_claims(const Value& pod, FieldErrors& errors) {
+  const Path at("status");
+  const std::span<const Value> statuses = pod.items_at("status", "nodeAllocatableResourceClaimStatuses");
+  const auto names = [](std::span<const Value> claims, std::string_view name) {
+    return std::ranges::any_of(claims, [&](const Value& claim) {
+      return is_set(claim, "resourceClaimName") && claim.text_at("resourceClaimName") == name;
+    });
+  };
+  for (size_t i = 0; i < statuses.size(); ++i) {
+    const Path here = at.item("nodeAllocatableResourceClaimStatuses", i), resources = here.child("resources");
+    const std::string_view claim = statuses[i].text_at("resourceClaimName");
+    if (claim.empty()) errors.required(here.child("resourceClaimName"), "must not be empty");
+    if (!names(pod.items_at("spec", "resourceClaims"), claim) &&
+        !names(pod.items_at("status", "resourceClaimStatuses"), claim)) {
+      errors.invalid(here.child("resourceClaimName"), claim, "no mapping found in pod reference");
+    }
+    if (is_empty(statuses[i], "containers")) errors.required(here.child("containers"), "must not be empty");
+    if (is_empty(statuses[i], "resources")) errors.required(resources, "must not be empty");
+    for (const Member& amount : statuses[i].members_at("resources")) {
+      const bool native =
+          amount.key.find('/') == std::string_view::npos || amount.key.find("kubernetes.io/") != std::string_view::npos;
+      if (!native) errors.invalid(resources.key(amount.key), amount.key, "must be a node allocatable resource name");
+      if (quantity_of(&amount.value).sign() < 0) {
+        errors.invalid(resources.key(amount.key), amount.value, "must be non-negative");
+      }
+    }
+  }
+}
+
 }  // namespace
 
 void validate_pod_status(Context&, const Value& next, const Value& old, FieldErrors& errors) {
   const Path at("status");
   const Value &status = sub(next, "status"), &before = sub(old, "status");
+  validate_pod_annotation_updates(next, old, errors);
   validate_conditions(status, errors);
   const std::string_view nominated = status.text_at("nominatedNodeName");
   if (!nominated.empty() && nominated != before.text_at("nominatedNodeName")) {
@@ -187,6 +320,7 @@ void validate_pod_status(Context&, const Value& next, const Value& old, FieldErr
   validate_transitions(next, old, "ephemeralContainerStatuses", {}, errors);
   validate_claim_statuses(next, errors);
   validate_extended_claim(next, errors);
+  validate_node_claims(next, errors);
   validate_addresses(status, before, "podIPs", errors);
   if (const std::span<const Value> hosts = status.items_at("hostIPs"); !hosts.empty()) {
     const std::string_view first = hosts[0].text_at("ip");
@@ -194,6 +328,7 @@ void validate_pod_status(Context&, const Value& next, const Value& old, FieldErr
     if (first != status.text_at("hostIP")) errors.invalid(host.child("ip"), first, "must be equal to `hostIP`");
     validate_addresses(status, before, "hostIPs", errors);
   }
+  validate_container_statuses(next, errors);
 }
 
 }  // namespace holdfast::kinds

@@ -17,7 +17,15 @@ std::string at_text(const Path& at, std::string_view message) { return at.text()
 
 }  // namespace
 
-// Labels of nodes that were renamed long ago.
+std::string_view current_label(std::string_view key) {
+  if (key == "beta.kubernetes.io/arch") return "kubernetes.io/arch";
+  if (key == "beta.kubernetes.io/os") return "kubernetes.io/os";
+  if (key == "failure-domain.beta.kubernetes.io/region") return "topology.kubernetes.io/region";
+  if (key == "failure-domain.beta.kubernetes.io/zone") return "topology.kubernetes.io/zone";
+  if (key == "beta.kubernetes.io/instance-type") return "node.kubernetes.io/instance-type";
+  return {};
+}
+
 std::string_view deprecated_label(std::string_view key) {
   if (key == "beta.kubernetes.io/arch") return "deprecated since v1.14; use \"kubernetes.io/arch\" instead";
   if (key == "beta.kubernetes.io/os") return "deprecated since v1.14; use \"kubernetes.io/os\" instead";
@@ -30,7 +38,30 @@ std::string_view deprecated_label(std::string_view key) {
   if (key == "beta.kubernetes.io/instance-type") {
     return "deprecated since v1.17; use \"node.kubernetes.io/instance-type\" instead";
   }
+  if (key == "app.kubernetes.io/created-by") return "deprecated since v1.9";
+  if (key == "scheduler.alpha.kubernetes.io/preferAvoidPods") {
+    return "deprecated since v1.22; use Taints and Tolerations instead";
+  }
+  if (key == "node-role.kubernetes.io/master") return "use \"node-role.kubernetes.io/control-plane\" instead";
   return {};
+}
+
+void warn_about_node_term(const Value& term, LabelValues values, const Path& at, std::vector<std::string>& texts) {
+  const std::span<const Value> expressions = term.items_at("matchExpressions");
+  for (size_t i = 0; i < expressions.size(); ++i) {
+    const Path here = at.item("matchExpressions", i);
+    const std::string_view key = expressions[i].text_at("key"), message = deprecated_label(key);
+    if (!message.empty()) {
+      texts.push_back(at_text(here.child("key"), std::string(key) + " is " + std::string(message)));
+    }
+    if (values == LabelValues::Ignored) continue;
+    const std::span<const Value> listed = expressions[i].items_at("values");
+    for (size_t j = 0; j < listed.size(); ++j) {
+      for (const std::string& wrong : label_value_errors(listed[j].as_string())) {
+        texts.push_back(at_text(here.item("values", j), std::string(listed[j].as_string()) + " is invalid, " + wrong));
+      }
+    }
+  }
 }
 
 void warn_about_claim(const Value& spec, const Path& at, std::vector<std::string>& texts) {
@@ -51,6 +82,19 @@ void warn_about_scheduling(const Value& spec, const Path& at, std::vector<std::s
   for (const Member& label : spec.members_at("nodeSelector")) {
     const std::string_view message = deprecated_label(label.key);
     if (!message.empty()) texts.push_back(at_text(selector.key(label.key), message));
+  }
+  const Path affinity = at.child("affinity.nodeAffinity");
+  const Path required = affinity.child("requiredDuringSchedulingIgnoredDuringExecution");
+  const Value& nodes = sub(spec, "affinity", "nodeAffinity");
+  const std::span<const Value> terms =
+      sub(nodes, "requiredDuringSchedulingIgnoredDuringExecution").items_at("nodeSelectorTerms");
+  for (size_t i = 0; i < terms.size(); ++i) {
+    warn_about_node_term(terms[i], LabelValues::Ignored, required.item("nodeSelectorTerms", i), texts);
+  }
+  const std::span<const Value> preferred = nodes.items_at("preferredDuringSchedulingIgnoredDuringExecution");
+  for (size_t i = 0; i < preferred.size(); ++i) {
+    const Path here = affinity.item("preferredDuringSchedulingIgnoredDuringExecution", i);
+    warn_about_node_term(sub(preferred[i], "preference"), LabelValues::Checked, here.child("preference"), texts);
   }
   const std::span<const Value> constraints = spec.items_at("topologySpreadConstraints");
   for (size_t i = 0; i < constraints.size(); ++i) {
@@ -391,8 +435,21 @@ void warn_about_pod(const Value& spec, const Value* metadata, const Path& spec_a
 }
 
 void warn_about_pod_template(const Value& pod_template, const Path& at, std::vector<std::string>& texts) {
-  const Path spec = at.child("spec"), metadata = at.child("metadata");
-  warn_about_pod(sub(pod_template, "spec"), pod_template.find("metadata"), spec, metadata, texts);
+  const Path spec_at = at.child("spec"), metadata = at.child("metadata"), notes_at = metadata.child("annotations");
+  const Value& spec = sub(pod_template, "spec");
+  warn_about_pod(spec, pod_template.find("metadata"), spec_at, metadata, texts);
+  const Value& annotations = sub(pod_template, "metadata", "annotations");
+  if (!annotations.is_map()) return;
+  each_container(spec, spec_at, [&](const Value& container, const Path&) {
+    if (is_set(sub(container, "securityContext"), "appArmorProfile")) return;
+    const std::string key = std::string(kAppArmorPrefix) + std::string(container.text_at("name"));
+    const Value* text = annotations.find(key);
+    if (text == nullptr) return;
+    Arena arena;
+    const Value profile = app_armor_of_annotation(arena, text->as_string());
+    if (!profile.is_null() && equal(profile, sub(spec, "securityContext", "appArmorProfile"))) return;
+    texts.push_back(at_text(notes_at.key(key), "deprecated since v1.30; use the \"appArmorProfile\" field instead"));
+  });
 }
 
 void warn_about_name(const Value& object, const Value* old, std::string_view what, std::vector<std::string>& texts) {

@@ -98,6 +98,7 @@ void validate_resource_ref(const Value& reference, FieldRefUse use, const Path& 
 }
 
 void validate_driver_name(std::string_view name, const Path& at, FieldErrors& errors) {
+  if (name.empty()) return errors.required(at);
   if (name.size() > 63) errors.too_long(at, 63);
   const std::string lower = to_lower(name);
   errors.invalid_each(at, name, dns_subdomain_errors(lower));

@@ -189,6 +189,15 @@ void validate_replication_controller(Context& context, const Value& object, Fiel
   validate_lasting_template(context, pod_template, "ReplicationController", here, errors);
 }
 
+// Of an update: upstream looks at the template that it had.
+void warn_replication_controller(Context& context, const Value& object, const Value* old,
+                                 std::vector<std::string>& texts) {
+  if (old == nullptr) return warn_workload(context, object, old, texts);
+  const auto generation = [](const Value& one) { return one.int_at_or(0, "metadata", "generation"); };
+  if (generation(object) == generation(*old)) return;
+  warn_about_pod_template(sub(*old, "spec", "template"), Path("spec.template"), texts);
+}
+
 // Upstream's declared rules have none for generateName.
 Messages name_of_replication_controller(std::string_view name, bool prefix) {
   return prefix ? Messages{} : name_is_dns_subdomain(name, false);
@@ -222,6 +231,6 @@ const Hooks kReplicationControllerHooks = {.name = name_of_replication_controlle
                                            .update = drop_for_update,
                                            .validate = validate_replication_controller,
                                            .validate_status = validate_replica_status,
-                                           .warn = warn_workload};
+                                           .warn = warn_replication_controller};
 
 }  // namespace holdfast::kinds

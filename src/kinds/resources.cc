@@ -76,7 +76,8 @@ void validate_container_resource_name(std::string_view name, const Path& at, Fie
 void validate_huge_pages(std::string_view name, const Value& quantity, const Path& at, FieldErrors& errors) {
   const Result<Quantity> page = Quantity::parse(name.substr(std::string_view("hugepages-").size()));
   const Quantity amount = quantity_of(&quantity);
-  if (!page || page->value() <= 0 || amount.value() % page->value() == 0) return;
+  const bool whole = page && page->sign() > 0 && page->milli_value() % 1000 == 0;
+  if (whole && amount.value() % page->value() == 0) return;
   const std::string text(quantity.as_string());
   errors.invalid(at, text, text + " is not positive integer multiple of " + std::string(name));
 }
@@ -395,7 +396,7 @@ void validate_resource_requirements(const Value& resources, bool of_pod, std::sp
       const size_t before = errors.count();
       validate_resource_name(amount.key, here, errors);
       if (errors.count() == before && amount.key != "cpu" && amount.key != "memory" && !is_huge_pages(amount.key)) {
-        errors.not_supported(here, amount.key, {"cpu", "memory"});
+        errors.not_supported(here, amount.key, {"cpu", "hugepages-", "memory"});
       }
     } else {
       validate_container_resource_name(amount.key, here, errors);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/strings.h"
+#include "kinds/internal.h"
 #include "kinds/names.h"
 #include "kinds/pod.h"
 #include "kinds/references.h"
@@ -47,13 +49,12 @@ void validate_app_armor(const Value& context, const Path& at, FieldErrors& error
   const Path local = here.child("localhostProfile");
   const std::string_view type = profile.text_at("type"), text = profile.text_at("localhostProfile");
   if (type == "Localhost") {
-    const auto is_space = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
     if (!is_set(profile, "localhostProfile") || text.empty()) {
       errors.required(local, "must be set when AppArmor type is Localhost");
-    } else if (is_space(text.front()) || is_space(text.back())) {
+    } else if (is_padded(text)) {
       errors.invalid(local, text, "must not be padded with whitespace");
     }
-    if (text.size() > 4095) errors.too_long(local, 4095);
+    if (text.size() > kMaxAppArmorBytes) errors.too_long(local, kMaxAppArmorBytes);
   } else if (type == "RuntimeDefault" || type == "Unconfined") {
     if (is_set(profile, "localhostProfile")) {
       errors.invalid(local, text, "can only be set when AppArmor type is Localhost");
@@ -83,7 +84,23 @@ bool is_sysctl(std::string_view name) {
   return !start && word(name.back());
 }
 
-void validate_sysctls(const Value& context, const Path& at, FieldErrors& errors) {
+// What a pod has of its own: which one of a kernel's namespaces a sysctl belongs to.
+enum class KernelNamespace : uint8_t { None, Ipc, Net };
+KernelNamespace namespace_of(std::string_view sysctl) {
+  constexpr std::string_view kIpc[] = {
+      "kernel.sem",    "kernel.shmall", "kernel.shmmax", "kernel.shmmni", "kernel.shm", "kernel.shm_rmid_forced",
+      "kernel.msgmax", "kernel.msgmnb", "kernel.msgmni", "kernel.msg"};
+  // The first separator decides what the others are: a/b.c is a.b/c.
+  std::string name(sysctl);
+  if (const size_t first = name.find_first_of("./"); first != std::string::npos && name[first] == '/') {
+    for (char& c : name) c = c == '/' ? '.' : c == '.' ? '/' : c;
+  }
+  name.resize(std::min(name.size(), name.find('*')));
+  if (contains(kIpc, name) || name.starts_with("fs.mqueue.")) return KernelNamespace::Ipc;
+  return name.starts_with("net.") ? KernelNamespace::Net : KernelNamespace::None;
+}
+
+void validate_sysctls(const Value& spec, const Value& context, const Path& at, FieldErrors& errors) {
   Names seen;
   const std::span<const Value> sysctls = context.items_at("sysctls");
   for (size_t i = 0; i < sysctls.size(); ++i) {
@@ -98,7 +115,74 @@ void validate_sysctls(const Value& context, const Path& at, FieldErrors& errors)
     } else if (contains(seen, name)) {
       errors.duplicate(here.child("name"), name);
     }
+    const KernelNamespace owner = namespace_of(name);
+    if (is_true(spec, "hostNetwork") && owner == KernelNamespace::Net) {
+      errors.invalid(here.child("name"), name, "may not be specified when 'hostNetwork' is true");
+    } else if (is_true(spec, "hostIPC") && owner == KernelNamespace::Ipc) {
+      errors.invalid(here.child("name"), name, "may not be specified when 'hostIPC' is true");
+    }
     seen.push_back(name);
+  }
+}
+
+constexpr bool is_alnum(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+// Labels of letters, digits and dashes, separated by dots.
+bool is_dns_domain(std::string_view text) {
+  for (const std::string_view label : split(text, '.')) {
+    if (label.empty() || label.size() > 63 || !is_alnum(label.front()) || !is_alnum(label.back())) return false;
+    if (!std::ranges::all_of(label, [](char c) { return is_alnum(c) || c == '-'; })) return false;
+  }
+  return true;
+}
+
+// At most 15 characters, none of them special, the first no dot.
+bool is_netbios_domain(std::string_view text) {
+  const auto characters = std::ranges::count_if(text, [](char c) { return (static_cast<uint8_t>(c) & 0xC0) != 0x80; });
+  return characters >= 1 && characters <= 15 && text.front() != '.' &&
+         text.find_first_of("\\/:*?\"<>|") == std::string_view::npos;
+}
+
+// DOMAIN\USER, the domain optional.
+void validate_windows_user(std::string_view name, const Path& at, FieldErrors& errors) {
+  const auto refuse = [&](std::string_view why) { errors.invalid(at, name, "runAsUserName" + std::string(why)); };
+  if (name.empty()) return refuse(" cannot be an empty string");
+  if (std::ranges::any_of(name, [](char c) { return static_cast<uint8_t>(c) < 0x20 || c == 0x7F; })) {
+    return refuse(" cannot contain control characters");
+  }
+  const std::vector<std::string_view> parts = split(name, '\\');
+  if (parts.size() > 2) return refuse(" cannot contain more than one backslash");
+  const std::string_view domain = parts.size() == 2 ? parts[0] : std::string_view(), user = parts.back();
+  if (domain.size() >= 256) refuse("'s Domain length must be under 256 characters");
+  if (parts.size() == 2 && !is_netbios_domain(domain) && !is_dns_domain(domain)) {
+    refuse("'s Domain doesn't match the NetBios nor the DNS format");
+  }
+  if (user.empty()) refuse("'s User cannot be empty");
+  if (user.size() > 104) refuse("'s User length must not be longer than 104 characters");
+  if (!user.empty() && user.find_first_not_of(". ") == std::string_view::npos) {
+    refuse("'s User cannot contain only periods or spaces");
+  }
+  if (user.find_first_of("\"/\\:;|=,+*?<>@[]") != std::string_view::npos) {
+    refuse(R"('s User cannot contain the following characters: "/\:;|=,+*?<>@[])");
+  }
+}
+
+void validate_windows_options(const Value& context, const Path& at, FieldErrors& errors) {
+  if (!is_set(context, "windowsOptions")) return;
+  const Value& options = sub(context, "windowsOptions");
+  const Path here = at.child("windowsOptions");
+  if (is_set(options, "gmsaCredentialSpecName")) {
+    const std::string_view name = options.text_at("gmsaCredentialSpecName");
+    errors.invalid_each(here.child("gmsaCredentialSpecName"), name, dns_subdomain_errors(name));
+  }
+  if (is_set(options, "gmsaCredentialSpec")) {
+    const std::string_view spec = options.text_at("gmsaCredentialSpec");
+    const Path where = here.child("gmsaCredentialSpec");
+    if (spec.empty()) errors.invalid(where, spec, "gmsaCredentialSpec cannot be an empty string");
+    if (spec.size() > size_t{64} * 1024) errors.invalid(where, spec, "gmsaCredentialSpec size must be under 64 KiB");
+  }
+  if (is_set(options, "runAsUserName")) {
+    validate_windows_user(options.text_at("runAsUserName"), here.child("runAsUserName"), errors);
   }
 }
 
@@ -125,7 +209,10 @@ void validate_windows(const Value& spec, const Path& at, FieldErrors& errors) {
     }
   };
   forbid(context, context_at, {"appArmorProfile", "seLinuxOptions"});
-  forbid(spec, at, {"hostUsers", "hostPID", "hostIPC"});
+  forbid(spec, at, {"hostUsers"});
+  for (const std::string_view key : {"hostPID", "hostIPC"}) {
+    if (is_true(spec, key)) errors.forbidden(at.child(key), kNotOnWindows);
+  }
   forbid(context, context_at, {"seccompProfile", "fsGroup", "fsGroupChangePolicy", "sysctls"});
   forbid(spec, at, {"shareProcessNamespace"});
   forbid(context, context_at,
@@ -165,13 +252,16 @@ void validate_security_context(const Value& context, bool allow_privileged, bool
   validate_seccomp(context, at, errors);
   if (is_set(context, "allowPrivilegeEscalation") && !is_true(context, "allowPrivilegeEscalation")) {
     if (is_true(context, "privileged")) {
-      errors.invalid(at, context, "cannot set `allowPrivilegeEscalation` to false and `privileged` to true");
+      errors.invalid(at, shown_internal(type_named("core/v1.SecurityContext"), &context),
+                     "cannot set `allowPrivilegeEscalation` to false and `privileged` to true");
     }
-    if (contains_text(context.items_at("capabilities", "add"), "CAP_SYS_ADMIN")) {
-      errors.invalid(at, context,
+    for (const Value& capability : context.items_at("capabilities", "add")) {
+      if (capability.as_string() != "CAP_SYS_ADMIN") continue;
+      errors.invalid(at, shown_internal(type_named("core/v1.SecurityContext"), &context),
                      "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN");
     }
   }
+  validate_windows_options(context, at, errors);
   validate_app_armor(context, at, errors);
 }
 
@@ -189,11 +279,12 @@ void validate_pod_security(const Value& spec, const Path& at, FieldErrors& error
     errors.invalid(here.child("shareProcessNamespace"), true,
                    "ShareProcessNamespace and HostPID cannot both be enabled");
   }
-  validate_sysctls(context, here, errors);
+  validate_sysctls(spec, context, here, errors);
   if (is_set(context, "fsGroupChangePolicy")) {
     validate_enum(context, "fsGroupChangePolicy", {"Always", "OnRootMismatch"}, here, errors);
   }
   validate_seccomp(context, here, errors);
+  validate_windows_options(context, here, errors);
   validate_app_armor(context, here, errors);
   if (is_set(context, "supplementalGroupsPolicy")) {
     validate_enum(context, "supplementalGroupsPolicy", {"Merge", "Strict"}, here, errors);

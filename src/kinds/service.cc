@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "base/hash.h"
+#include "base/strings.h"
 #include "codec/json.h"
 #include "kinds/all.h"
 #include "kinds/ip.h"
@@ -18,6 +19,9 @@ namespace holdfast::kinds {
 namespace {
 
 constexpr std::string_view kOnlyLoadBalancer = "may only be used when `type` is 'LoadBalancer'";
+constexpr std::string_view kTopologyHints = "service.kubernetes.io/topology-aware-hints";
+constexpr std::string_view kTopologyMode = "service.kubernetes.io/topology-mode";
+constexpr std::string_view kSourceRanges = "service.beta.kubernetes.io/load-balancer-source-ranges";
 
 void default_service(Arena&, const types::Resource&, Draft::Node object) {
   Draft::Node spec = object.child("spec");
@@ -178,16 +182,35 @@ void validate_balancer_class(const Value& service, const Path& at, FieldErrors& 
   }
 }
 
-void validate_load_balancer(const Value& service, const Path& at, FieldErrors& errors) {
+void validate_topology_annotations(const Value& service, FieldErrors& errors) {
+  const Path metadata("metadata"), at = metadata.child("annotations");
+  const Value *mode = service.get("metadata", "annotations", kTopologyMode),
+              *hints = service.get("metadata", "annotations", kTopologyHints);
+  if (mode == nullptr || hints == nullptr || equal(*mode, *hints)) return;
+  errors.invalid(at.key(kTopologyMode), *mode,
+                 "must match annotations[" + std::string(kTopologyHints) + "] when both are specified");
+}
+
+// Ranges in an annotation count where there are none in the spec; one that an update leaves alone is not looked at
+// again.
+void validate_annotated_ranges(const Value& service, const Value* old, FieldErrors& errors) {
+  const Value* ranges = service.get("metadata", "annotations", kSourceRanges);
+  if (ranges == nullptr) return;
+  const Path metadata("metadata"), list = metadata.child("annotations"), at = list.key(kSourceRanges);
+  if (service_type(service) != "LoadBalancer") errors.forbidden(at, kOnlyLoadBalancer);
+  if (old != nullptr && old->text_at("metadata", "annotations", kSourceRanges) == ranges->as_string()) return;
+  const std::string_view text = trim(ranges->as_string());
+  if (text.empty()) return;
+  for (const std::string_view range : split(text, ',')) validate_cidr(trim(range), at, errors);
+}
+
+void validate_load_balancer(const Value& service, const Value* old, const Path& at, FieldErrors& errors) {
   const Value& spec = sub(service, "spec");
   const bool balanced = service_type(service) == "LoadBalancer";
   const std::span<const Value> ranges = spec.items_at("loadBalancerSourceRanges");
-  const auto trim = [](std::string_view text) {
-    while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-    while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-    return text;
-  };
-  if (!ranges.empty()) {
+  if (ranges.empty()) {
+    validate_annotated_ranges(service, old, errors);
+  } else {
     if (!balanced) errors.forbidden(at.child("LoadBalancerSourceRanges"), kOnlyLoadBalancer);
     for (size_t i = 0; i < ranges.size(); ++i) {
       validate_cidr(trim(ranges[i].as_string()), at.item("LoadBalancerSourceRanges", i), errors);
@@ -232,7 +255,9 @@ void validate_traffic(const Value& service, const Path& at, FieldErrors& errors)
   }
 }
 
-void validate_spec(const Value& service, FieldErrors& errors) {
+// `old`: the service that is updated; null: it is created.
+void validate_spec(const Value& service, const Value* old, FieldErrors& errors) {
+  validate_topology_annotations(service, errors);
   const Path at("spec");
   const Value& spec = sub(service, "spec");
   const std::string_view type = service_type(service);
@@ -243,7 +268,8 @@ void validate_spec(const Value& service, FieldErrors& errors) {
   }
   if (type == "ExternalName") {
     for (const std::string_view key : {"clusterIPs", "ipFamilies", "ipFamilyPolicy"}) {
-      if (!is_empty(spec, key)) errors.forbidden(at.child(key), "may not be set for ExternalName services");
+      const bool given = key == "ipFamilyPolicy" ? is_set(spec, key) : !is_empty(spec, key);
+      if (given) errors.forbidden(at.child(key), "may not be set for ExternalName services");
     }
     std::string_view name = spec.text_at("externalName");
     if (name.ends_with('.')) name.remove_suffix(1);
@@ -280,12 +306,12 @@ void validate_spec(const Value& service, FieldErrors& errors) {
     validate_enum(spec, "type", {"ClusterIP", "ExternalName", "LoadBalancer", "NodePort"}, at, errors);
   }
   validate_port_uniqueness(service, at, errors);
-  validate_load_balancer(service, at, errors);
+  validate_load_balancer(service, old, at, errors);
   validate_balancer_class(service, at, errors);
   validate_traffic(service, at, errors);
 }
 
-void validate_service(Context&, const Value& service, FieldErrors& errors) { validate_spec(service, errors); }
+void validate_service(Context&, const Value& service, FieldErrors& errors) { validate_spec(service, nullptr, errors); }
 
 void validate_ip_change(const Value& next, const Value& old, FieldErrors& errors) {
   if (service_type(next) == "ExternalName" || service_type(old) == "ExternalName") return;
@@ -345,7 +371,7 @@ void validate_service_update(Context&, const Value& next, const Value& old, Fiel
       spec.int_at_or(0, "healthCheckNodePort") != before.int_at_or(0, "healthCheckNodePort")) {
     errors.forbidden(at.child("healthCheckNodePort"), kImmutable);
   }
-  validate_spec(next, errors);
+  validate_spec(next, &old, errors);
 }
 
 void validate_service_status(Context&, const Value& next, const Value&, FieldErrors& errors) {
@@ -374,8 +400,17 @@ void validate_service_status(Context&, const Value& next, const Value&, FieldErr
   }
 }
 
+void warn_service_status(const Value& service, std::vector<std::string>& texts) {
+  const Path at("status.loadBalancer");
+  const std::span<const Value> ingress = service.items_at("status", "loadBalancer", "ingress");
+  for (size_t i = 0; i < ingress.size(); ++i) {
+    const std::string_view ip = ingress[i].text_at("ip");
+    if (!ip.empty()) warn_about_ip(ip, at.item("ingress", i), texts);
+  }
+}
+
 void warn_service(Context&, const Value& service, const Value*, std::vector<std::string>& texts) {
-  if (service.get("metadata", "annotations", "service.kubernetes.io/topology-aware-hints") != nullptr) {
+  if (service.get("metadata", "annotations", kTopologyHints) != nullptr) {
     texts.push_back(
         "annotation service.kubernetes.io/topology-aware-hints is deprecated, please use "
         "service.kubernetes.io/topology-mode instead");
@@ -510,6 +545,7 @@ const Hooks kServiceHooks = {.name = name_is_dns_label,
                              .validate = validate_service,
                              .validate_update = validate_service_update,
                              .validate_status = validate_service_status,
-                             .warn = warn_service};
+                             .warn = warn_service,
+                             .warn_status = warn_service_status};
 
 }  // namespace holdfast::kinds

@@ -1,6 +1,9 @@
 // storage.k8s.io: StorageClass, VolumeAttachment, VolumeAttributesClass and what CSI drivers say about themselves.
 
 #include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
 
 #include "base/strings.h"
 #include "kinds/all.h"
@@ -48,6 +51,18 @@ void default_storage_class(Arena&, const types::Resource&, Draft::Node object) {
   object.set_default("volumeBindingMode", Value::string("Immediate"));
 }
 
+// What a term selects, in whatever order it is written.
+using Topology = std::map<std::string_view, std::set<std::string_view>>;
+Topology topology_of(const Value& term) {
+  Topology topology;
+  for (const Value& expression : term.items_at("matchLabelExpressions")) {
+    std::set<std::string_view>& values = topology[expression.text_at("key")];
+    values.clear();  // The last one of several with the same key counts.
+    for (const Value& value : expression.items_at("values")) values.insert(value.as_string());
+  }
+  return topology;
+}
+
 void validate_topologies(const Value& object, FieldErrors& errors) {
   const Path list("allowedTopologies");
   const std::span<const Value> terms = object.items_at("allowedTopologies");
@@ -73,8 +88,9 @@ void validate_topologies(const Value& object, FieldErrors& errors) {
     for (size_t j = 0; j < (expressions.empty() ? terms.size() : 0); ++j) {
       errors.duplicate(at.child("matchLabelExpressions"), "");
     }
+    const Topology topology = topology_of(terms[i]);
     for (const Value& other : terms.first(i)) {
-      if (equal(other, terms[i])) errors.duplicate(at.child("matchLabelExpressions"), "");
+      if (topology_of(other) == topology) errors.duplicate(at.child("matchLabelExpressions"), "");
     }
   }
 }
@@ -117,15 +133,36 @@ void warn_storage_class(Context&, const Value& object, const Value*, std::vector
 
 // --- VolumeAttachment ---
 
+void default_attachment(Arena& arena, const types::Resource&, Draft::Node object) {
+  if (object.value().get("spec", "source", "inlineVolumeSpec") == nullptr) return;
+  default_volume_spec(arena, object.child("spec").child("source").child("inlineVolumeSpec"));
+}
+
+void validate_attachment_status(const Value& status, const Path& at, FieldErrors& errors) {
+  constexpr int64_t kMaxMetadataBytes = 256 * 1024, kMaxMessageBytes = 1024;
+  int64_t bytes = 0;
+  for (const Member& member : status.members_at("attachmentMetadata")) {
+    bytes += static_cast<int64_t>(member.key.size()) + member.value.count();
+  }
+  if (bytes > kMaxMetadataBytes) errors.too_long(at.child("attachmentMetadata"), kMaxMetadataBytes);
+  for (const std::string_view key : {"attachError", "detachError"}) {
+    const Path here = at.child(key);
+    // The limit that is named is not the one that counts: so it is upstream.
+    if (status.text_at(key, "message").size() > kMaxMessageBytes) {
+      errors.too_long(here.child("message"), kMaxMetadataBytes);
+    }
+    const int64_t code = status.int_at_or(0, key, "errorCode");
+    if (code < 0) {
+      errors.invalid(here.child("errorCode"), code, range_message(0, std::numeric_limits<int32_t>::max()));
+    }
+  }
+}
+
 void validate_attachment(Context&, const Value& object, FieldErrors& errors) {
   const Path at("spec"), source_at = at.child("source");
   const Value& spec = sub(object, "spec");
-  const std::string_view attacher = spec.text_at("attacher"), node = spec.text_at("nodeName");
-  if (attacher.empty()) {
-    errors.required(at.child("attacher"));
-  } else {
-    validate_driver_name(attacher, at.child("attacher"), errors);
-  }
+  const std::string_view node = spec.text_at("nodeName");
+  validate_driver_name(spec.text_at("attacher"), at.child("attacher"), errors);
   const Value& source = sub(spec, "source");
   const bool by_name = is_set(source, "persistentVolumeName"), inline_spec = is_set(source, "inlineVolumeSpec");
   constexpr std::string_view kOne = "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
@@ -135,8 +172,12 @@ void validate_attachment(Context&, const Value& object, FieldErrors& errors) {
     errors.forbidden(source_at, kOne);
   } else if (by_name && source.text_at("persistentVolumeName").empty()) {
     errors.required(source_at.child("persistentVolumeName"), "must specify non empty persistentVolumeName");
+  } else if (inline_spec) {
+    validate_volume_spec(sub(source, "inlineVolumeSpec"), SpecUse::Inline, "", source_at.child("inlineVolumeSpec"),
+                         errors);
   }
   errors.invalid_each(at.child("nodeName"), node, dns_subdomain_errors(node));
+  validate_attachment_status(sub(object, "status"), Path("status"), errors);
   const std::string_view volume = source.text_at("persistentVolumeName");
   if (by_name) errors.invalid_each(source_at.child("persistentVolumeName"), volume, dns_subdomain_errors(volume));
 }
@@ -260,11 +301,7 @@ void validate_csi_node(Context&, const Value& object, FieldErrors& errors) {
   for (size_t i = 0; i < drivers.size(); ++i) {
     const Path here = at.item("drivers", i);
     const std::string_view name = drivers[i].text_at("name"), id = drivers[i].text_at("nodeID");
-    if (name.empty()) {
-      errors.required(here.child("name"));
-    } else {
-      validate_driver_name(name, here.child("name"), errors);
-    }
+    validate_driver_name(name, here.child("name"), errors);
     if (id.empty()) errors.required(here.child("nodeID"));
     if (id.size() > 256) errors.invalid(here.child("nodeID"), id, "must be 256 characters or less");
     if (drivers[i].int_at_or(0, "allocatable", "count") < 0) {
@@ -316,6 +353,16 @@ void validate_capacity_update(Context& context, const Value& next, const Value& 
   }
 }
 
+void warn_capacity(Context&, const Value& object, const Value*, std::vector<std::string>& texts) {
+  const Path at("nodeTopology"), labels = at.child("matchLabels");
+  const Value& topology = sub(object, "nodeTopology");
+  warn_about_node_term(topology, LabelValues::Ignored, at, texts);
+  for (const Member& label : topology.members_at("matchLabels")) {
+    const std::string_view message = deprecated_label(label.key);
+    if (!message.empty()) texts.push_back(labels.child(label.key).text() + ": " + std::string(message));
+  }
+}
+
 }  // namespace
 
 const Hooks kStorageClassHooks = {.update_checks = {.whole = 1},
@@ -326,8 +373,10 @@ const Hooks kStorageClassHooks = {.update_checks = {.whole = 1},
 const Hooks kVolumeAttachmentHooks = {.status_metadata = StatusMetadata::KeepObjectAndDeletion,
                                       .update_checks = {.whole = 1, .compared = 0},
                                       .status_checks = {.whole = 1, .compared = 0},
+                                      .defaults = default_attachment,
                                       .validate = validate_attachment,
-                                      .validate_update = validate_attachment_update};
+                                      .validate_update = validate_attachment_update,
+                                      .validate_status = validate_attachment_update};
 const Hooks kVolumeAttributesClassHooks = {.update_checks = {.whole = 1},
                                            .validate = validate_attributes_class,
                                            .validate_update = validate_attributes_class_update};
@@ -341,7 +390,9 @@ const Hooks kCsiDriverHooks = {.generation = Generation::SpecFromZero,
 const Hooks kCsiNodeHooks = {.update_checks = {.whole = 1, .compared = 0},
                              .validate = validate_csi_node,
                              .validate_update = validate_csi_node_update};
-const Hooks kCsiStorageCapacityHooks = {
-    .update_checks = {.whole = 1}, .validate = validate_capacity, .validate_update = validate_capacity_update};
+const Hooks kCsiStorageCapacityHooks = {.update_checks = {.whole = 1},
+                                        .validate = validate_capacity,
+                                        .validate_update = validate_capacity_update,
+                                        .warn = warn_capacity};
 
 }  // namespace holdfast::kinds

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "kinds/names.h"
 #include "kinds/pod.h"
 #include "kinds/quantity.h"
@@ -103,33 +104,44 @@ void validate_projected(const Value& projected, const Path& at, FieldErrors& err
   }
 }
 
-void validate_host_path(const Value& source, const Path& at, FieldErrors& errors) {
-  const std::string_view path = source.text_at("path");
-  if (path.empty()) return errors.required(at.child("path"));
-  if (has_backstep(path)) errors.invalid(at.child("path"), path, "must not contain '..'");
-  if (is_set(source, "type")) {
-    validate_enum(source, "type",
-                  {"", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"},
-                  at, errors);
-  }
-}
-
 // A template may leave the reference to the controller that creates its pods.
 void validate_image_volume(const Value& source, bool is_pod, const Path& at, FieldErrors& errors) {
   if (is_pod) require(source, "reference", at, errors);
   validate_enum(source, "pullPolicy", {"Always", "IfNotPresent", "Never"}, at, errors);
 }
 
-void validate_source(const Value& volume, std::string_view key, bool is_pod, const Path& at, FieldErrors& errors) {
+void validate_csi(const Value& source, const Path& at, FieldErrors& errors) {
+  validate_driver_name(source.text_at("driver"), at.child("driver"), errors);
+  if (!is_set(source, "nodePublishSecretRef")) return;
+  const std::string_view secret = source.text_at("nodePublishSecretRef", "name");
+  if (secret.empty()) {
+    errors.required(at.child("nodePublishSecretRef.name"));
+  } else {
+    errors.invalid_each(at.child("name"), secret, dns_subdomain_errors(secret));
+  }
+}
+
+void validate_ephemeral(const Value& source, const Path& at, FieldErrors& errors) {
+  if (!is_set(source, "volumeClaimTemplate")) return errors.required(at.child("volumeClaimTemplate"));
+  const Value& claim = sub(source, "volumeClaimTemplate");
+  const Path claim_at = at.child("volumeClaimTemplate"), metadata_at = claim_at.child("metadata");
+  const Value& metadata = sub(claim, "metadata");
+  validate_annotations(metadata.find("annotations"), metadata_at.child("annotations"), errors);
+  validate_labels(metadata.find("labels"), metadata_at.child("labels"), errors);
+  for (const std::string_view key :
+       {"name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp",
+        "deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences", "finalizers", "managedFields"}) {
+    // The path has Go's name of the field with a small first letter.
+    if (!is_empty(metadata, key)) errors.forbidden(metadata_at.child(key == "uid" ? "uID" : key), "cannot be set");
+  }
+  validate_claim_spec(sub(claim, "spec"), claim_at.child("spec"), errors);
+}
+
+void validate_source(const Value& volume, std::string_view key, const PodOptions& options, const Path& at,
+                     FieldErrors& errors) {
   const Value& source = sub(volume, key);
-  if (key == "hostPath") {
-    validate_host_path(source, at, errors);
-  } else if (key == "secret") {
-    require(source, "secretName", at, errors);
-    validate_mode(source, "defaultMode", at, errors);
-    validate_items(source, at, errors);
-  } else if (key == "configMap") {
-    require(source, "name", at, errors);
+  if (key == "secret" || key == "configMap") {
+    require(source, key == "secret" ? "secretName" : "name", at, errors);
     validate_mode(source, "defaultMode", at, errors);
     validate_items(source, at, errors);
   } else if (key == "persistentVolumeClaim") {
@@ -139,85 +151,28 @@ void validate_source(const Value& volume, std::string_view key, bool is_pod, con
     for (const Value& file : source.items_at("items")) validate_downward_file(file, at, errors);
   } else if (key == "projected") {
     validate_projected(source, at, errors);
-  } else if (key == "nfs") {
-    require(source, "server", at, errors);
-    require(source, "path", at, errors);
-    const std::string_view path = source.text_at("path");
-    if (!path.starts_with('/')) errors.invalid(at.child("path"), path, "must be an absolute path");
   } else if (key == "csi") {
-    const std::string_view driver = source.text_at("driver");
-    if (driver.empty()) {
-      errors.required(at.child("driver"));
-    } else {
-      validate_driver_name(driver, at.child("driver"), errors);
-    }
-    if (is_set(source, "nodePublishSecretRef")) {
-      const std::string_view secret = source.text_at("nodePublishSecretRef", "name");
-      if (secret.empty()) {
-        errors.required(at.child("nodePublishSecretRef.name"));
-      } else {
-        errors.invalid_each(at.child("name"), secret, dns_subdomain_errors(secret));
-      }
-    }
+    validate_csi(source, at, errors);
   } else if (key == "ephemeral") {
-    if (!is_set(source, "volumeClaimTemplate")) return errors.required(at.child("volumeClaimTemplate"));
-    const Value& claim = sub(source, "volumeClaimTemplate");
-    const Path claim_at = at.child("volumeClaimTemplate"), metadata_at = claim_at.child("metadata");
-    const Value& metadata = sub(claim, "metadata");
-    validate_annotations(metadata.find("annotations"), metadata_at.child("annotations"), errors);
-    validate_labels(metadata.find("labels"), metadata_at.child("labels"), errors);
-    if (metadata.is_map()) {
-      for (const Member& member : metadata.members()) {
-        if (member.key != "annotations" && member.key != "labels" && !is_empty(&member.value)) {
-          errors.forbidden(metadata_at.child(member.key), "cannot be set");
-        }
-      }
-    }
-    validate_claim_spec(sub(claim, "spec"), claim_at.child("spec"), errors);
+    validate_ephemeral(source, at, errors);
   } else if (key == "image") {
-    validate_image_volume(source, is_pod, at, errors);
-  } else if (key == "gcePersistentDisk") {
-    require(source, "pdName", at, errors);
-  } else if (key == "awsElasticBlockStore") {
-    require(source, "volumeID", at, errors);
+    validate_image_volume(source, options.is_pod, at, errors);
   } else if (key == "gitRepo") {
     require(source, "repository", at, errors);
-  } else if (key == "iscsi") {
-    require(source, "targetPortal", at, errors);
-    require(source, "iqn", at, errors);
-  } else if (key == "glusterfs") {
-    require(source, "endpoints", at, errors);
-    require(source, "path", at, errors);
-  } else if (key == "rbd") {
-    require(source, "monitors", at, errors);
-    require(source, "image", at, errors);
-  } else if (key == "cinder") {
-    require(source, "volumeID", at, errors);
-  } else if (key == "cephfs") {
-    require(source, "monitors", at, errors);
-  } else if (key == "azureFile") {
-    require(source, "secretName", at, errors);
-    require(source, "shareName", at, errors);
-  } else if (key == "azureDisk") {
-    require(source, "diskName", at, errors);
-    require(source, "diskURI", at, errors);
-  } else if (key == "vsphereVolume") {
-    require(source, "volumePath", at, errors);
-  } else if (key == "flexVolume") {
-    require(source, "driver", at, errors);
-  } else if (key == "quobyte") {
-    require(source, "registry", at, errors);
-    require(source, "volume", at, errors);
-  } else if (key == "portworxVolume") {
-    require(source, "volumeID", at, errors);
-  } else if (key == "scaleIO") {
-    require(source, "gateway", at, errors);
-    require(source, "system", at, errors);
-    require(source, "volumeName", at, errors);
-  } else if (key == "storageos") {
-    require(source, "volumeName", at, errors);
-  } else if (key == "photonPersistentDisk") {
-    require(source, "pdID", at, errors);
+    validate_descending_path(source.text_at("directory"), at.child("directory"), errors);
+  } else {
+    validate_volume_source(source, key, SourceUse::PodVolume, volume.text_at("name"), at, errors);
+  }
+}
+
+// The claim that is made for an ephemeral volume is named after both.
+void validate_claim_name(const Value& volume, const PodOptions& options, const Path& at, FieldErrors& errors) {
+  const std::string_view pod = options.metadata == nullptr ? std::string_view() : options.metadata->text_at("name");
+  const std::string_view name = volume.text_at("name");
+  if (pod.empty() || name.empty()) return;
+  const std::string claim = std::string(pod) + "-" + std::string(name);
+  for (const std::string& message : dns_subdomain_errors(claim)) {
+    errors.invalid(at.child("name"), name, "PVC name " + go_quote(claim) + ": " + message);
   }
 }
 
@@ -252,7 +207,7 @@ constexpr std::string_view kOrder[] = {"hostPath",
                                        "ephemeral",
                                        "image"};
 
-void validate_volume(const Value& volume, bool is_pod, const Path& at, FieldErrors& errors) {
+void validate_volume(const Value& volume, const PodOptions& options, const Path& at, FieldErrors& errors) {
   size_t count = 0;
   if (is_set(volume, "emptyDir")) {
     ++count;
@@ -267,10 +222,14 @@ void validate_volume(const Value& volume, bool is_pod, const Path& at, FieldErro
                                 : key == "downwardAPI" ? "downwarAPI"
                                                        : key),
                        "may not specify more than 1 volume type");
-      continue;
+    } else {
+      ++count;
+      validate_source(volume, key, options, at.child(key == "gcePersistentDisk" ? "persistentDisk" : key), errors);
+      if (key == "ephemeral") validate_claim_name(volume, options, at, errors);
     }
-    ++count;
-    validate_source(volume, key, is_pod, at.child(key == "gcePersistentDisk" ? "persistentDisk" : key), errors);
+    if (key == "iscsi" && !has_room_for_initiator(sub(volume, key), volume.text_at("name"))) {
+      errors.invalid(at.child("name"), volume.text_at("name"), kInitiatorTooLong);
+    }
   }
   if (count == 0) errors.required(at, "must specify a volume type");
 }
@@ -297,7 +256,7 @@ void validate_local_path(std::string_view path, const Path& at, FieldErrors& err
 }
 
 void validate_volumes(std::span<const Value> volumes, const PodOptions& options, const Path& at, FieldErrors& errors,
-                      Names& valid_names) {
+                      VolumeNames& valid) {
   const std::string pod_name(options.metadata == nullptr ? std::string_view() : options.metadata->text_at("name"));
   Names ephemeral;
   for (const Value& volume : volumes) {
@@ -306,15 +265,18 @@ void validate_volumes(std::span<const Value> volumes, const PodOptions& options,
   for (size_t i = 0; i < volumes.size(); ++i) {
     const Path volume_at = at.index(i), name_at = volume_at.child("name");
     const size_t before = errors.count();
-    validate_volume(volumes[i], options.is_pod, volume_at, errors);
+    validate_volume(volumes[i], options, volume_at, errors);
     const std::string_view name = volumes[i].text_at("name");
     if (name.empty()) {
       errors.required(name_at);
     } else {
       errors.invalid_each(name_at, name, dns_label_errors(name));
     }
-    if (contains(valid_names, name)) errors.duplicate(name_at, name);
-    if (errors.count() == before) valid_names.push_back(name);
+    if (contains(valid.all, name)) errors.duplicate(name_at, name);
+    if (errors.count() == before) {
+      valid.all.push_back(name);
+      if (is_set(volumes[i], "persistentVolumeClaim") || is_set(volumes[i], "ephemeral")) valid.claims.push_back(name);
+    }
     const std::string_view claim = volumes[i].text_at("persistentVolumeClaim", "claimName");
     if (claim.empty() || pod_name.empty()) continue;
     const std::string prefix = pod_name + "-";
