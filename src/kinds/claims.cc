@@ -219,7 +219,8 @@ void update_volume_status(Context& context, Draft::Node next, const Value& old) 
   Draft::Node status = next.child("status");
   const Value& before = sub(old, "status");
   const bool moved = status.value().text_at("phase") != before.text_at("phase");
-  const bool told = !equal(sub(status.value(), "lastPhaseTransitionTime"), sub(before, "lastPhaseTransitionTime"));
+  const Value& time = sub(status.value(), "lastPhaseTransitionTime");
+  const bool told = !time.is_null() && !equal(time, sub(before, "lastPhaseTransitionTime"));
   if (moved && !told) {
     status.set("lastPhaseTransitionTime", time_value(context.arena, context.now));
   } else if (!moved && !is_set(status.value(), "lastPhaseTransitionTime")) {
@@ -552,8 +553,8 @@ void validate_claim_spec(const Value& spec, const Path& at, FieldErrors& errors,
   validate_class(spec, "storageClassName", at, errors);
   if (is_set(spec, "volumeMode")) validate_enum(spec, "volumeMode", {"Block", "Filesystem"}, at, errors);
   // A group that was accepted once is not looked at again.
-  const bool any_group = old != nullptr && (old->get("dataSource", "apiGroup") != nullptr ||
-                                            old->get("dataSourceRef", "apiGroup") != nullptr);
+  const bool any_group =
+      old != nullptr && (is_set(sub(*old, "dataSource"), "apiGroup") || is_set(sub(*old, "dataSourceRef"), "apiGroup"));
   validate_source(spec, "dataSource", any_group, at, errors);
   validate_source(spec, "dataSourceRef", any_group, at, errors);
   if (is_set(spec, "dataSource") && is_set(spec, "dataSourceRef")) {

@@ -71,9 +71,7 @@ void validate_event_update(Context& context, const Value& next, const Value& old
   const types::Type& type = type_named("core/v1.Event");
   for (const std::string_view key : {"involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp",
                                      "count", "reason", "type", "eventTime", "action", "related"}) {
-    if (unchanged(type, next, old, key)) continue;
-    const bool is_time = key == "eventTime" || key.ends_with("Timestamp");  // Absent ones are null.
-    errors.invalid(Path(key), is_time ? Shown(next.find(key)) : shown_internal(type, next, key), kImmutable);
+    if (!unchanged(type, next, old, key)) errors.invalid(Path(key), shown_internal(type, next, key), kImmutable);
   }
   if (!unchanged(type, next, old, "reportingComponent")) {
     errors.invalid(Path("reportingController"), next.find("reportingComponent"), kImmutable);

@@ -74,7 +74,16 @@ constexpr Name kNames[] = {
 static_assert(std::is_sorted(std::begin(kNames), std::end(kNames),
                              [](const Name& a, const Name& b) { return a.json < b.json; }));
 
-std::string_view go_name(Arena& arena, std::string_view json) {
+// Names that mean something else in other structs.
+constexpr Name kRbdNames[] = {
+    {"monitors", "CephMonitors"}, {"image", "RBDImage"}, {"pool", "RBDPool"}, {"user", "RadosUser"}};
+
+std::string_view go_name(Arena& arena, const Type& type, std::string_view json) {
+  if (type.name == "core/v1.RBDVolumeSource" || type.name == "core/v1.RBDPersistentVolumeSource") {
+    for (const Name& name : kRbdNames) {
+      if (name.json == json) return name.go;
+    }
+  }
   const auto found = std::lower_bound(std::begin(kNames), std::end(kNames), json,
                                       [](const Name& name, std::string_view text) { return name.json < text; });
   if (found != std::end(kNames) && found->json == json) return found->go;
@@ -212,7 +221,7 @@ void add_member(Arena& arena, MapBuilder& builder, const Type& type, std::string
     return;
   }
   if (!security) {
-    builder.add(go_name(arena, key), form(arena, *field->type, object.find(key), field->pointer));
+    builder.add(go_name(arena, type, key), form(arena, *field->type, object.find(key), field->pointer));
     return;
   }
   MapBuilder context(arena);
@@ -236,6 +245,7 @@ Value form_of_struct(Arena& arena, const Type& type, const Value& object) {
 Value form(Arena& arena, const Type& type, const Value* value, bool pointer) {
   const bool absent = value == nullptr || value->is_null();
   if (absent && pointer) return Value::null();
+  if (absent && (type.shape == Shape::Time || type.shape == Shape::MicroTime)) return Value::null();
   if (type.name.starts_with("meta/v1.")) return absent ? Value::empty_map() : *value;
   switch (type.shape) {
     case Shape::Struct:

@@ -132,9 +132,33 @@ void update_pod(Context&, Draft::Node next, const Value& old) {
   drop_disabled_pod_fields(next.child("spec"), old.find("spec"));
 }
 
+// What only gates turn on that are off in v1.36; a status that has it keeps it.
+void drop_disabled_status_fields(Draft::Node status, const Value& before) {
+  constexpr std::string_view kClaims = "nodeAllocatableResourceClaimStatuses";
+  if (is_empty(before, kClaims)) status.remove(kClaims);
+  constexpr std::string_view kLists[] = {"containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"};
+  const auto has_images = [&](const Value& one) {
+    for (const std::string_view list : kLists) {
+      for (const Value& container : one.items_at(list)) {
+        for (const Value& mount : container.items_at("volumeMounts")) {
+          if (is_set(mount, "volumeStatus")) return true;
+        }
+      }
+    }
+    return false;
+  };
+  if (!has_images(status.value()) || has_images(before)) return;
+  for (const std::string_view list : kLists) {
+    for (Draft::Node container : status.list(list)) {
+      for (Draft::Node mount : container.list("volumeMounts")) mount.remove("volumeStatus");
+    }
+  }
+}
+
 void update_pod_status(Context&, Draft::Node next, const Value& old) {
   Draft::Node status = next.child("status");
   const Value& before = sub(old, "status");
+  drop_disabled_status_fields(status, before);
   if (status.value().text_at("qosClass").empty()) restore(status, before, "qosClass");
   if (status.value().int_at_or(0, "observedGeneration") == 0) restore(status, before, "observedGeneration");
   for (Draft::Node condition : status.list("conditions")) {

@@ -9,7 +9,6 @@
 #include "kinds/ip.h"
 #include "kinds/names.h"
 #include "kinds/pod.h"
-#include "kinds/quantity.h"
 
 namespace holdfast::kinds {
 namespace {
@@ -226,19 +225,6 @@ void validate_health(const Value& status, std::span<const Value> containers, con
   }
 }
 
-// Which image a volume was made from.
-void validate_mounted_images(const Value& status, const Path& at, FieldErrors& errors) {
-  const std::span<const Value> mounts = status.items_at("volumeMounts");
-  for (size_t i = 0; i < mounts.size(); ++i) {
-    const Value& image = sub(mounts[i], "volumeStatus", "image");
-    if (image.is_null()) continue;
-    const Path mount = at.item("volumeMounts", i), here = mount.child("volumeStatus.imageVolumeStatus.imageRef");
-    const std::string_view reference = image.text_at("imageRef");
-    if (reference.empty()) errors.required(here, "imageRef must not be empty");
-    if (reference.size() > 256) errors.too_long(here, 256);
-  }
-}
-
 void validate_container_statuses(const Value& pod, FieldErrors& errors) {
   struct Lists {
     std::string_view statuses, containers;
@@ -262,37 +248,6 @@ void validate_container_statuses(const Value& pod, FieldErrors& errors) {
       errors.forbidden(here.child("allocatedResourcesStatus"), "must not be specified in container status");
     }
   });
-  each([&](const Value& status, std::string_view, const Path& here) { validate_mounted_images(status, here, errors); });
-}
-
-// Claims for what a node has anyway, such as cpu.
-void validate_node_claims(const Value& pod, FieldErrors& errors) {
-  const Path at("status");
-  const std::span<const Value> statuses = pod.items_at("status", "nodeAllocatableResourceClaimStatuses");
-  const auto names = [](std::span<const Value> claims, std::string_view name) {
-    return std::ranges::any_of(claims, [&](const Value& claim) {
-      return is_set(claim, "resourceClaimName") && claim.text_at("resourceClaimName") == name;
-    });
-  };
-  for (size_t i = 0; i < statuses.size(); ++i) {
-    const Path here = at.item("nodeAllocatableResourceClaimStatuses", i), resources = here.child("resources");
-    const std::string_view claim = statuses[i].text_at("resourceClaimName");
-    if (claim.empty()) errors.required(here.child("resourceClaimName"), "must not be empty");
-    if (!names(pod.items_at("spec", "resourceClaims"), claim) &&
-        !names(pod.items_at("status", "resourceClaimStatuses"), claim)) {
-      errors.invalid(here.child("resourceClaimName"), claim, "no mapping found in pod reference");
-    }
-    if (is_empty(statuses[i], "containers")) errors.required(here.child("containers"), "must not be empty");
-    if (is_empty(statuses[i], "resources")) errors.required(resources, "must not be empty");
-    for (const Member& amount : statuses[i].members_at("resources")) {
-      const bool native =
-          amount.key.find('/') == std::string_view::npos || amount.key.find("kubernetes.io/") != std::string_view::npos;
-      if (!native) errors.invalid(resources.key(amount.key), amount.key, "must be a node allocatable resource name");
-      if (quantity_of(&amount.value).sign() < 0) {
-        errors.invalid(resources.key(amount.key), amount.value, "must be non-negative");
-      }
-    }
-  }
 }
 
 }  // namespace
@@ -320,7 +275,6 @@ void validate_pod_status(Context&, const Value& next, const Value& old, FieldErr
   validate_transitions(next, old, "ephemeralContainerStatuses", {}, errors);
   validate_claim_statuses(next, errors);
   validate_extended_claim(next, errors);
-  validate_node_claims(next, errors);
   validate_addresses(status, before, "podIPs", errors);
   if (const std::span<const Value> hosts = status.items_at("hostIPs"); !hosts.empty()) {
     const std::string_view first = hosts[0].text_at("ip");

@@ -56,16 +56,21 @@ bool same_texts(std::span<const Value> a, std::span<const Value> b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Value& x, const Value& y) { return equal(x, y); });
 }
 
-void create_service(Context&, Draft::Node object) {
-  if (service_type(object.value()) == "ExternalName") object.child("spec").remove("internalTrafficPolicy");
+// An ExternalName has no traffic policy; kube-apiserver forgets it when it is read. One that there is not is refused.
+void drop_internal_policy(Draft::Node service) {
+  const std::string_view policy = service.value().text_at("spec", "internalTrafficPolicy");
+  if (service_type(service.value()) != "ExternalName" || (policy != "Cluster" && policy != "Local")) return;
+  service.child("spec").remove("internalTrafficPolicy");
 }
+
+void create_service(Context&, Draft::Node object) { drop_internal_policy(object); }
 
 // What no longer applies to a service of its new type goes, unless the client changed it.
 void update_service(Context& context, Draft::Node next, const Value& old) {
   const std::string_view type = service_type(next.value()), old_type = service_type(old);
   const Value& before = sub(old, "spec");
   Draft::Node spec = next.child("spec");
-  if (type == "ExternalName") spec.remove("internalTrafficPolicy");
+  drop_internal_policy(next);
   if (old_type != "ExternalName" && type == "ExternalName") {
     if (spec.value().text_at("clusterIP") == before.text_at("clusterIP") &&
         same_texts(spec.value().items_at("clusterIPs"), before.items_at("clusterIPs"))) {

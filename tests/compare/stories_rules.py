@@ -42,9 +42,9 @@ class Filler:
                     if rng.random() < (0.8 if n in schema.get('required', []) else chance / (1 + depth // 2))}
         if kind == 'object':
             element = schema.get('additionalProperties')
-            return {rng.choice(KEYS): self.fill(element, depth + 1) if isinstance(element, dict) else 'x' for _ in range(rng.randint(0, 3))}
+            return {rng.choice(KEYS): self.fill(element, depth + 1) if isinstance(element, dict) else 'x' for _ in range(rng.randint(1, 3))}
         if kind == 'array':
-            return [self.fill(schema['items'], depth + 1) for _ in range(rng.choice([0, 1, 1, 2]))]
+            return [self.fill(schema['items'], depth + 1) for _ in range(rng.choice([1, 1, 2]))]
         if kind == 'string':
             if schema.get('format') == 'date-time':
                 return '2026-01-02T03:04:05Z'
