@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "client/core.h"
+#include "client/credentials.h"
 #include "ownership/ownership.h"
 
 namespace holdfast::client {
@@ -72,6 +73,27 @@ TEST(Kubeconfig, TheCurrentContextSaysWhereAndWho) {
   EXPECT_EQ(config->impersonate.uid, "u1");
   EXPECT_EQ(config->impersonate.groups, (std::vector<std::string>{"dev", "ops"}));
   EXPECT_EQ(config->impersonate.extra.size(), 2u);
+}
+
+TEST(Kubeconfig, AFileWithATokenComesBeforeATokenBesideIt) {
+  const Folder folder;
+  folder.write("token", "from the file\n");
+  const auto authorization = [&](std::string_view user) {
+    const std::string text =
+        "apiVersion: v1\nkind: Config\ncurrent-context: a\n"
+        "clusters: [{name: a, cluster: {server: \"https://127.0.0.1:1\"}}]\n"
+        "contexts: [{name: a, context: {cluster: a, user: a}}]\n"
+        "users: [{name: a, user: " +
+        std::string(user) + "}]\n";
+    const Result<Config> config = Config::parse(text, "", folder.path.string());
+    EXPECT_TRUE(config) << config.error().message;
+    const Result<Credentials> read = read_credentials(*config);
+    return read ? read->authorization : read.error().message;
+  };
+  EXPECT_EQ(authorization("{token: beside, tokenFile: token}"), "Bearer from the file");
+  EXPECT_EQ(authorization("{token: beside, tokenFile: missing}"), "Bearer beside");
+  EXPECT_EQ(authorization("{token: beside}"), "Bearer beside");
+  EXPECT_THAT(authorization("{tokenFile: missing}"), testing::HasSubstr("missing"));
 }
 
 TEST(Kubeconfig, AnotherContextMayBeNamed) {

@@ -132,7 +132,7 @@ Result<Unit> read_user(const Files::Found& user, Config& config) {
   config.certificate_file = file_of("client-certificate-data", "client-certificate");
   config.key_file = file_of("client-key-data", "client-key");
   config.token = text(*user.value, "token");
-  if (const std::string file = text(*user.value, "tokenFile"); !file.empty() && config.token.empty()) {
+  if (const std::string file = text(*user.value, "tokenFile"); !file.empty()) {
     config.token_file = (user.folder / file).string();
   }
   config.username = text(*user.value, "username");

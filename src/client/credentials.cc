@@ -19,13 +19,14 @@ Result<Credentials> read_credentials(const Config& config) {
     read.identity = net::Identity{std::move(*certificate), std::move(*key)};
     read.stale_at = soon;
   }
-  if (!config.token.empty()) {
-    read.authorization = "Bearer " + config.token;
-  } else if (!config.token_file.empty()) {
+  if (!config.token_file.empty()) {
     Result<std::string> token = read_file(config.token_file);
-    if (!token) return token.take_error();
-    read.authorization = "Bearer " + std::string(trim(*token));
+    // As in client-go, a token beside the file counts while the file cannot be read.
+    if (!token && config.token.empty()) return token.take_error();
+    read.authorization = "Bearer " + (token ? std::string(trim(*token)) : config.token);
     read.stale_at = soon;
+  } else if (!config.token.empty()) {
+    read.authorization = "Bearer " + config.token;
   } else if (!config.username.empty()) {
     read.authorization = "Basic " + base64_encode(config.username + ":" + config.password);
   }
