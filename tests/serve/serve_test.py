@@ -334,6 +334,7 @@ class Serve(unittest.TestCase):
                 answer = connection.getresponse()
                 found.append((answer.status, answer.getheader('content-type')))
                 answer.read()
+            connection.close()
             return found
 
         s = self.start()
