@@ -1,6 +1,7 @@
 #include "server/own_endpoints.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/log.h"
 #include "codec/codec.h"
@@ -16,7 +17,7 @@ constexpr std::string_view kQuery = "?fieldManager=kube-apiserver";
 constexpr std::string_view kSkipMirror = "endpointslice.kubernetes.io/skip-mirror";
 // controlplane.DefaultEndpointReconcilerInterval and ...TTL.
 constexpr std::chrono::seconds kBetween{10}, kLeaseTime{15};
-constexpr int kLeaseAttempts = 5;
+constexpr int kAttempts = 5;  // When another server came in between.
 
 const types::Type& lease_type() {
   static const types::Type& type = *types::find_type("core/v1.Endpoints");
@@ -195,12 +196,21 @@ Task<void> OwnEndpoints::attempt(When when) {
 }
 
 Task<Result<Unit>> OwnEndpoints::reconcile(When when) {
-  const bool by_lease = options_.kind == Kind::Lease;
-  if (by_lease) {
+  if (options_.kind == Kind::Lease) {
     // Whatever comes of the objects: other servers look at the key.
     Result<Unit> renewed = when == When::Stopping ? co_await remove_lease() : co_await renew_lease();
     if (!renewed) co_return renewed.take_error();
   }
+  Result<Unit> written = Unit{};
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    written = co_await write_objects(when);
+    if (written || written.error().reason != Reason::Conflict) break;
+  }
+  co_return written;
+}
+
+Task<Result<Unit>> OwnEndpoints::write_objects(When when) {
+  const bool by_lease = options_.kind == Kind::Lease;
   Arena arena;
   Result<Value> live = co_await call(arena, "GET", std::string(kEndpoints) + "/" + std::string(kName));
   if (!live) co_return live.take_error();
@@ -236,7 +246,7 @@ Task<Result<Unit>> OwnEndpoints::write_endpoints(const Value& live, Value next) 
 
 Task<Result<Unit>> OwnEndpoints::follow_with_slice(Value endpoints) {
   Arena arena;
-  const Value wanted = slice_of(arena, endpoints);
+  Value wanted = slice_of(arena, endpoints);
   const std::string path = std::string(kSlices) + "/" + std::string(kName);
   Result<Value> live = co_await call(arena, "GET", path);
   if (!live) co_return live.take_error();
@@ -253,6 +263,10 @@ Task<Result<Unit>> OwnEndpoints::follow_with_slice(Value endpoints) {
       Result<Value> removed = co_await call(arena, "DELETE", path);
       if (!removed) co_return removed.take_error();
       live = Value();
+    } else {
+      // Whoever writes in between may know of more servers.
+      wanted = with_path(arena, wanted, std::array{std::string_view("metadata"), std::string_view("resourceVersion")},
+                         Value::string(live->text_at("metadata", "resourceVersion")));
     }
   }
   Result<Value> written =
@@ -266,13 +280,16 @@ Task<Result<Value>> OwnEndpoints::call(Arena& arena, std::string method, std::st
   Result<net::ClientResponse> answer = co_await calls_.call(method, target, std::move(body));
   if (!answer) co_return answer.take_error();
   if (answer->status == 404 && method == "GET") co_return Value();
-  if (answer->status >= 300) co_return internal_error(method + " " + target + ": " + answer->body);
+  if (answer->status >= 300) {
+    co_return Error{answer->status == 409 ? Reason::Conflict : Reason::InternalError,
+                    method + " " + target + ": " + answer->body};
+  }
   co_return codec::decode_json(arena, arena.copy(answer->body));
 }
 
 Task<Result<Unit>> OwnEndpoints::renew_lease() {
   const std::string key = options_.lease_prefix + options_.own.ip;
-  for (int attempt = 0; attempt < kLeaseAttempts; ++attempt) {
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
     store::StoreResult<store::Got> got = co_await from_callback<store::StoreResult<store::Got>>(
         loop_, [&](auto done) { store_.get(key, std::move(done)); });
     if (!got) co_return store::to_api_error(got.error());

@@ -66,6 +66,8 @@ class OwnEndpoints {
   Task<void> keep_running();
   Task<void> attempt(When when);
   Task<Result<Unit>> reconcile(When when);
+  // Conflict: another server came in between.
+  Task<Result<Unit>> write_objects(When when);
   Task<Result<Unit>> renew_lease();
   Task<Result<Unit>> remove_lease();
   Task<Result<std::vector<std::string>>> leased();

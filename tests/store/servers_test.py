@@ -76,6 +76,11 @@ class ServersCase(unittest.TestCase):
         self.addCleanup(peer.stop)
         return peer
 
+    def addresses(self, api):
+        """{address: the Service that has it}, as the IPAddress objects say"""
+        parents = {i['metadata']['name']: i['spec']['parentRef'] for i in api.get(ADDRESSES)['items']}
+        return {ip: parent['namespace'] + '/' + parent['name'] for ip, parent in parents.items()}
+
 
 class ServicesTest(ServersCase):
     def start_two(self):
@@ -89,11 +94,6 @@ class ServicesTest(ServersCase):
         self.assertEqual(message[2], [b'30000-30059'])
         bits = int.from_bytes(message.get(3, [b''])[0], 'big')
         return {FIRST_PORT + i for i in range(bits.bit_length()) if bits >> i & 1}
-
-    def addresses(self, api):
-        """{address: the Service that has it}, as the IPAddress objects say"""
-        parents = {i['metadata']['name']: i['spec']['parentRef'] for i in api.get(ADDRESSES)['items']}
-        return {ip: parent['namespace'] + '/' + parent['name'] for ip, parent in parents.items()}
 
     def create(self, api, body):
         code, made = api.call('POST', SERVICES, body)
@@ -259,6 +259,16 @@ class EndpointsTest(ServersCase):
         second.stop(signal.SIGKILL)
         self.wait_for(first.api, ['10.9.0.1'])
         self.assertEqual(list(self.etcd.values('/registry/masterleases/')), ['/registry/masterleases/10.9.0.1'])
+
+    def test_servers_that_start_at_once_are_all_there(self):
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            servers = list(pool.map(lambda i: self.start(f's{i}', f'--advertise-address=10.9.0.{i}'), (1, 2, 3)))
+        self.assertEqual(self.shown(servers[0].api), ['10.9.0.1', '10.9.0.2', '10.9.0.3'])
+        # The Service has its address, whichever of them made it.
+        self.assertEqual(self.addresses(servers[0].api), OWN_ADDRESS)
+        self.assertEqual(servers[0].api.get(SERVICES + '/kubernetes')['spec']['clusterIP'], '10.0.0.1')
+        for server in servers:
+            self.assertNotIn('could not be made', server.text())
 
     def test_servers_can_be_counted_instead(self):
         flags = ('--endpoint-reconciler-type=master-count', '--apiserver-count=2')
