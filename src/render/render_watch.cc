@@ -120,21 +120,27 @@ std::string render_bookmark(const View& view, std::string_view revision, bool in
   const View plain = without_pretty(view);
   Arena arena;
   const types::Resource& resource = *view.served->resource;
-  MapBuilder builder(arena);
-  if (view.served->custom) {  // Members sorted by name, as in every custom object.
-    builder.add("apiVersion", Value::string(arena, resource::api_version_of(resource)));
-    builder.add("kind", Value::string(resource.kind));
-    builder.add("metadata", Value::empty_map());
-  } else {
-    builder.add("kind", Value::string(resource.kind));
-    builder.add("apiVersion", Value::string(arena, resource::api_version_of(resource)));
-    for (const Member& member : kinds::zero_object(arena, resource).members()) builder.add(member.key, member.value);
+  const bool custom = view.served->custom;
+  const Value zero = custom ? Value::empty_map() : kinds::zero_object(arena, resource);
+  MapBuilder named(arena);
+  for (const Member& made : zero.members_at("metadata", "annotations")) named.add(made.key, made.value);
+  if (initial_events_end) named.add("k8s.io/initial-events-end", Value::string("true"));
+  const Value annotations = named.build();
+  const Value kind = Value::string(resource.kind), version = Value::string(arena, resource::api_version_of(resource));
+  // Members of custom objects are sorted, others are in the order of Go's struct.
+  MapBuilder metadata(arena);
+  if (custom && annotations.count() > 0) metadata.add("annotations", annotations);
+  metadata.add("resourceVersion", Value::string(arena, revision));
+  if (!custom && annotations.count() > 0) metadata.add("annotations", annotations);
+  MapBuilder tree(arena);
+  if (custom) tree.add("apiVersion", version);
+  tree.add("kind", kind);
+  if (!custom) tree.add("apiVersion", version);
+  tree.add("metadata", metadata.build());
+  for (const Member& member : zero.members()) {
+    if (member.key != "metadata") tree.add(member.key, member.value);
   }
-  Draft draft(arena, builder.build());
-  Draft::Node metadata = draft.root().child("metadata");
-  metadata.set("resourceVersion", Value::string(arena, revision));
-  if (initial_events_end) metadata.child("annotations").set("k8s.io/initial-events-end", Value::string("true"));
-  Result<std::string> object = encode_shown(plain, arena, draft.value(), first_table);
+  Result<std::string> object = encode_shown(plain, arena, tree.build(), first_table);
   assert(object.ok());
   return frame(plain.accepted.format, EventName::Bookmark, *object);
 }

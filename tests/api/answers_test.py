@@ -258,10 +258,23 @@ def a_head_has_no_subresource(server):
     check(code == 405, f"{code}")
 
 
-def a_bookmark_of_a_daemon_set_has_its_annotation(server):
-    _, _, data = server.request("GET", "/apis/apps/v1/daemonsets?watch=1&timeoutSeconds=1&allowWatchBookmarks=1&sendInitialEvents=1&resourceVersionMatch=NotOlderThan")
-    event = json.loads(data.splitlines()[0])
-    check(event["object"]["metadata"]["annotations"]["deprecated.daemonset.template.generation"] == "0", f"{event}")
+def bookmarks_carry_an_empty_object(server):
+    """What Kubernetes' conversion makes of an internal object with nothing in it, byte for byte but for the revision."""
+    template = '"template":{"metadata":{},"spec":{"containers":null}}'
+    for path, annotation, rest in (
+            ("/api/v1/configmaps", "", ""),
+            ("/apis/apps/v1/deployments", "", '"spec":{"replicas":0,"selector":null,' + template + ',"strategy":{}},"status":{}'),
+            ("/apis/apps/v1/replicasets", "", '"spec":{"replicas":0,"selector":null,' + template + '},"status":{"replicas":0}'),
+            ("/apis/apps/v1/controllerrevisions", "", '"data":null,"revision":0'),
+            ("/apis/apps/v1/daemonsets", '"deprecated.daemonset.template.generation":"0",',
+             '"spec":{"selector":null,' + template + ',"updateStrategy":{}},"status":{"currentNumberScheduled":0,"numberMisscheduled":0,'
+             '"desiredNumberScheduled":0,"numberReady":0}')):
+        _, _, data = server.request("GET", path + "?watch=1&timeoutSeconds=1&allowWatchBookmarks=1&sendInitialEvents=1&resourceVersionMatch=NotOlderThan")
+        line = [line for line in data.splitlines() if b'"BOOKMARK"' in line][0].decode()
+        event = json.loads(line)["object"]
+        want = ('{"type":"BOOKMARK","object":{"kind":"' + event["kind"] + '","apiVersion":"' + event["apiVersion"] + '","metadata":{"resourceVersion":"'
+                + event["metadata"]["resourceVersion"] + '","annotations":{' + annotation + '"k8s.io/initial-events-end":"true"}}' + (rest and "," + rest) + "}}")
+        check(line == want, f"{path}: {line}, not {want}")
 
 
 def bytes_are_bytes_in_cbor(server):
@@ -449,6 +462,6 @@ if __name__ == "__main__":
         run_parts(server, [a_patch_cannot_make_an_object_another_kind, options_of_lists_are_refused_in_order,
                            an_address_has_an_object_while_a_service_holds_it, deleting_a_job_warns_about_its_pods,
                            rows_get_their_answers, objects_of_other_versions_begin_with_their_kind, pages_have_their_types, debugging_pages_are_objects_on_request, flow_schemas_are_printed_in_their_order, bytes_are_bytes_in_cbor, a_head_has_no_subresource,
-                           a_bookmark_of_a_daemon_set_has_its_annotation, a_custom_kind_is_published_as_its_schema_reads, claims_and_devices,
+                           bookmarks_carry_an_empty_object, a_custom_kind_is_published_as_its_schema_reads, claims_and_devices,
                            objects_that_are_too_large, watches_over_websockets, a_restart_repairs_roles, a_restart_brings_the_own_service_back])
     finish()
