@@ -122,7 +122,7 @@ void validate_claim_update(Context& context, const Value& next, const Value& old
   } else {
     if (note != old_note) {
       const Path metadata("metadata"), notes = metadata.child("annotations");
-      errors.invalid(notes.key(kClassAnnotation), note, kImmutable);
+      errors.invalid(notes.child(kClassAnnotation), note, kImmutable);
     }
     if (has_class && !had_class && (!had_note || wanted == old_note)) restore(now, before, "storageClassName");
   }
@@ -189,13 +189,9 @@ void validate_claim_status(Context&, const Value& next, const Value&, FieldError
     if (!contains(kStates, resize.value.as_string())) errors.not_supported(resizes, resize.key, kStates);
   }
   for (const Member& amount : next.members_at("status", "allocatedResources")) {
-    const Path here = allocated.key(amount.key);
     const size_t before = errors.count();
     validate_claim_resource(amount.key, allocated, errors);
-    if (errors.count() == before) validate_amount(amount.value, here, errors);
-    if (errors.count() == before && quantity_of(&amount.value).sign() < 0) {
-      errors.invalid(here, amount.value, kNegative);
-    }
+    if (errors.count() == before) validate_amount(amount.value, allocated.key(amount.key), errors);
   }
 }
 

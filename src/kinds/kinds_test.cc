@@ -248,6 +248,254 @@ constexpr Case kPods[] = {
               R"(spec.topologySpreadConstraints[0].topologyKey: Required value: can not be empty, )"
               R"(spec.topologySpreadConstraints[0].whenUnsatisfiable: Unsupported value: "x": supported values: )"
               R"("DoNotSchedule", "ScheduleAnyway"])"},
+    {.name = "annotations that mean something",
+     .plural = "pods",
+     .object = R"({"metadata":{"annotations":{"kubernetes.io/config.mirror":"m",)"
+               R"("controller.kubernetes.io/pod-deletion-cost":"+1","seccomp.security.alpha.kubernetes.io/pod":"x",)"
+               R"("container.apparmor.security.beta.kubernetes.io/d":"y"}},)" POD_SPEC "}",
+     .error =
+         R"([metadata.annotations[kubernetes.io/config.mirror]: Invalid value: "m": must set spec.nodeName if )"
+         R"(mirror pod annotation is set, metadata.annotations[controller.kubernetes.io/pod-deletion-cost]: Invalid )"
+         R"(value: "+1": must be a 32bit integer, metadata.annotations.seccomp.security.alpha.kubernetes.io/pod: )"
+         R"(Invalid value: "x": must be a valid seccomp profile, )"
+         R"(metadata.annotations[container.apparmor.security.beta.kubernetes.io/d]: Invalid value: "d": container )"
+         R"(not found, metadata.annotations[container.apparmor.security.beta.kubernetes.io/d]: Invalid value: "y": )"
+         R"(invalid AppArmor profile name: "y"])"},
+    {.name = "AppArmor annotations stay as they are",
+     .plural = "pods",
+     .object = "{" POD_SPEC "}",
+     .update = R"({"metadata":{"annotations":{"container.apparmor.security.beta.kubernetes.io/c":"unconfined"}}})",
+     .error = R"(metadata.annotations[container.apparmor.security.beta.kubernetes.io/c]: Forbidden: may not add )"
+              R"(AppArmor annotations)"},
+    {.name = "a profile is the same in annotation and field",
+     .plural = "pods",
+     .object = R"({"metadata":{"annotations":{"container.seccomp.security.alpha.kubernetes.io/c":"localhost/a"}},)"
+               R"("spec":{"containers":[{"name":"c","image":"i","securityContext":{"seccompProfile":)"
+               R"({"type":"Localhost","localhostProfile":"b"}}}]}})",
+     .error = "spec.containers[0].securityContext.seccompProfile.localhostProfile: Forbidden: seccomp profile in "
+              "annotation and field must match"},
+    {.name = "users of Windows",
+     .plural = "pods",
+     .object = R"({"spec":{"securityContext":{"windowsOptions":{"runAsUserName":"a.b_c\\x;y",)"
+               R"("gmsaCredentialSpec":""}},"containers":[{"name":"c","image":"i"}]}})",
+     .error =
+         R"([spec.securityContext.windowsOptions.gmsaCredentialSpec: Invalid value: "": gmsaCredentialSpec cannot be an )"
+         R"(empty string, spec.securityContext.windowsOptions.runAsUserName: Invalid value: "a.b_c\\x;y": )"
+         R"(runAsUserName's User cannot contain the following characters: "/\:;|=,+*?<>@[]])"},
+    {.name = "a pod on the host's network leaves its sysctls alone",
+     .plural = "pods",
+     .object = R"({"spec":{"hostNetwork":true,"hostIPC":true,"securityContext":{"sysctls":[{"name":"net/ipv4.x"},)"
+               R"({"name":"kernel.sem"}]},"containers":[{"name":"c","image":"i"}]}})",
+     .error = R"([spec.securityContext.sysctls[0].name: Invalid value: "net/ipv4.x": may not be specified when )"
+              R"('hostNetwork' is true, spec.securityContext.sysctls[1].name: Invalid value: "kernel.sem": may not be )"
+              R"(specified when 'hostIPC' is true])"},
+    {.name = "a pod asks for no less than its containers",
+     .plural = "pods",
+     .object =
+         R"({"spec":{"resources":{"requests":{"cpu":"1"},"limits":{"cpu":"1"}},"initContainers":[{"name":"i","image":"i",)"
+         R"("restartPolicy":"Always","resources":{"requests":{"cpu":"1"}}}],"containers":[{"name":"c","image":"i",)"
+         R"("resources":{"requests":{"cpu":"1"},"limits":{"cpu":"2"}}}]}})",
+     .error =
+         R"([spec.resources.requests[cpu]: Invalid value: "1": must be greater than or equal to aggregate container )"
+         R"(requests of 2, spec.resources.containers[0][cpu].limits: Invalid value: "2": must be less than or equal )"
+         R"(to pod limits of 1])"},
+    {.name = "a block device is a claim's, and a variable's file is in an empty directory",
+     .plural = "pods",
+     .object = R"({"spec":{"volumes":[{"name":"h","hostPath":{"path":"/x"}}],"containers":[{"name":"c","image":"i",)"
+               R"("volumeDevices":[{"name":"h","devicePath":"/d"}],"env":[{"name":"A","valueFrom":{"fileKeyRef":)"
+               R"({"volumeName":"h","path":"p","key":"k"}}},{"name":"B","valueFrom":{"fileKeyRef":)"
+               R"({"volumeName":"none","path":"p","key":"k"}}}]}]}})",
+     .error =
+         R"([spec.containers[0].volumeDevices[0].name: Invalid value: "h": can only use volume source type of )"
+         R"(PersistentVolumeClaim or Ephemeral for block mode, )"
+         R"(spec.containers[0].env[0].valueFrom.fileKeyRef.volumeName: Invalid value: "h": referenced volume must be of )"
+         R"(type emptyDir, spec.containers[0].env[1].valueFrom.fileKeyRef.volumeName: Not found: "none"])"},
+    {.name = "a variable's file is there by default",
+     .plural = "pods",
+     .object = R"({"spec":{"volumes":[{"name":"e"}],"containers":[{"name":"c","image":"i","env":[{"name":"A",)"
+               R"("valueFrom":{"fileKeyRef":{"volumeName":"e","path":"p","key":"k"}}}],"imagePullPolicy":"Always",)"
+               R"("terminationMessagePath":"/t","terminationMessagePolicy":"File"}]}})",
+     .want = R"({"spec":{"containers":[{"name":"c","image":"i","env":[{"name":"A","valueFrom":{"fileKeyRef":)"
+             R"({"volumeName":"e","path":"p","key":"k","optional":false}}}],"resources":{},)"
+             R"("terminationMessagePath":"/t","terminationMessagePolicy":"File","imagePullPolicy":"Always"}]}})"},
+    {.name = "a label that is matched is not selected as well",
+     .plural = "pods",
+     .object =
+         R"({"metadata":{"labels":{"a":"b"}},"spec":{"topologySpreadConstraints":[{"maxSkew":1,"topologyKey":"z",)"
+         R"("whenUnsatisfiable":"DoNotSchedule","labelSelector":{"matchLabels":{"a":"b"}},)"
+         R"("matchLabelKeys":["a"]}],"containers":[{"name":"c","image":"i"}]}})",
+     .error = R"(spec.topologySpreadConstraints[0][0]: Invalid value: "a": exists in both matchLabelKeys and )"
+              R"(labelSelector)"},
+    {.name = "a pod that is gated may be narrowed, not moved",
+     .plural = "pods",
+     .object = R"({"spec":{"schedulingGates":[{"name":"g"}],"nodeSelector":{"a":"b"},)"
+               R"("containers":[{"name":"c","image":"i"}]}})",
+     .update = R"({"spec":{"nodeSelector":{"a":"c"}}})",
+     .error = R"(spec.nodeSelector: Invalid value: {"a":"c"}: only additions to spec.nodeSelector are allowed (no )"
+              R"(mutations or deletions))"},
+    {.name = "a resize changes nothing but cpu and memory",
+     .plural = "pods",
+     .object = R"({"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"1"}}}]}})",
+     .update = R"({"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"2"}},)"
+               R"("resizePolicy":[{"resourceName":"cpu","restartPolicy":"NotRequired"}]}]}})",
+     .endpoint = Endpoint::Resize,
+     .error = "spec: Forbidden: only cpu and memory resources are mutable"},
+    {.name = "containers keep their names in a resize",
+     .plural = "pods",
+     .object = "{" POD_SPEC "}",
+     .update = R"({"spec":{"containers":[{"name":"d","image":"i:1"}]}})",
+     .endpoint = Endpoint::Resize,
+     .error = "spec.containers[0].name: Forbidden: containers may not be renamed or reordered on resize"},
+    {.name = "what a kubelet says of devices and users",
+     .plural = "pods",
+     .object = "{" POD_SPEC "}",
+     .update = R"({"status":{"containerStatuses":[{"name":"c","user":{"linux":{"uid":-1,"gid":0}},)"
+               R"("allocatedResourcesStatus":[{"name":"claim:a","resources":[{"resourceID":"r","health":"x"},)"
+               R"({"resourceID":"r","health":"Healthy"}]}],"volumeMounts":[{"name":"v","mountPath":"/m",)"
+               R"("volumeStatus":{"image":{"imageRef":""}}}]}]}})",
+     .endpoint = Endpoint::Status,
+     .error =
+         R"([status.containerStatuses[0].user.linux.uid: Invalid value: -1: must be between 0 and 2147483647, inclusive, )"
+         R"(status.containerStatuses[0].allocatedResourcesStatus[0].name: Invalid value: "claim:a": must match one of )"
+         R"(the container's resource claims in a format 'claim:<claimName>/<request>' or 'claim:<claimName>' if request )"
+         R"(is empty, status.containerStatuses[0].allocatedResourcesStatus[0].resources[0].health: Unsupported value: )"
+         R"("x": supported values: "Healthy", "Unhealthy", "Unknown", )"
+         R"(status.containerStatuses[0].allocatedResourcesStatus[0].resources[1].resourceID: Duplicate value: "r"])"},
+};
+
+// Volumes of pods and PersistentVolumes: what they have in common and what differs.
+#define POD_VOLUME(source) R"({"spec":{"containers":[{"name":"c","image":"i"}],"volumes":[{"name":"v",)" source "}]}}"
+#define VOLUME(source) R"({"spec":{"capacity":{"storage":"1Gi"},"accessModes":["ReadWriteOnce"],)" source "}}"
+constexpr Case kVolumes[] = {
+    {.name = "a dataset of Flocker has one name",
+     .plural = "persistentvolumes",
+     .object = VOLUME(R"("flocker":{"datasetName":"a/b","datasetUUID":"u"})"),
+     .error = R"([spec.flocker: Invalid value: "resource": datasetName and datasetUUID can not be specified )"
+              R"(simultaneously, spec.flocker.datasetName: Invalid value: "a/b": must not contain '/'])"},
+    {.name = "a name of iSCSI has a form, and in pods it is said how it starts",
+     .plural = "pods",
+     .object = POD_VOLUME(R"("iscsi":{"targetPortal":"p","iqn":"x","lun":256,"initiatorName":"iqn.2001-04.com:a"})"),
+     .error = R"([spec.volumes[0].iscsi.iqn: Invalid value: "x": must be valid format starting with iqn, eui, or naa, )"
+              R"(spec.volumes[0].iscsi.lun: Invalid value: 256: must be between 0 and 255, inclusive])"},
+    {.name = "chap needs a secret",
+     .plural = "persistentvolumes",
+     .object = VOLUME(R"("iscsi":{"targetPortal":"p","iqn":"eui.02004567A425678D","chapAuthSession":true,)"
+                      R"("initiatorName":"naa.1"})"),
+     .error = R"([spec.iscsi.secretRef: Required value, spec.iscsi.initiatorname: Invalid value: "naa.1": must be )"
+              R"(valid format])"},
+    {.name = "fibre channel has targets or ids",
+     .plural = "persistentvolumes",
+     .object = VOLUME(R"("fc":{"targetWWNs":["a"],"wwids":["b"]})"),
+     .error = R"([spec.fc.targetWWNs: Invalid value: ["a"]: targetWWNs and wwids can not be specified simultaneously, )"
+              R"(spec.fc.lun: Required value: lun is required if targetWWNs is specified])"},
+    {.name = "options of a Flex volume leave Kubernetes' names alone",
+     .plural = "pods",
+     .object = POD_VOLUME(R"("flexVolume":{"driver":"d","options":{"a.K8s.io/b":"c","notk8s.io":"d"}})"),
+     .error =
+         R"(spec.volumes[0].flexVolume.options[a.K8s.io/b]: Invalid value: "a.K8s.io/b": kubernetes.io and k8s.io )"
+         R"(namespaces are reserved)"},
+    {.name = "a managed disk is a subscription's",
+     .plural = "pods",
+     .object = POD_VOLUME(R"("azureDisk":{"diskName":"d","diskURI":"https://x","kind":"Managed","cachingMode":"x"})"),
+     .error =
+         R"([spec.volumes[0].azureDisk.cachingMode: Unsupported value: "x": supported values: "None", "ReadOnly", )"
+         R"("ReadWrite", spec.volumes[0].azureDisk.diskURI: Unsupported value: "https://x": supported values: )"
+         R"("/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}"])"},
+    {.name = "Quobyte is at hosts and ports",
+     .plural = "pods",
+     .object = POD_VOLUME(R"("quobyte":{"registry":"[::1]:1,a","volume":"v"})"),
+     .error = R"(spec.volumes[0].quobyte.registry: Invalid value: "[::1]:1,a": must be a host:port pair or multiple )"
+              R"(pairs separated by commas)"},
+    {.name = "secrets of a PersistentVolume are in a namespace",
+     .plural = "persistentvolumes",
+     .object = VOLUME(R"("csi":{"driver":"","volumeHandle":"h","nodeExpandSecretRef":{"name":"A"}})"),
+     .error =
+         R"([spec.csi.driver: Required value, spec.csi.nodeExpandSecretRef.name: Invalid value: "A": a lowercase )"
+         R"(RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and )"
+         R"(end with an alphanumeric character (e.g. 'example.com', regex used for validation is )"
+         R"('[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*'), )"
+         R"(spec.csi.nodeExpandSecretRef.namespace: Required value])"},
+    {.name = "the root is not recycled, however it is written",
+     .plural = "persistentvolumes",
+     .object = VOLUME(R"("hostPath":{"path":"//","type":"x"},"persistentVolumeReclaimPolicy":"Recycle")"),
+     .error = R"([spec.hostPath.type: Unsupported value: "x": supported values: "", "BlockDevice", "CharDevice", )"
+              R"("Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket", )"
+              R"(spec.persistentVolumeReclaimPolicy: Forbidden: may not be 'recycle' for a hostPath mount of '/'])"},
+    {.name = "a clone of a repository stays below its volume",
+     .plural = "pods",
+     .object = POD_VOLUME(R"("gitRepo":{"repository":"r","directory":"/a/.."})"),
+     .error = R"([spec.volumes[0].gitRepo.directory: Invalid value: "/a/..": must be a relative path, )"
+              R"(spec.volumes[0].gitRepo.directory: Invalid value: "/a/..": must not contain '..'])"},
+    {.name = "a template of a claim has no name",
+     .plural = "pods",
+     .object = POD_VOLUME(R"("ephemeral":{"volumeClaimTemplate":{"metadata":{"uid":"u","name":"n"},"spec":)"
+                          R"({"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}}})"),
+     .error = R"([spec.volumes[0].ephemeral.volumeClaimTemplate.metadata.name: Forbidden: cannot be set, )"
+              R"(spec.volumes[0].ephemeral.volumeClaimTemplate.metadata.uID: Forbidden: cannot be set])"},
+    {.name = "labels of nodes get their new names",
+     .plural = "persistentvolumes",
+     .object = VOLUME(R"("local":{"path":"/l"},"nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":)"
+                      R"([{"key":"failure-domain.beta.kubernetes.io/zone","operator":"Exists"}]}]}})"),
+     .update = R"({"spec":{"nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":)"
+               R"([{"key":"topology.kubernetes.io/zone","operator":"Exists"}]}]}}}})",
+     .want = R"({"spec":{"local":{"path":"/l"}}})"},
+    {.name = "a phase that changes has its time",
+     .plural = "persistentvolumes",
+     .object = VOLUME(R"("nfs":{"server":"s","path":"/p"})"),
+     .update = R"({"status":{"phase":"Bound","lastPhaseTransitionTime":null}})",
+     .endpoint = Endpoint::Status,
+     .want = R"({"status":{"phase":"Bound","lastPhaseTransitionTime":"2026-01-01T00:00:00Z"}})"},
+    {.name = "a volume that is attached without a PersistentVolume",
+     .group = "storage.k8s.io",
+     .plural = "volumeattachments",
+     .object = R"({"spec":{"attacher":"a","nodeName":"n","source":{"inlineVolumeSpec":{"capacity":{"storage":"1Gi"},)"
+               R"("accessModes":["ReadWriteOnce"],"volumeMode":"Block","storageClassName":"s",)"
+               R"("persistentVolumeReclaimPolicy":"Delete","local":{"path":"/x"}}}}})",
+     .error =
+         R"([spec.source.inlineVolumeSpec.capacity: Forbidden: may not be specified in the context of inline volumes, )"
+         R"(spec.source.inlineVolumeSpec.csi: Required value: has to be specified in the context of inline volumes, )"
+         R"(spec.source.inlineVolumeSpec.persistentVolumeReclaimPolicy: Forbidden: may only be Retain in the context )"
+         R"(of inline volumes, spec.source.inlineVolumeSpec.nodeAffinity: Required value: Local volume requires node )"
+         R"(affinity, spec.source.inlineVolumeSpec.storageClassName: Forbidden: may not be specified in the context of )"
+         R"(inline volumes, spec.source.inlineVolumeSpec.volumeMode: Forbidden: may not specify volumeMode other than )"
+         R"(Filesystem in the context of inline volumes])"},
+    {.name = "what a driver reports has a limit",
+     .group = "storage.k8s.io",
+     .plural = "volumeattachments",
+     .object = R"({"spec":{"attacher":"a","nodeName":"n","source":{"persistentVolumeName":"v"}}})",
+     .update = R"({"status":{"attached":false,"attachError":{"errorCode":-1}}})",
+     .endpoint = Endpoint::Status,
+     .error = "status.attachError.errorCode: Invalid value: -1: must be between 0 and 2147483647, inclusive"},
+    {.name = "topologies are the same in any order",
+     .group = "storage.k8s.io",
+     .plural = "storageclasses",
+     .object = R"({"provisioner":"p","allowedTopologies":[{"matchLabelExpressions":[{"key":"a","values":["1","2"]},)"
+               R"({"key":"b","values":["1"]}]},{"matchLabelExpressions":[{"key":"b","values":["1"]},)"
+               R"({"key":"a","values":["2","1"]}]}]})",
+     .error = R"(allowedTopologies[1].matchLabelExpressions: Duplicate value: "")"},
+    {.name = "a source in another namespace comes alone",
+     .plural = "persistentvolumeclaims",
+     .object = R"({"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}},)"
+               R"("dataSource":{"kind":"PersistentVolumeClaim","name":"a"}}})",
+     .update = R"({"spec":{"dataSourceRef":{"namespace":"A"}}})",
+     .error =
+         R"([spec.dataSourceRef.namespace: Invalid value: "A": a lowercase RFC 1123 label must consist of lower case )"
+         R"(alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or )"
+         R"('123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?'), spec: Invalid value: {}: may not be )"
+         R"(specified when dataSourceRef.namespace is specified, spec: Forbidden: spec is immutable after creation )"
+         R"(except resources.requests and volumeAttributesClassName for bound claims)"
+         "\n@@ -21,7 +21,7 @@\n   \"APIGroup\": null,\n   \"Kind\": \"PersistentVolumeClaim\",\n   \"Name\": \"a\",\n"
+         "-  \"Namespace\": null\n+  \"Namespace\": \"A\"\n  },\n  \"VolumeAttributesClassName\": null\n }\n]"},
+    {.name = "a claim grows by known steps",
+     .plural = "persistentvolumeclaims",
+     .object = R"({"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}})",
+     .update = R"({"status":{"allocatedResourceStatuses":{"cpu":"x"},"allocatedResources":{"storage":"-500m"}}})",
+     .endpoint = Endpoint::Status,
+     .error = R"([status.allocatedResourceStatuses: Unsupported value: "cpu": supported values: "storage", )"
+              R"(status.allocatedResourceStatuses: Unsupported value: "cpu": supported values: )"
+              R"("ControllerResizeInProgress", "ControllerResizeInfeasible", "NodeResizeInProgress", )"
+              R"("NodeResizeInfeasible", "NodeResizePending", status.allocatedResources[storage]: Invalid value: -1: )"
+              R"(must be a valid resource quantity])"},
 };
 
 constexpr Case kWorkloads[] = {
@@ -397,6 +645,17 @@ constexpr Case kWorkloads[] = {
 };
 
 constexpr Case kServices[] = {
+    {.name = "annotations of a service agree, and their ranges are ranges",
+     .plural = "services",
+     .object = R"({"metadata":{"annotations":{"service.kubernetes.io/topology-mode":"Auto",)"
+               R"("service.kubernetes.io/topology-aware-hints":"x",)"
+               R"("service.beta.kubernetes.io/load-balancer-source-ranges":"10.0.0.0/8, y"}},)"
+               R"("spec":{"type":"LoadBalancer","ports":[{"port":80}]}})",
+     .error =
+         R"([metadata.annotations[service.kubernetes.io/topology-mode]: Invalid value: "Auto": must match )"
+         R"(annotations[service.kubernetes.io/topology-aware-hints] when both are specified, )"
+         R"(metadata.annotations[service.beta.kubernetes.io/load-balancer-source-ranges]: Invalid value: "y": must be a )"
+         R"(valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)])"},
     {.name = "a service is single stack",
      .plural = "services",
      .object = R"({"spec":{"ports":[{"port":80}]}})",
@@ -456,6 +715,15 @@ constexpr Case kServices[] = {
 };
 
 constexpr Case kOthers[] = {
+    {.name = "features of a node are named and in order",
+     .plural = "nodes",
+     .object = R"({"status":{"nodeInfo":{"swap":{"capacity":0}},"declaredFeatures":["B/a","A","A","b"]}})",
+     .error =
+         R"([metadata.nodeSwapStatus.capacity: Invalid value: 0: must be greater than zero, status.declaredFeatures[1]: )"
+         R"(Invalid value: "A": list must be sorted alphabetically, status.declaredFeatures[2]: Duplicate value: "A", )"
+         R"(status.declaredFeatures[3]: Invalid value: "b": invalid feature name "b": must start with an UpperCamelCase )"
+         R"(segment, with subsequent segments separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), and contain )"
+         R"(only alphanumeric characters and slashes])"},
     {.name = "a secret's texts become data",
      .plural = "secrets",
      .object = R"({"stringData":{"a":"hello"}})",
@@ -638,6 +906,7 @@ std::string test_name(const testing::TestParamInfo<Case>& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Pods, KindTest, testing::ValuesIn(kPods), test_name);
+INSTANTIATE_TEST_SUITE_P(Volumes, KindTest, testing::ValuesIn(kVolumes), test_name);
 INSTANTIATE_TEST_SUITE_P(Workloads, KindTest, testing::ValuesIn(kWorkloads), test_name);
 INSTANTIATE_TEST_SUITE_P(Services, KindTest, testing::ValuesIn(kServices), test_name);
 INSTANTIATE_TEST_SUITE_P(Others, KindTest, testing::ValuesIn(kOthers), test_name);

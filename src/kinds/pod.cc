@@ -204,6 +204,7 @@ void update_pod_part(Context& context, Endpoint endpoint, Draft::Node next, cons
     Draft::Node spec = next.child("spec");
     spec.remove("ephemeralContainers");
     if (is_set(sent, "ephemeralContainers")) spec.set("ephemeralContainers", *sent.find("ephemeralContainers"));
+    drop_disabled_pod_fields(spec, old.find("spec"));
     return;
   }
   // Resize. Containers that were added or removed are left for the validation to refuse.
@@ -689,7 +690,7 @@ void drop_disabled_pod_fields(Draft::Node spec, const Value* old_spec) {
     for (const std::string_view list : {"containers", "initContainers", "ephemeralContainers"}) {
       for (Draft::Node container : spec.list(list)) {
         Draft::Node lifecycle = container.existing("lifecycle");
-        if (!lifecycle) continue;
+        if (!lifecycle || !lifecycle.has("stopSignal")) continue;
         lifecycle.remove("stopSignal");
         // A lifecycle that held nothing else was never there.
         if (lifecycle.value().count() == 0) container.remove("lifecycle");

@@ -1,5 +1,7 @@
 // Defaults of PodSpecs (apis/core/v1/defaults.go and the markers of core/v1), and the fields that mirror each other.
 
+#include <algorithm>
+
 #include "kinds/names.h"
 #include "kinds/pod.h"
 #include "kinds/quantity.h"
@@ -42,11 +44,15 @@ void default_container(Arena& arena, Draft::Node container) {
     for (Draft::Node port : container.list("ports")) port.set_if_zero("protocol", Value::string("TCP"));
   }
   if (!is_empty(container.value(), "env")) {
-    bool any = false;
-    for (const Value& env : container.value().items_at("env")) any = any || env.get("valueFrom", "fieldRef") != nullptr;
+    const bool any = std::ranges::any_of(container.value().items_at("env"), [](const Value& env) {
+      return env.get("valueFrom", "fieldRef") != nullptr || env.get("valueFrom", "fileKeyRef") != nullptr;
+    });
     if (any) {
       for (Draft::Node env : container.list("env")) {
-        if (Draft::Node from = env.existing("valueFrom")) default_field_ref(from);
+        Draft::Node from = env.existing("valueFrom");
+        if (!from) continue;
+        default_field_ref(from);
+        if (Draft::Node file = from.existing("fileKeyRef")) file.set_default("optional", Value::boolean(false));
       }
     }
   }
@@ -302,6 +308,18 @@ void default_pod(Arena& arena, const types::Resource&, Draft::Node pod) {
   spec.set_default("enableServiceLinks", Value::boolean(true));
   Draft::Node status = pod.child("status");
   mirror_first(status, "podIP", "podIPs", "ip");
+  for (const std::string_view list : {"initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"}) {
+    const bool any = std::ranges::any_of(status.value().items_at(list), [](const Value& container) {
+      return is_set(container, "allocatedResources") || is_set(container, "resources");
+    });
+    if (!any) continue;
+    for (Draft::Node container : status.list(list)) {
+      default_resource_list(arena, container, "allocatedResources");
+      default_resources(arena, container);
+    }
+  }
+  default_resource_list(arena, status, "allocatedResources");
+  default_resources(arena, status);
 }
 
 void mirror_pod_cidrs(Draft::Node node_spec) { mirror_first(node_spec, "podCIDR", "podCIDRs", {}); }

@@ -91,6 +91,7 @@ void validate_claim_names(std::span<const Value> claims, std::span<const Value> 
     if (!claim.text_at("name").empty()) known.push_back(claim.text_at("name"));
   }
   std::sort(known.begin(), known.end());
+  known.erase(std::unique(known.begin(), known.end()), known.end());
   std::string all_known = known.empty() ? " which is empty" : "";
   for (size_t k = 0; k < known.size() && all_known.size() < limits::kReportedBytes; ++k) {
     all_known += (k == 0 ? ": " : ", ") + std::string(known[k]);

@@ -76,6 +76,18 @@ void validate_label_keys(const Value& holder, const Path& at, FieldErrors& error
       errors.invalid_each(at.item(list, i), keys[i], qualified_name_errors(keys[i].as_string()));
     }
   }
+  // Of each matchLabelKey the selector has one expression already, made from it.
+  Names selected;
+  for (const Member& label : holder.members_at("labelSelector", "matchLabels")) selected.push_back(label.key);
+  for (const Value& expression : holder.items_at("labelSelector", "matchExpressions")) {
+    const std::string_view key = expression.text_at("key");
+    if (selected.add(key)) continue;
+    for (size_t i = match.size(); i-- > 0;) {
+      if (match[i].as_string() != key) continue;
+      errors.invalid(at.index(i), key, "exists in both matchLabelKeys and labelSelector");
+      break;
+    }
+  }
   Names others;
   for (const Value& key : mismatch) others.push_back(key.as_string());
   for (size_t i = 0; i < match.size(); ++i) {
