@@ -340,6 +340,11 @@ constexpr Case kPods[] = {
                R"("resizePolicy":[{"resourceName":"cpu","restartPolicy":"NotRequired"}]}]}})",
      .endpoint = Endpoint::Resize,
      .error = "spec: Forbidden: only cpu and memory resources are mutable"},
+    {.name = "a pod with resources of its own has the class they make",
+     .plural = "pods",
+     .object =
+         R"({"spec":{"resources":{},"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"1"}}}]}})",
+     .want = R"({"status":{"qosClass":"BestEffort"}})"},
     {.name = "containers keep their names in a resize",
      .plural = "pods",
      .object = "{" POD_SPEC "}",

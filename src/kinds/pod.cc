@@ -659,8 +659,7 @@ std::string_view qos_class(const Value& spec) {
     }
     guaranteed = guaranteed && limited == 2;
   };
-  const Value& own = sub(spec, "resources");
-  if (!is_empty(own, "requests") || !is_empty(own, "limits")) {
+  if (is_set(spec, "resources")) {
     add(spec);
   } else {
     for (const std::string_view list : {"containers", "initContainers"}) {
