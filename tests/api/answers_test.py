@@ -101,6 +101,17 @@ ROWS = [
         ("PATCH", f"{PODS}/p/status", {"status": {"hostIPs": [{"ip": "1.2.3.4"}]}}, MERGE, 422, ["must be equal to `hostIP`"]),
         ("PATCH", f"{PODS}/p/status", {"status": {"podIP": "1.2.3.4", "podIPs": [{"ip": "1.2.3.4"}, {"ip": "1.2.3.5"}]}}, MERGE, 422,
          ['[{"IP":"1.2.3.4"},{"IP":"1.2.3.5"}]: may specify no more than one IP for each IP family'])]),
+    ("addresses that a kubelet reports are warned about, and what is of a gate is dropped", [
+        ("PATCH", f"{PODS}/p/status", {"status": {"podIP": "2001:DB8::1", "podIPs": [{"ip": "2001:DB8::1"}], "nodeAllocatableResourceClaimStatuses": [
+            {"resourceClaimName": "c", "containers": ["a"], "resources": {"cpu": "1"}}]}}, MERGE, 200,
+         ["^status.podIPs[0].ip: IPv6 address", '!"nodeAllocatableResourceClaimStatuses":'])]),
+    ("a volume has one source, and its labels of nodes are warned about", [
+        ("POST", "/api/v1/persistentvolumes", {"metadata": {"name": "v"}, "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
+            "flocker": {"datasetName": "a", "datasetUUID": "b"}}}, JSON, 422, ["datasetName and datasetUUID can not be specified simultaneously"]),
+        ("POST", "/api/v1/persistentvolumes", {"metadata": {"name": "v"}, "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
+            "local": {"path": "/x"}, "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [
+                {"key": "beta.kubernetes.io/os", "operator": "Exists"}]}]}}}}, JSON, 201,
+         ['^spec.nodeAffinity.required.nodeSelectorTerms[0].matchExpressions[0].key: beta.kubernetes.io/os is deprecated since v1.14'])]),
     ("a POST to bindings has no say in the uid", [
         ("POST", "/api/v1/namespaces/default/bindings", {"metadata": {"name": "p", "uid": "x"}, "target": {"name": "n"}}, JSON, 201, [])]),
     ("a binding is of the pod as it was seen", [
