@@ -21,7 +21,9 @@ from grow import Writer, load_kinds
 import formats, stories, stories_custom, stories_evolve, stories_more, stories_rules
 from stories import APPLY, JSON, MERGE
 
-STORIES = {**stories.STORIES, **stories_more.STORIES, **stories_custom.STORIES, **stories_evolve.STORIES, **stories_rules.STORIES}
+FILES = (stories, stories_more, stories_custom, stories_evolve, stories_rules)
+STORIES = {name: story for file in FILES for name, story in file.STORIES.items()}
+assert len(STORIES) == sum(len(file.STORIES) for file in FILES), 'two stories of one name'
 
 
 class Server:

@@ -155,7 +155,7 @@ def story_faults(w, name):
     yield {'method': 'DELETE', 'path': w.kind.path(w.ns, 'widgets.' + group)}
 
 
-def story_mistakes(w, name):
+def story_mistaken(w, name):
     """Definitions with several mistakes at once: in the form of a schema, its keywords, defaults, lists, rules, fields to select by, and the webhook."""
     if w.kind.name != 'CustomResourceDefinition':
         return
