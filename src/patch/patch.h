@@ -37,6 +37,10 @@ Result<Value> apply_merge_patch(Arena& arena, const Value& object, const Value& 
 // lists, 500 for the rest, as Kubernetes answers them.
 Result<Value> apply_strategic_patch(Arena& arena, const Value& object, const Value& patch, const types::Type& type);
 
+// What errors show of a strategic merge patch that was applied to `object`: without the directives that the merge took
+// out of it, and without nulls in what it added.
+Value left_of_strategic_patch(Arena& arena, const Value& object, const Value& patch, const types::Type& type);
+
 // A tree as Kubernetes' converter from untyped trees takes it: an integral double fits an integer field, what is beyond
 // its range wraps; what is of another type is refused. "cannot convert float64 to int32", "unrecognized type: bool".
 Result<Value> with_converted_numbers(Arena& arena, const types::Type& type, const Value& value);

@@ -183,6 +183,30 @@ TEST(StrategicPatchTest, Cases) {
   for (const Case& c : kStrategicCases) EXPECT_EQ(patched(strategic, c.object, c.patch), c.want) << c.name;
 }
 
+Result<Value> left(Arena& arena, const Value& object, const Value& patch) {
+  return left_of_strategic_patch(arena, object, patch, *types::find_type("core/v1.Pod"));
+}
+
+constexpr Case kLeft[] = {
+    {"nulls of what is added are gone", R"({"metadata":{}})", R"({"metadata":{"labels":{"a":null,"b":"c"}}})",
+     R"({"metadata":{"labels":{"b":"c"}}})"},
+    {"nulls that remove are not", R"({"metadata":{"labels":{"a":"1"}}})", R"({"metadata":{"labels":{"a":null}}})",
+     R"({"metadata":{"labels":{"a":null}}})"},
+    {"items that are merged are like their patch", R"({"spec":{"containers":[{"name":"a"}]}})",
+     R"({"spec":{"containers":[{"name":"a","resources":{"limits":null}},{"name":"b","image":null}]}})",
+     R"({"spec":{"containers":[{"name":"a","resources":{}},{"image":null,"name":"b"}]}})"},
+    {"directives are taken out, with the lists that they order", R"({"spec":{"containers":[{"name":"a"}]}})",
+     R"({"spec":{"$setElementOrder/containers":[{"name":"a"}],"containers":[{"name":"a"}],"hostname":1,)"
+     R"("securityContext":{"$patch":"replace","runAsUser":"x"},"$retainKeys":["containers","securityContext","hostname"]}})",
+     R"({"spec":{"hostname":1,"securityContext":{"$patch":"replace","runAsUser":"x"}}})"},
+    {"also where they replace", R"({"metadata":{"labels":{"a":"1"}}})",
+     R"({"metadata":{"labels":{"$patch":"replace"}}})", R"({"metadata":{"labels":{}}})"},
+};
+
+TEST(StrategicPatchTest, WhatIsLeftOfThePatch) {
+  for (const Case& c : kLeft) EXPECT_EQ(patched(left, c.object, c.patch), c.want) << c.name;
+}
+
 constexpr struct {
   const char* name;
   const char* tree;

@@ -187,7 +187,65 @@ class Merger {
     return finish(result);
   }
 
+  // What the merge leaves of the patch: Kubernetes' merge works on the patch itself, and errors print it afterwards.
+  // The patch must be one that merges.
+  Value left_of_map(const Value& original, const Value& patch, const types::Type* type) {
+    if (const Value* directive = patch.find(kDirective)) {
+      return says(*directive, "replace") ? without_member(arena_, patch, kDirective) : patch;
+    }
+    MapBuilder start(arena_);
+    (void)start_with(original, patch, start);
+    MapBuilder left(arena_);
+    for (const Member& member : patch.members()) {
+      if (member.key == kRetainKeys || member.key.starts_with(kSetOrder) ||
+          patch.has(std::string(kSetOrder) + "/" + std::string(member.key))) {
+        continue;
+      }
+      left.add(member.key, member.key.starts_with(kDeleteFromList)
+                               ? member.value
+                               : left_of_member(start.find(member.key), member, type));
+    }
+    return left.build();
+  }
+
  private:
+  Value left_of_member(const Value* original, const Member& change, const types::Type* type) {
+    const Value& patch = change.value;
+    if (!patch.is_map() && !patch.is_list()) return patch;
+    const Value tree = original != nullptr ? unfolded(*original) : Value::null();
+    if (tree.kind() != patch.kind()) return stripped_inside(without_nulls(patch));
+    const Result<Meta> meta = look_up(type, change.key);
+    if (!meta) return patch;
+    if (patch.is_map()) {
+      return (meta->strategy & types::kPatchReplace) != 0 ? patch : left_of_map(tree, patch, meta->type);
+    }
+    return (meta->strategy & types::kPatchMerge) != 0 && !meta->merge_key.empty()
+               ? left_of_list(items_of(tree), patch, *meta)
+               : patch;
+  }
+  Value left_of_list(Items original, const Value& patch, const Meta& meta) {
+    Items plain = items_of(patch);
+    if (!apply_list_directives(original, plain, meta.merge_key)) return patch;
+    const Places places(original, meta.merge_key);
+    ListBuilder left(arena_);
+    for (const Value& item : patch.items()) {
+      // With {$patch: replace} nothing is merged.
+      const std::optional<size_t> at = plain.empty() || is_directive(item) ? std::nullopt : places.find_item(item);
+      left.add(at ? left_of_map(original[*at], item, element_of(meta)) : item);
+    }
+    return left.build();
+  }
+  // Directives are taken out of maps where they are; a list without them is another list.
+  Value stripped_inside(const Value& value) {
+    if (value.is_list()) {
+      ListBuilder list(arena_);
+      for (const Value& item : value.items()) list.add(stripped_inside(item));
+      return list.build();
+    }
+    Value kept;
+    return strip_directives(value, kept) ? kept : value;
+  }
+
   // A removed member stays in the builder as a mark until the end: its position must not move.
   static constexpr Value removed() { return Value::string(std::string_view(kRemovedMark, 1)); }
   static bool is_removed(const Value& value) { return value.is_string() && value.as_string().data() == kRemovedMark; }
@@ -619,6 +677,10 @@ void print_to(const Value& value, std::string& out) {
 Result<Value> apply_strategic_patch(Arena& arena, const Value& object, const Value& patch, const types::Type& type) {
   assert(patch.is_map());
   return Merger(arena).merge_map(object, patch, &type);
+}
+
+Value left_of_strategic_patch(Arena& arena, const Value& object, const Value& patch, const types::Type& type) {
+  return Merger(arena).left_of_map(object, patch, &type);
 }
 
 std::string go_print(const Value& value) {

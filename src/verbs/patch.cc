@@ -242,9 +242,8 @@ Result<Value> decode_patched(call::Call& call, const DecodedPatch& patch, const 
   const write::Expected expected = write::expected_of(call);
   call.document = patched;
   const bool strategic = patch.type == request::PatchType::Strategic;
-  // What the error shows as the value: the patched document, or for a strategic patch the patch itself.
   const auto refused = [&](const std::string& why) {
-    const std::string text = strategic             ? patch::go_print(patch.value)
+    const std::string text = strategic             ? patch::go_print(shown())
                              : call.served->custom ? codec::encode_json_sorted(shown())
                                                    : codec::encode_json(shown());
     return invalid({"", ""}, "", {field_invalid_text("patch", text, why)});
@@ -316,6 +315,17 @@ Result<Value> decode_patched(call::Call& call, const DecodedPatch& patch, const 
 
 }  // namespace
 
+Value shown_in_errors(Arena& arena, const DecodedPatch& patch, const Value& object, const ownership::Managed& managed,
+                      bool custom, const types::Type& type) {
+  // The document has its managedFields, whether the patch looks at them or not.
+  const Value whole = with_visible_ownership(arena, object, managed, custom);
+  if (patch.type == request::PatchType::Strategic) {
+    return patch::left_of_strategic_patch(arena, whole, patch.value, type);
+  }
+  Result<Value> patched = apply_patch(arena, patch, whole, type);
+  return patched ? *patched : whole;
+}
+
 Result<Value> typed_from_patch(call::Call& call, const DecodedPatch& patch, const Value& patched,
                                const std::function<Value()>& shown, const types::Type& type,
                                request::WriteOptions& options) {
@@ -346,30 +356,31 @@ Task<Result<write::NextObject>> patch_live(call::Call& call, write::Writer& writ
                                            const write::LiveObject* live) {
   Arena& arena = call.arena;
   const types::Resource& resource = *call.served->resource;
-  const Value base = patch.sees_ownership
-                         ? with_visible_ownership(arena, live->object, live->managed, call.served->custom)
-                         : live->object;
-  Result<Value> patched = apply_patch(arena, patch, base, *resource.type);
+  const bool custom = call.served->custom;
+  Value object = live->object;
+  if (!custom && !object.same(live->stored)) {
+    // What was converted need not be in the order of its type, in which errors show it.
+    Result<Value> typed = codec::to_typed(arena, *resource.type, object, {.gates = &call.settings.gates});
+    if (!typed) co_return typed.take_error();
+    object = *typed;
+  }
+  Result<Value> patched = apply_patch(
+      arena, patch, patch.sees_ownership ? with_visible_ownership(arena, object, live->managed, custom) : object,
+      *resource.type);
   if (!patched) co_return patched.take_error();
-  const auto shown = [&] {
-    if (patch.sees_ownership) return *patched;
-    // Errors show the whole document, managedFields included.
-    const Value whole = with_visible_ownership(arena, live->object, live->managed, call.served->custom);
-    Result<Value> again = apply_patch(arena, patch, whole, *resource.type);
-    return again ? *again : *patched;
-  };
+  const auto shown = [&] { return shown_in_errors(arena, patch, object, live->managed, custom, *resource.type); };
   Result<Value> typed = typed_from_patch(call, patch, *patched, shown, *resource.type, options);
   if (!typed) co_return typed.take_error();
   const std::string manager = write::manager_of(call, options);
   Draft draft(arena, *typed);
   call.served->object_rules->set_defaults(arena, draft.root());
-  const Value object = draft.value();
+  const Value next = draft.value();
   Result<ownership::UpdateResult> owned =
       co_await custom::with_conversions(call, [&](resource::MissingConversions& missing) {
         return call.served->managers->at(endpoint).update(arena,
                                                           {.live = &live->object,
                                                            .live_managed = &live->managed,
-                                                           .object = object,
+                                                           .object = next,
                                                            .manager = manager,
                                                            .now = call.view.now,
                                                            .convert = call.served->managers->converter(missing)});

@@ -22,10 +22,13 @@ Result<DecodedPatch> decode_patch(call::Call& call, request::PatchType type, std
                                   request::FieldValidation validation);
 Result<Value> apply_patch(Arena& arena, const DecodedPatch& patch, const Value& object, const types::Type& type);
 // The patched tree as an object of the type, without metadata.options: the manager that they declare goes to
-// `options`. 422 with the field `patch`; `shown` gives the document that the error prints.
+// `options`. 422 with the field `patch`; `shown` gives what the error prints (shown_in_errors()).
 Result<Value> typed_from_patch(call::Call& call, const DecodedPatch& patch, const Value& patched,
                                const std::function<Value()>& shown, const types::Type& type,
                                request::WriteOptions& options);
+// What an error shows of a patch to `object`: the patched document, or what is left of a strategic merge patch.
+Value shown_in_errors(Arena& arena, const DecodedPatch& patch, const Value& object, const ownership::Managed& managed,
+                      bool custom, const types::Type& type);
 // The object with its managedFields as a tree that patches can walk.
 Value with_visible_ownership(Arena& arena, const Value& object, const ownership::Managed& managed, bool custom);
 

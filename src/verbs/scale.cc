@@ -141,10 +141,7 @@ Task<Result<write::NextObject>> patch_scale_live(call::Call& call, write::Writer
   Result<Value> patched = apply_patch(call.arena, patch, before.scale, scale_type());
   if (!patched) co_return patched.take_error();
   const auto shown = [&] {
-    if (patch.sees_ownership) return *patched;
-    Result<Value> again = apply_patch(
-        call.arena, patch, with_visible_ownership(call.arena, before.scale, before.managed, false), scale_type());
-    return again ? *again : *patched;
+    return shown_in_errors(call.arena, patch, before.scale, before.managed, false, scale_type());
   };
   Result<Value> scale = typed_from_patch(call, patch, *patched, shown, scale_type(), options);
   if (!scale) co_return scale.take_error();
