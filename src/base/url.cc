@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/strings.h"
 #include "base/text.h"
 
 namespace holdfast {
@@ -16,6 +17,19 @@ std::vector<UrlProblem> unparsable(std::string_view url, std::string_view why) {
   return {{.unparsable = true,
            .part = {},
            .why = "url must be a valid URL: parse " + go_quote(url) + ": " + std::string(why) + std::string(kForm)}};
+}
+
+bool is_hex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+
+// Where the scheme ends, as net/url finds it; npos: there is none.
+size_t end_of_scheme(std::string_view url) {
+  for (size_t i = 0; i < url.size(); ++i) {
+    const char c = url[i];
+    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) continue;
+    if (i > 0 && ((c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.')) continue;
+    return c == ':' ? i : std::string_view::npos;
+  }
+  return std::string_view::npos;
 }
 
 }  // namespace
@@ -68,13 +82,18 @@ std::vector<UrlProblem> webhook_url_problems(std::string_view url) {
   const std::string_view query = rest.substr(std::min(question + 1, rest.size()));
   rest = rest.substr(0, question);
 
-  const size_t colon = rest.find(':');
-  const bool has_scheme = colon != std::string_view::npos && rest.find('/') >= colon;
-  if (has_scheme && colon == 0) return unparsable(url, "missing protocol scheme");
-  const std::string_view scheme = has_scheme ? rest.substr(0, colon) : std::string_view();
-  if (has_scheme) rest.remove_prefix(colon + 1);
+  const size_t colon = end_of_scheme(rest);
+  if (colon == 0) return unparsable(url, "missing protocol scheme");
+  const std::string scheme = colon == std::string_view::npos ? std::string() : to_lower(rest.substr(0, colon));
+  if (!scheme.empty()) rest.remove_prefix(colon + 1);
+  if (scheme.empty() && !rest.starts_with('/') && rest.substr(0, rest.find('/')).find(':') != std::string_view::npos) {
+    return unparsable(url, "first path segment in URL cannot contain colon");
+  }
   std::string_view authority;
-  if (rest.starts_with("//")) authority = rest.substr(2, rest.find('/', 2) - 2);
+  if (rest.starts_with("//")) {
+    authority = rest.substr(2, rest.find('/', 2) - 2);
+    rest.remove_prefix(2 + authority.size());
+  }
   const size_t at = authority.rfind('@');
   const std::string_view host = at == std::string_view::npos ? authority : authority.substr(at + 1);
   if (const size_t bad = host.find_first_of(" <>\"\\^`{|}"); bad != std::string_view::npos) {
@@ -85,6 +104,12 @@ std::vector<UrlProblem> webhook_url_problems(std::string_view url) {
     const std::string_view port = host.substr(port_at + 1);
     if (!std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; })) {
       return unparsable(url, "invalid port " + go_quote(host.substr(port_at)) + " after host");
+    }
+  }
+  for (size_t i = rest.find('%'); i != std::string_view::npos; i = rest.find('%', i + 1)) {
+    const std::string_view escape = rest.substr(i, 3);
+    if (escape.size() < 3 || !is_hex(escape[1]) || !is_hex(escape[2])) {
+      return unparsable(url, "invalid URL escape " + go_quote(escape));
     }
   }
 

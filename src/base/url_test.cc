@@ -97,6 +97,9 @@ TEST(WebhookUrl, WhatCouldSplitARequestOrNameAnotherHostIsRefused) {
   EXPECT_THAT(problems_of("http://host/"), testing::StartsWith("http: 'https' is the only allowed URL scheme"));
   EXPECT_THAT(problems_of("https:///path"), testing::StartsWith(": host must be specified"));
   EXPECT_THAT(problems_of("host/path"), testing::HasSubstr("only allowed URL scheme"));
+  EXPECT_EQ(problems_of(" https://host/"), "unparsable") << "no scheme, and a path with a colon";
+  EXPECT_EQ(problems_of("https://host/%2"), "unparsable");
+  EXPECT_EQ(problems_of("HTTPS://host/%20"), "");
 }
 
 }  // namespace
