@@ -162,7 +162,7 @@ class CustomRules final : public resource::ObjectRules {
   void prepare_for_create(kinds::Context&, Draft::Node object) const override {
     if (version_.has_status) object.remove("status");
     Draft::Node metadata = object.child("metadata");
-    for (std::string_view key : {"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"}) metadata.remove(key);
+    for (std::string_view key : {"deletionTimestamp", "deletionGracePeriodSeconds"}) metadata.remove(key);
     metadata.set("generation", Value::integer(1));
   }
 
@@ -188,7 +188,6 @@ class CustomRules final : public resource::ObjectRules {
         next.remove("status");
     }
     Draft::Node metadata = next.child("metadata");
-    metadata.remove("selfLink");
     for (std::string_view key : {"uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"}) {
       const Value* before = old.get("metadata", key);
       if (before != nullptr) metadata.set_default(key, *before);

@@ -15,6 +15,7 @@ namespace holdfast::kinds {
 enum class Generation : uint8_t {
   None,  // The kind has none; what a client sends at create stays.
   Spec,
+  SpecAsSent,         // ResourceSlice: before anything is taken out of it.
   SpecOrAnnotations,  // Deployment.
   Template,           // PodTemplate.
   AllButMetadata,     // EndpointSlice: everything outside metadata, and labels.

@@ -29,6 +29,7 @@ bool counts_up(const types::Type& type, Generation rule, const Value& next, cons
     case Generation::Never:
       return false;
     case Generation::Spec:
+    case Generation::SpecAsSent:
     case Generation::SpecFromZero:
       return !unchanged(type, next, old, "spec");
     case Generation::SpecOrAnnotations:
@@ -77,6 +78,7 @@ void keep_metadata(StatusMetadata rule, Draft::Node metadata, const Value& old) 
       break;
     case StatusMetadata::KeepObjectAndDeletion:
       restore(metadata, old, "deletionTimestamp");
+      restore(metadata, old, "selfLink");
       [[fallthrough]];
     case StatusMetadata::KeepObject:
       for (const std::string_view key : kObjectMetadata) restore(metadata, old, key);
@@ -116,9 +118,7 @@ void prepare_for_create(Context& context, Draft::Node object) {
   const Rules& rules = rules_of(context.resource);
   const Hooks& hooks = hooks_of(rules);
   Draft::Node metadata = object.child("metadata");
-  for (const std::string_view key : {"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"}) {
-    metadata.remove(key);
-  }
+  for (const std::string_view key : {"deletionTimestamp", "deletionGracePeriodSeconds"}) metadata.remove(key);
   if (hooks.generation != Generation::None && hooks.generation != Generation::SpecFromZero) {
     metadata.set("generation", Value::integer(1));
   }
@@ -132,13 +132,9 @@ void prepare_for_update(Context& context, Endpoint endpoint, Draft::Node next, c
   const Rules& rules = rules_of(context.resource);
   const Hooks& hooks = hooks_of(rules);
   const Value& old_metadata = sub(old, "metadata");
-  {
-    Draft::Node metadata = next.child("metadata");
-    restore(metadata, old_metadata, "generation");
-    metadata.remove("selfLink");
-  }
-  // EndpointSlices are compared as they were sent, before anything is taken out of them.
-  const bool early = hooks.generation == Generation::AllButMetadata;
+  restore(next.child("metadata"), old_metadata, "generation");
+  // Slices are compared as they were sent, before anything is taken out of them.
+  const bool early = hooks.generation == Generation::AllButMetadata || hooks.generation == Generation::SpecAsSent;
   const bool sent_differs = early && counts_up(stored_type(context.resource), hooks.generation, next.value(), old);
   if (endpoint == Endpoint::Main) {
     if (rules.has_status) restore(next, old, "status");

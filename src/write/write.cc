@@ -163,11 +163,12 @@ Result<Unit> check_no_revision(const Value& stored) {
   return untyped("resourceVersion should not be set on objects to be created");
 }
 
-// The last step of judging, for a new object and for a change: the bytes for an etcd, if they differ (see
-// body_before_defaults); then the object as it will be read back, since what was prepared may call for defaults of its
-// own (a Job's labels); then warnings.
+// The last step of judging, for a new object and for a change: what is never stored goes, so that only a dry run shows
+// it as it was sent; the bytes for an etcd, if they differ (see body_before_defaults); then the object as it will be
+// read back, since what was prepared may call for defaults of its own (a Job's labels); then warnings.
 Result<std::string> finish_judging(call::Call& call, kinds::Context& context, kinds::Endpoint endpoint, Draft& draft,
-                                   const Value* old) {
+                                   const Value* old, bool dry_run) {
+  if (!dry_run) draft.root().child("metadata").remove("selfLink");
   Result<std::string> at_rest = body_before_defaults(call, draft.value());
   if (!at_rest) return at_rest;
   if (!call.served->custom) kinds::set_defaults(call.arena, *call.served->stored, draft.root());
@@ -177,7 +178,7 @@ Result<std::string> finish_judging(call::Call& call, kinds::Context& context, ki
 
 // The rules of its kind about a change: prepares the draft; its bytes for an etcd, as finish_judging().
 Result<std::string> judge_update(call::Call& call, const auth::Authorizer& authorizer, kinds::Context& context,
-                                 kinds::Endpoint endpoint, Draft& draft, const Value& old) {
+                                 kinds::Endpoint endpoint, Draft& draft, const Value& old, bool dry_run) {
   call.served->object_rules->prepare_for_update(context, endpoint, draft.root(), old);
   std::vector<Cause> refused = forbidden_claim_changes(call, authorizer, draft.value(), old);
   Result<Unit> valid = call.served->object_rules->validate_update(context, endpoint, draft.value(), old);
@@ -191,18 +192,18 @@ Result<std::string> judge_update(call::Call& call, const auth::Authorizer& autho
   if (!valid) return valid.take_error();
   valid = check_param_access(call, authorizer, draft.value(), &old);
   if (!valid) return valid.take_error();
-  return finish_judging(call, context, endpoint, draft, &old);
+  return finish_judging(call, context, endpoint, draft, &old, dry_run);
 }
 
 // The same about a new object.
 Result<std::string> judge_create(call::Call& call, const auth::Authorizer& authorizer, kinds::Context& context,
-                                 Draft& draft) {
+                                 Draft& draft, bool dry_run) {
   call.served->object_rules->prepare_for_create(context, draft.root());
   Result<Unit> valid = call.served->object_rules->validate_create(context, draft.value());
   if (!valid) return valid.take_error();
   valid = check_param_access(call, authorizer, draft.value(), nullptr);
   if (!valid) return valid.take_error();
-  return finish_judging(call, context, kinds::Endpoint::Main, draft, nullptr);
+  return finish_judging(call, context, kinds::Endpoint::Main, draft, nullptr, dry_run);
 }
 
 // An object in the stored version, with all defaults.
@@ -360,8 +361,10 @@ Task<Result<Writer::Judged>> Writer::judge_change(call::Call& call, const WriteR
     if (!taken) co_return taken.take_error();
     lease = std::move(*taken);
   }
-  Result<std::string> at_rest = request.as_is ? finish_judging(call, context, request.endpoint, draft, &old)
-                                              : judge_update(call, authorizer_, context, request.endpoint, draft, old);
+  const bool dry_run = request.options.dry_run;
+  Result<std::string> at_rest = request.as_is
+                                    ? finish_judging(call, context, request.endpoint, draft, &old, dry_run)
+                                    : judge_update(call, authorizer_, context, request.endpoint, draft, old, dry_run);
   if (!at_rest) {
     if (!lease.empty()) co_await settle(call, std::move(lease), nullptr);
     co_return at_rest.take_error();
@@ -548,7 +551,7 @@ Task<Result<Writer::Judged>> Writer::judge_new(call::Call& call, const request::
     if (!taken) co_return taken.take_error();
     lease = std::move(*taken);
   }
-  Result<std::string> at_rest = judge_create(call, authorizer_, context, draft);
+  Result<std::string> at_rest = judge_create(call, authorizer_, context, draft, options.dry_run);
   if (!at_rest) {
     if (!lease.empty()) co_await settle(call, std::move(lease), nullptr);
     co_return at_rest.take_error();
