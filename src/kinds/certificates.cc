@@ -1,6 +1,7 @@
 // CertificateSigningRequest.
 
 #include <algorithm>
+#include <optional>
 
 #include "base/base64.h"
 #include "base/text.h"
@@ -107,23 +108,39 @@ constexpr std::string_view kUsages[] = {"any",
                                         "signing",
                                         "timestamping"};
 
-// The one PEM block of a type; empty when there is none.
-std::string_view pem_body(std::string_view text, std::string_view type) {
-  const std::string begin = "-----BEGIN " + std::string(type) + "-----",
-                    end = "-----END " + std::string(type) + "-----";
-  const size_t start = text.find(begin);
-  if (start == std::string_view::npos) return {};
-  const size_t stop = text.find(end, start);
-  if (stop == std::string_view::npos) return {};
-  return text.substr(start + begin.size(), stop - start - begin.size());
-}
+struct PemBlock {
+  std::string_view type;
+  bool has_headers = false;
+  std::string bytes;
+};
 
-std::string decode_pem_body(std::string_view body) {
-  std::string letters;
-  for (const char c : body) {
-    if (c != '\n' && c != '\r' && c != ' ' && c != '\t') letters += c;
+// The next block of `rest`, which then begins behind it; text between blocks is skipped.
+std::optional<PemBlock> next_pem_block(std::string_view& rest) {
+  constexpr std::string_view kBegin = "-----BEGIN ", kEnd = "-----END ", kDashes = "-----";
+  for (size_t start = rest.find(kBegin); start != std::string_view::npos; start = rest.find(kBegin)) {
+    rest.remove_prefix(start + kBegin.size());
+    const size_t line = rest.find('\n'), dashes = rest.find(kDashes);
+    if (dashes == std::string_view::npos || dashes > line) continue;
+    PemBlock block{.type = rest.substr(0, dashes)};
+    const std::string end = std::string(kEnd).append(block.type).append(kDashes);
+    const size_t stop = rest.find(end, dashes);
+    if (stop == std::string_view::npos) continue;
+    std::string_view body = rest.substr(dashes + kDashes.size(), stop - dashes - kDashes.size());
+    if (const size_t colon = body.rfind(':'); colon != std::string_view::npos) {
+      block.has_headers = true;
+      body.remove_prefix(std::min(body.find('\n', colon), body.size()));
+    }
+    std::string letters;
+    for (const char c : body) {
+      if (c != '\n' && c != '\r' && c != ' ' && c != '\t') letters += c;
+    }
+    const std::optional<std::string> bytes = base64_decode(letters);
+    rest.remove_prefix(stop + end.size());
+    if (!bytes) continue;
+    block.bytes = *bytes;
+    return block;
   }
-  return base64_decode(letters).value_or("");
+  return std::nullopt;
 }
 
 // A DER sequence that fills its bytes.
@@ -140,34 +157,60 @@ bool is_der_sequence(std::string_view bytes) {
 
 std::string request_error(const Value& spec) {
   const std::string pem = base64_decode(spec.text_at("request")).value_or("");
-  const std::string_view body = pem_body(pem, "CERTIFICATE REQUEST");
-  if (body.empty()) return "PEM block type must be CERTIFICATE REQUEST";
-  if (!is_der_sequence(decode_pem_body(body))) return "asn1: structure error: malformed certificate request";
+  std::string_view rest = pem;
+  const std::optional<PemBlock> block = next_pem_block(rest);
+  if (!block || block->type != "CERTIFICATE REQUEST") return "PEM block type must be CERTIFICATE REQUEST";
+  if (!is_der_sequence(block->bytes)) return "asn1: structure error: malformed certificate request";
   return {};
 }
 
+// Empty when it is right. `certificate` as it is stored: base64 of PEM.
+std::string certificate_error(std::string_view certificate) {
+  if (certificate.empty()) return {};
+  const std::string pem = base64_decode(certificate).value_or("");
+  std::string_view rest = pem;
+  bool has_block = false;
+  while (const std::optional<PemBlock> block = next_pem_block(rest)) {
+    if (block->type != "CERTIFICATE") return "only CERTIFICATE PEM blocks are allowed, found " + go_quote(block->type);
+    if (block->has_headers) return "no PEM block headers are permitted";
+    has_block = true;
+    if (block->bytes.empty()) return "found CERTIFICATE PEM block containing 0 certificates";
+    if (!is_der_sequence(block->bytes)) return "x509: malformed certificate";
+  }
+  return has_block ? std::string() : "must contain at least one CERTIFICATE PEM block";
+}
+
+// The first part of `text` between dots that is wrong, with everything that is wrong about it.
+void validate_parts(std::string_view text, Messages (*errors_of)(std::string_view), const Path& at,
+                    FieldErrors& errors) {
+  for (std::string_view rest = text;;) {
+    const size_t dot = rest.find('.');
+    const std::string_view part = rest.substr(0, dot);
+    const Messages wrong = errors_of(part);
+    for (const std::string& message : wrong) {
+      errors.invalid(at, text, "validating label " + go_quote(part) + ": " + message);
+    }
+    if (!wrong.empty() || dot == std::string_view::npos) return;
+    rest.remove_prefix(dot + 1);
+  }
+}
+
+// ValidateSignerName in pkg/apis/core/validation/names.go.
 void validate_signer(std::string_view name, const Path& at, FieldErrors& errors) {
+  constexpr int64_t kLongestDomain = 253, kLongestName = kLongestDomain + 1 + 253 + 1 + 63;
   if (name.empty()) return errors.required(at);
   const size_t slash = name.find('/');
-  if (slash == std::string_view::npos) {
+  if (slash == std::string_view::npos || name.find('/', slash + 1) != std::string_view::npos) {
     return errors.invalid(at, name, "must be a fully qualified domain and path of the form 'example.com/signer-name'");
   }
   const std::string_view domain = name.substr(0, slash), path = name.substr(slash + 1);
-  if (domain.find('.') == std::string_view::npos || !is_dns_subdomain(domain)) {
+  if (std::ssize(domain) > kLongestDomain) errors.too_long(at, kLongestDomain);
+  validate_parts(domain, dns_label_errors, at, errors);
+  if (domain.find('.') == std::string_view::npos) {
     errors.invalid(at, domain, "should be a domain with at least two segments separated by dots");
   }
-  for (std::string_view rest = path;;) {
-    const size_t dot = rest.find('.');
-    const std::string_view segment = rest.substr(0, dot);
-    if (!is_dns_label(segment)) {
-      errors.invalid(at, path,
-                     "validating label \"" + std::string(segment) +
-                         "\": " + (dns_label_errors(segment).empty() ? std::string() : dns_label_errors(segment)[0]));
-      break;
-    }
-    if (dot == std::string_view::npos) break;
-    rest.remove_prefix(dot + 1);
-  }
+  validate_parts(path, dns_subdomain_errors, at, errors);
+  if (std::ssize(name) > kLongestName) errors.too_long(at, kLongestName);
 }
 
 void validate_conditions_of(const Value& request, FieldErrors& errors) {
@@ -231,6 +274,12 @@ void validate_any_update(Context& context, Endpoint endpoint, const Value& next,
                          FieldErrors& errors) {
   validate_request(context, next, errors);
   const Path conditions("status.conditions"), certificate("status.certificate");
+  const std::string_view now_issued = next.text_at("status", "certificate"),
+                         was_issued = old.text_at("status", "certificate");
+  if (now_issued != was_issued && certificate_error(was_issued).empty()) {
+    const std::string wrong = certificate_error(now_issued);
+    if (!wrong.empty()) errors.invalid(certificate, "<certificate data>", wrong);
+  }
   for (const std::string_view type : {"Approved", "Denied", "Failed"}) {
     if (conditions_of(next, type).size() < conditions_of(old, type).size()) {
       errors.forbidden(conditions, "updates may not remove a condition of type " + go_quote(type));
@@ -250,16 +299,11 @@ void validate_any_update(Context& context, Endpoint endpoint, const Value& next,
       }
     }
   }
-  if (next.text_at("status", "certificate") != old.text_at("status", "certificate")) {
+  if (now_issued != was_issued) {
     if (endpoint != Endpoint::Status) {
       errors.forbidden(certificate, "updates may not set certificate content");
-    } else if (!old.text_at("status", "certificate").empty()) {
+    } else if (!was_issued.empty()) {
       errors.forbidden(certificate, "updates may not modify existing certificate content");
-    } else {
-      const std::string pem = base64_decode(next.text_at("status", "certificate")).value_or("");
-      if (pem_body(pem, "CERTIFICATE").empty()) {
-        errors.invalid(certificate, "<certificate data>", "must contain at least one CERTIFICATE PEM block");
-      }
     }
   }
 }
