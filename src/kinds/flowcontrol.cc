@@ -1,11 +1,37 @@
 // flowcontrol.apiserver.k8s.io.
 
 #include <algorithm>
+#include <cmath>
 
+#include "codec/codec.h"
 #include "kinds/all.h"
 
 namespace holdfast::kinds {
 namespace {
+
+// --- What every server needs as it is ---
+
+constexpr std::string_view kExemptSchema = R"({"priorityLevelConfiguration":{"name":"exempt"},"matchingPrecedence":1,
+  "rules":[{"subjects":[{"kind":"Group","group":{"name":"system:masters"}}],
+    "resourceRules":[{"verbs":["*"],"apiGroups":["*"],"resources":["*"],"clusterScope":true,"namespaces":["*"]}],
+    "nonResourceRules":[{"verbs":["*"],"nonResourceURLs":["*"]}]}]})";
+constexpr std::string_view kCatchAllSchema = R"({"priorityLevelConfiguration":{"name":"catch-all"},
+  "matchingPrecedence":10000,"distinguisherMethod":{"type":"ByUser"},
+  "rules":[{"subjects":[{"kind":"Group","group":{"name":"system:unauthenticated"}},
+                        {"kind":"Group","group":{"name":"system:authenticated"}}],
+    "resourceRules":[{"verbs":["*"],"apiGroups":["*"],"resources":["*"],"clusterScope":true,"namespaces":["*"]}],
+    "nonResourceRules":[{"verbs":["*"],"nonResourceURLs":["*"]}]}]})";
+constexpr std::string_view kExemptLevel = R"({"type":"Exempt"})";  // Less `exempt`, which may be changed.
+constexpr std::string_view kCatchAllLevel = R"({"type":"Limited","limited":{"nominalConcurrencyShares":5,
+  "limitResponse":{"type":"Reject"},"lendablePercent":0}})";
+
+void validate_fixed(const types::Type& type, const Value& spec, const Value& compared, std::string_view fixed,
+                    std::string_view detail, FieldErrors& errors) {
+  Arena arena;
+  const Result<Value> wanted = codec::decode_json(arena, fixed);
+  assert(wanted);
+  if (!semantic_equal(type, &compared, &*wanted)) errors.invalid(Path("spec"), shown_internal(type, &spec), detail);
+}
 
 // --- FlowSchema ---
 
@@ -73,6 +99,18 @@ void validate_subject(const Value& subject, const Path& at, FieldErrors& errors)
   }
 }
 
+// Empty when it is right.
+std::string_view path_error(std::string_view path) {
+  if (path.empty()) return "must not be empty";
+  if (path == "/") return {};
+  if (!path.starts_with('/')) return "must start with slash";
+  if (path.find(' ') != std::string_view::npos) return "must not contain white-space";
+  if (path.find("//") != std::string_view::npos) return "must not contain double slash";
+  const auto stars = std::count(path.begin(), path.end(), '*');
+  if (stars > 1 || (stars == 1 && !path.ends_with("/*"))) return "wildcard can only do suffix matching";
+  return {};
+}
+
 void validate_flow_rule(const Value& rule, const Path& at, FieldErrors& errors) {
   const std::span<const Value> subjects = rule.items_at("subjects");
   if (subjects.empty()) errors.required(at.child("subjects"), "subjects must contain at least one value");
@@ -109,6 +147,12 @@ void validate_flow_rule(const Value& rule, const Path& at, FieldErrors& errors) 
     validate_verbs(others[i], here, errors);
     validate_list(others[i], "nonResourceURLs", "nonResourceURLs must contain at least one value", "non-resource URLs",
                   here, errors);
+    const std::span<const Value> paths = others[i].items_at("nonResourceURLs");
+    if (contains_text(paths, "*")) continue;
+    for (size_t j = 0; j < paths.size(); ++j) {
+      const std::string_view wrong = path_error(paths[j].as_string());
+      if (!wrong.empty()) errors.invalid(here.item("nonResourceURLs", j), paths[j], wrong);
+    }
   }
 }
 
@@ -138,19 +182,12 @@ void validate_flow_schema(Context&, const Value& object, FieldErrors& errors) {
   }
   const std::span<const Value> rules = spec.items_at("rules");
   for (size_t i = 0; i < rules.size(); ++i) validate_flow_rule(rules[i], at.item("rules", i), errors);
-}
-
-// Two objects every server needs as they are.
-void validate_mandatory(const Value& next, const Value& old, FieldErrors& errors) {
-  const std::string_view name = next.text_at("metadata", "name");
-  if ((name == "exempt" || name == "catch-all") && !equal(sub(next, "spec"), sub(old, "spec"))) {
-    errors.invalid(Path("spec"), next.find("spec"), "spec of '" + std::string(name) + "' must equal the fixed value");
+  const std::string_view name = object.text_at("metadata", "name");
+  if (name == "exempt" || name == "catch-all") {
+    validate_fixed(type_named("flowcontrol/v1.FlowSchemaSpec"), spec, spec,
+                   name == "exempt" ? kExemptSchema : kCatchAllSchema,
+                   "spec of '" + std::string(name) + "' must equal the fixed value", errors);
   }
-}
-
-void validate_flow_schema_update(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
-  validate_flow_schema(context, next, errors);
-  validate_mandatory(next, old, errors);
 }
 
 void validate_unique_conditions(Context&, const Value& next, const Value&, FieldErrors& errors) {
@@ -190,75 +227,99 @@ void default_level(Arena&, const types::Resource&, Draft::Node object) {
   }
 }
 
-void validate_level(Context&, const Value& object, FieldErrors& errors) {
+void validate_lendable(const Value& level, const Path& at, FieldErrors& errors) {
+  const int64_t lendable = level.int_at_or(0, "lendablePercent");
+  if (lendable < 0 || lendable > 100) errors.invalid(at.child("lendablePercent"), lendable, range_message(0, 100));
+}
+void validate_shares(const Value& level, const Path& at, FieldErrors& errors) {
+  if (level.int_at_or(0, "nominalConcurrencyShares") < 0) {
+    errors.invalid(at.child("nominalConcurrencyShares"), level.find("nominalConcurrencyShares"),
+                   "must be a non-negative integer");
+  }
+}
+
+void validate_queuing(const Value& queuing, const Path& at, FieldErrors& errors) {
+  constexpr int kMaxHashBits = 60;
+  const int64_t length = queuing.int_at_or(0, "queueLengthLimit"), queues = queuing.int_at_or(0, "queues"),
+                hand = queuing.int_at_or(0, "handSize");
+  if (length <= 0) errors.invalid(at.child("queueLengthLimit"), length, "must be positive");
+  if (queues <= 0) {
+    errors.invalid(at.child("queues"), queues, "must be positive");
+  } else if (queues > 10000000) {
+    errors.invalid(at.child("queues"), queues, "must not be greater than 10000000");
+  }
+  if (hand <= 0) {
+    errors.invalid(at.child("handSize"), hand, "must be positive");
+  } else if (hand > queues) {
+    errors.invalid(at.child("handSize"), hand, "should not be greater than queues (" + std::to_string(queues) + ")");
+  } else if (std::ceil(std::log2(static_cast<double>(queues)) * static_cast<double>(hand)) > kMaxHashBits) {
+    errors.invalid(at.child("handSize"), hand,
+                   "required entropy bits of deckSize " + std::to_string(queues) + " and handSize " +
+                       std::to_string(hand) + " should not be greater than " + std::to_string(kMaxHashBits));
+  }
+}
+
+void validate_limited(const Value& limited, const Path& at, FieldErrors& errors) {
+  validate_shares(limited, at, errors);
+  const Path response = at.child("limitResponse");
+  const std::string_view answer = limited.text_at("limitResponse", "type");
+  const Value& queuing = sub(limited, "limitResponse", "queuing");
+  if (answer == "Reject") {
+    if (!queuing.is_null()) {
+      errors.forbidden(response.child("queuing"), "must be nil if limited.limitResponse.type is not Limited");
+    }
+  } else if (answer == "Queue") {
+    if (queuing.is_null()) {
+      errors.required(response.child("queuing"), "must not be empty if limited.limitResponse.type is Limited");
+    } else {
+      validate_queuing(queuing, response.child("queuing"), errors);
+    }
+  } else if (answer.empty()) {
+    errors.required(response.child("type"));
+  } else {
+    errors.not_supported(response.child("type"), answer, {"Queue", "Reject"});
+  }
+  validate_lendable(limited, at, errors);
+  if (limited.int_at_or(0, "borrowingLimitPercent") < 0) {
+    errors.invalid(at.child("borrowingLimitPercent"), limited.find("borrowingLimitPercent"),
+                   "if specified, must be a non-negative integer");
+  }
+}
+
+void validate_level(Context& context, const Value& object, FieldErrors& errors) {
+  constexpr std::string_view kPreserveZero = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares";
+  if (sub(object, "metadata", "annotations").has(kPreserveZero)) {
+    errors.forbidden(Path("metadata.annotations"), "annotation '" + std::string(kPreserveZero) + "' is forbidden");
+  }
   const Path at("spec");
   const Value& spec = sub(object, "spec");
-  const std::string_view type = spec.text_at("type");
-  if ((object.text_at("metadata", "name") == "exempt") != (type == "Exempt")) {
+  const std::string_view type = spec.text_at("type"), name = object.text_at("metadata", "name");
+  if ((name == "exempt") != (type == "Exempt")) {
     errors.invalid(at.child("type"), type, "must be 'Exempt' if and only if `name` is 'exempt'");
   }
   if (type == "Exempt") {
     if (is_set(spec, "limited")) errors.forbidden(at.child("limited"), "must be nil if the type is not Limited");
+    validate_shares(sub(spec, "exempt"), at.child("exempt"), errors);
+    validate_lendable(sub(spec, "exempt"), at.child("exempt"), errors);
   } else if (type == "Limited") {
     if (is_set(spec, "exempt")) errors.forbidden(at.child("exempt"), "must be nil if the type is Limited");
-    if (!is_set(spec, "limited")) return errors.required(at.child("limited"), "must not be empty when type is Limited");
-    const Value& limited = sub(spec, "limited");
-    const Path here = at.child("limited"), response = here.child("limitResponse");
-    if (limited.int_at_or(0, "nominalConcurrencyShares") < 0) {
-      errors.invalid(here.child("nominalConcurrencyShares"), limited.find("nominalConcurrencyShares"),
-                     "must be a non-negative integer");
-    }
-    const std::string_view answer = limited.text_at("limitResponse", "type");
-    const Value& queuing = sub(limited, "limitResponse", "queuing");
-    if (answer == "Reject") {
-      if (!queuing.is_null()) {
-        errors.forbidden(response.child("queuing"), "must be nil if limited.limitResponse.type is not Limited");
-      }
-    } else if (answer == "Queue") {
-      if (queuing.is_null()) {
-        errors.required(response.child("queuing"), "must not be empty if limited.limitResponse.type is Limited");
-      } else {
-        const Path queuing_at = response.child("queuing");
-        const int64_t queues = queuing.int_at_or(0, "queues"), hand = queuing.int_at_or(0, "handSize");
-        if (queuing.int_at_or(0, "queueLengthLimit") <= 0) {
-          errors.invalid(queuing_at.child("queueLengthLimit"), queuing.int_at_or(0, "queueLengthLimit"),
-                         "must be positive");
-        }
-        if (queues <= 0) {
-          errors.invalid(queuing_at.child("queues"), queues, "must be positive");
-        } else if (queues > 10000000) {
-          errors.invalid(queuing_at.child("queues"), queues, "must not be greater than 10000000");
-        }
-        if (hand <= 0) {
-          errors.invalid(queuing_at.child("handSize"), hand, "must be positive");
-        } else if (hand > queues) {
-          errors.invalid(queuing_at.child("handSize"), hand,
-                         "should not be greater than queues (" + std::to_string(queues) + ")");
-        }
-      }
-    } else if (answer.empty()) {
-      errors.required(response.child("type"));
+    if (is_set(spec, "limited")) {
+      validate_limited(sub(spec, "limited"), at.child("limited"), errors);
     } else {
-      errors.not_supported(response.child("type"), answer, {"Queue", "Reject"});
-    }
-    const int64_t lendable = limited.int_at_or(0, "lendablePercent");
-    if (lendable < 0 || lendable > 100) {
-      errors.invalid(here.child("lendablePercent"), lendable, range_message(0, 100));
-    }
-    if (limited.int_at_or(0, "borrowingLimitPercent") < 0) {
-      errors.invalid(here.child("borrowingLimitPercent"), limited.find("borrowingLimitPercent"),
-                     "if specified, must be a non-negative integer");
+      errors.required(at.child("limited"), "must not be empty when type is Limited");
     }
   } else if (type.empty()) {
     errors.required(at.child("type"));
   } else {
     errors.not_supported(at.child("type"), type, {"Exempt", "Limited"});
   }
-}
-
-void validate_level_update(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
-  validate_level(context, next, errors);
-  if (next.text_at("metadata", "name") == "catch-all") validate_mandatory(next, old, errors);
+  const types::Type& spec_type = type_named("flowcontrol/v1.PriorityLevelConfigurationSpec");
+  if (name == "exempt") {
+    validate_fixed(spec_type, spec, without_member(context.arena, spec, "exempt"), kExemptLevel,
+                   "spec of 'exempt' except the 'spec.exempt' field must equal the fixed value", errors);
+  } else if (name == "catch-all") {
+    validate_fixed(spec_type, spec, spec, kCatchAllLevel, "spec of 'catch-all' must equal the fixed value", errors);
+  }
 }
 
 }  // namespace
@@ -268,14 +329,12 @@ const Hooks kFlowSchemaHooks = {.generation = Generation::Spec,
                                 .update_checks = {.whole = 1, .compared = 0},
                                 .defaults = default_flow_schema,
                                 .validate = validate_flow_schema,
-                                .validate_update = validate_flow_schema_update,
                                 .validate_status = validate_unique_conditions};
 const Hooks kPriorityLevelConfigurationHooks = {.generation = Generation::Spec,
                                                 .status_metadata = StatusMetadata::KeepAll,
                                                 .update_checks = {.whole = 1, .compared = 0},
                                                 .defaults = default_level,
                                                 .validate = validate_level,
-                                                .validate_update = validate_level_update,
                                                 .validate_status = validate_unique_conditions};
 
 }  // namespace holdfast::kinds

@@ -18,6 +18,7 @@ struct Name {
 // Where Go's name is more than the one of the API with a capital; sorted.
 constexpr Name kNames[] = {
     {"apiGroup", "APIGroup"},
+    {"apiGroups", "APIGroups"},
     {"apiVersion", "APIVersion"},
     {"awsElasticBlockStore", "AWSElasticBlockStore"},
     {"cel", "CEL"},
@@ -83,6 +84,13 @@ std::string_view go_name(Arena& arena, const Type& type, std::string_view json) 
     for (const Name& name : kRbdNames) {
       if (name.json == json) return name.go;
     }
+  }
+  // "int" is IntValue, "ints" are IntValues.
+  if (type.name == "resource/v1.DeviceAttribute") {
+    const bool many = json.ends_with('s');
+    std::string name = std::string(json.substr(0, json.size() - many)) + (many ? "Values" : "Value");
+    name[0] = static_cast<char>(name[0] - 'a' + 'A');
+    return arena.copy(name);
   }
   const auto found = std::lower_bound(std::begin(kNames), std::end(kNames), json,
                                       [](const Name& name, std::string_view text) { return name.json < text; });
