@@ -5,9 +5,12 @@
 
 #include "base/hash.h"
 #include "base/strings.h"
+#include "base/text.h"
 #include "cel/cel.h"
 #include "kinds/all.h"
+#include "kinds/ip.h"
 #include "kinds/pod.h"
+#include "kinds/quantity.h"
 
 namespace holdfast::kinds {
 namespace {
@@ -84,14 +87,12 @@ void validate_binding_conditions(const Value& holder, const Path& at, FieldError
   constexpr int64_t kMost = 4;
   validate_list(needed, kMost, at_needed, errors, label_name);
   validate_list(failures, kMost, at_failures, errors, label_name);
-  if (std::max(needed.size(), failures.size()) > kMost) return;
   refuse_duplicates(needed, {}, at_needed, errors);
-  refuse_duplicates(failures, {}, at_failures, errors);
   for (size_t i = 0; i < failures.size(); ++i) {
-    const auto is_this = [&](const Value& other) { return text_of(other) == text_of(failures[i]); };
-    if (std::any_of(needed.begin(), needed.end(), is_this)) {
-      errors.invalid(at_failures.index(i), text_of(failures[i]),
-                     "bindingFailureConditions must not overlap with bindingConditions");
+    const std::string_view failure = text_of(failures[i]);
+    if (contains_text(failures.first(i), failure)) errors.duplicate(at_failures.index(i), failure);
+    if (contains_text(needed, failure)) {
+      errors.invalid(at_failures.index(i), failure, "bindingFailureConditions must not overlap with bindingConditions");
     }
   }
   if (needed.empty() && !failures.empty()) {
@@ -193,29 +194,50 @@ void validate_request(const Value& request, const Path& at, FieldErrors& errors)
     validate_toleration(tolerations[i], at.item("tolerations", i), errors);
 }
 
-void validate_configuration(const Value& config, const Path& at, FieldErrors& errors) {
+enum class Stored : bool { No, Yes };  // Whether what is validated is in the store already.
+
+// JSON of a driver's own.
+void validate_driver_data(const Value& data, Stored stored, const Path& at, FieldErrors& errors) {
+  constexpr int64_t kMaxBytes = 10 * 1024;
+  if (data.is_null()) return errors.required(at);
+  if (stored == Stored::No && data.is_raw() && std::ssize(data.raw_json()) > kMaxBytes) {
+    return errors.too_long(at, kMaxBytes);
+  }
+  if (!data.is_map() && !(data.is_raw() && data.raw_json().starts_with('{'))) {
+    errors.invalid(at, "<value omitted>", "must be a valid JSON object");
+  }
+}
+
+void validate_configuration(const Value& config, Stored stored, const Path& at, FieldErrors& errors) {
   if (!is_set(config, "opaque")) return errors.required(at.child("opaque"));
   const Value& opaque = sub(config, "opaque");
   const Path here = at.child("opaque");
   validate_driver_name(opaque.text_at("driver"), here.child("driver"), errors);
-  const Value& parameters = sub(opaque, "parameters");
-  if (parameters.is_null()) {
-    errors.required(here.child("parameters"));
-  } else if (!parameters.is_map() && !(parameters.is_raw() && parameters.raw_json().starts_with('{'))) {
-    errors.invalid(here.child("parameters"), "<value omitted>", "must be a valid JSON object");
-  }
+  validate_driver_data(sub(opaque, "parameters"), stored, here.child("parameters"), errors);
 }
 
-void validate_device_class(Context&, const Value& object, FieldErrors& errors) {
+// A prefix for generated names is not examined.
+Messages name_is_whole_subdomain(std::string_view name, bool prefix) {
+  return prefix ? Messages() : dns_subdomain_errors(name);
+}
+
+void validate_class_spec(const Value& spec, const Value* before, FieldErrors& errors) {
   const Path at("spec");
-  const Value& spec = sub(object, "spec");
   validate_selectors(spec, at, errors);
-  validate_list(spec.items_at("config"), 32, at.child("config"), errors,
-                [&](const Value& item, const Path& here) { validate_configuration(item, here, errors); });
+  const bool stored = before != nullptr && equal(sub(spec, "config"), sub(*before, "config"));
+  validate_list(spec.items_at("config"), 32, at.child("config"), errors, [&](const Value& item, const Path& here) {
+    validate_configuration(item, stored ? Stored::Yes : Stored::No, here, errors);
+  });
   if (is_set(spec, "extendedResourceName") && !is_extended_resource(spec.text_at("extendedResourceName"))) {
     errors.invalid(at.child("extendedResourceName"), spec.text_at("extendedResourceName"),
                    "must be a valid extended resource name");
   }
+}
+void validate_device_class(Context&, const Value& object, FieldErrors& errors) {
+  validate_class_spec(sub(object, "spec"), nullptr, errors);
+}
+void validate_device_class_update(Context&, const Value& next, const Value& old, FieldErrors& errors) {
+  validate_class_spec(sub(next, "spec"), &sub(old, "spec"), errors);
 }
 
 // "request" or "request/alternative".
@@ -296,7 +318,7 @@ void validate_device_claim(const Value& spec, const Path& at, FieldErrors& error
   validate_list(claim.items_at("config"), 32, devices.child("config"), errors,
                 [&](const Value& item, const Path& here) {
                   validate_request_references(item, requests, here, errors);
-                  validate_configuration(item, here, errors);
+                  validate_configuration(item, Stored::No, here, errors);
                 });
 }
 
@@ -308,6 +330,41 @@ void validate_claim_update(Context&, const Value& next, const Value& old, FieldE
   if (!semantic_equal(type_named("resource/v1.ResourceClaimSpec"), next.find("spec"), old.find("spec"))) {
     errors.invalid(Path("spec"), shown_internal(type_named("resource/v1.ResourceClaimSpec"), next.find("spec")),
                    kImmutable);
+  }
+}
+
+// What is wrong with a UUID, in the words of github.com/google/uuid.
+std::string uuid_error(std::string_view text) {
+  constexpr size_t kLength = 36;
+  constexpr std::string_view kPrefix = "urn:uuid:", kHex = "0123456789abcdefABCDEF";
+  if (text.size() == kLength + kPrefix.size()) {
+    if (to_lower(text.substr(0, kPrefix.size())) != kPrefix) {
+      return "invalid urn prefix: " + go_quote(text.substr(0, kPrefix.size()));
+    }
+    text.remove_prefix(kPrefix.size());
+  } else if (text.size() == kLength + 2) {
+    if (!text.starts_with('{') || !text.ends_with('}')) return "invalid bracketed UUID format";
+    text = text.substr(1, kLength);
+  } else if (text.size() != kLength && text.size() != kLength - 4) {
+    return "invalid UUID length: " + std::to_string(text.size());
+  }
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool dash = text.size() == kLength && (i == 8 || i == 13 || i == 18 || i == 23);
+    if (dash ? text[i] != '-' : kHex.find(text[i]) == std::string_view::npos) return "invalid UUID format";
+  }
+  return {};
+}
+
+void validate_share(const Value& holder, const Path& at, FieldErrors& errors) {
+  if (!is_set(holder, "shareID")) return;
+  const std::string_view id = holder.text_at("shareID");
+  const std::string wrong = uuid_error(id);
+  if (!wrong.empty()) {
+    errors.invalid(at.child("shareID"), id, "error validating uid: " + wrong);
+  } else if (id.size() != 36 || id != to_lower(id)) {
+    errors.invalid(at.child("shareID"), id,
+                   "uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with lowercase "
+                   "hexadecimal characters");
   }
 }
 
@@ -327,6 +384,7 @@ void validate_allocation(const Value& allocation, Items requests, const Path& at
                   validate_request_reference(result.text_at("request"), requests, here.child("request"), errors);
                   validate_device_id(result, here, errors);
                   validate_binding_conditions(result, here, errors);
+                  validate_share(result, here, errors);
                 });
   validate_list(allocated.items_at("config"), 64, devices.child("config"), errors,
                 [&](const Value& config, const Path& here) {
@@ -338,7 +396,7 @@ void validate_allocation(const Value& allocation, Items requests, const Path& at
                     errors.not_supported(here.child("source"), source, kSources);
                   }
                   validate_request_references(config, requests, here, errors);
-                  validate_configuration(config, here, errors);
+                  validate_configuration(config, Stored::No, here, errors);
                 });
   if (is_set(allocation, "nodeSelector")) {
     validate_node_selector(sub(allocation, "nodeSelector"), at.child("nodeSelector"), errors);
@@ -364,16 +422,46 @@ Value shown_device(Arena& arena, const Value& device) {
   return shown.build();
 }
 
+// An address and the length of its network's prefix, in the one way of writing them.
+void validate_interface_address(std::string_view text, const Path& at, FieldErrors& errors) {
+  const std::optional<IpNetwork> network = IpNetwork::parse(text);
+  if (!network) {
+    return errors.invalid(at, text, "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)");
+  }
+  const int prefix = !network->address.v6 && network->prefix > 32 ? network->prefix - 96 : network->prefix;
+  const std::string canonical = network->address.text() + "/" + std::to_string(prefix);
+  if (text != canonical) errors.invalid(at, text, "must be in canonical form (" + go_quote(canonical) + ")");
+}
+
+void validate_network_data(const Value& data, const Path& at, FieldErrors& errors) {
+  constexpr int64_t kMaxInterfaceName = 256, kMaxHardwareAddress = 128, kMaxAddresses = 16;
+  if (std::ssize(data.text_at("interfaceName")) > kMaxInterfaceName) {
+    errors.too_long(at.child("interfaceName"), kMaxInterfaceName);
+  }
+  if (std::ssize(data.text_at("hardwareAddress")) > kMaxHardwareAddress) {
+    errors.too_long(at.child("hardwareAddress"), kMaxHardwareAddress);
+  }
+  const Items addresses = data.items_at("ips");
+  const Path list = at.child("ips");
+  validate_list(addresses, kMaxAddresses, list, errors, [&](const Value& address, const Path& here) {
+    validate_interface_address(text_of(address), here, errors);
+  });
+  if (std::ssize(addresses) <= kMaxAddresses) refuse_duplicates(addresses, {}, list, errors);
+}
+
 void validate_device_status(Arena& arena, const Value& device,
                             const std::unordered_set<std::string, KeyHash>& allocated, const Path& at,
                             FieldErrors& errors) {
   validate_device_id(device, at, errors);
+  validate_share(device, at, errors);
   if (!allocated.contains(device_key(device))) {
     errors.invalid(at, shown_device(arena, device), "must be an allocated device in the claim");
   }
   const Items conditions = device.items_at("conditions");
   if (conditions.size() > 8) errors.too_many(at.child("conditions"), static_cast<int64_t>(conditions.size()), 8);
   validate_conditions(conditions, at.child("conditions"), errors);
+  if (device.has("data")) validate_driver_data(sub(device, "data"), Stored::No, at.child("data"), errors);
+  validate_network_data(sub(device, "networkData"), at.child("networkData"), errors);
 }
 
 void validate_claim_status(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
@@ -417,32 +505,44 @@ void validate_claim_status(Context& context, const Value& next, const Value& old
 }
 
 // Devices that are no longer allocated have nothing to report.
-void update_claim_status(Context&, Draft::Node next, const Value& old) {
-  if (is_set(sub(next.value(), "status"), "allocation") || !is_set(sub(old, "status"), "allocation")) return;
-  const Value devices = sub(next.value(), "status", "devices");
-  if (!devices.is_list()) return;
-  next.child("status").remove("devices");
+void update_claim_status(Context& context, Draft::Node next, const Value& old) {
+  const Value& status = sub(next.value(), "status");
+  std::unordered_set<std::string, KeyHash> gone;
+  for (const Value& result : old.items_at("status", "allocation", "devices", "results"))
+    gone.insert(device_key(result));
+  for (const Value& result : status.items_at("allocation", "devices", "results")) gone.erase(device_key(result));
+  const Items devices = status.items_at("devices");
+  ListBuilder kept(context.arena);
+  for (const Value& device : devices) {
+    if (!gone.contains(device_key(device))) kept.add(device);
+  }
+  const Value list = kept.build();
+  if (list.count() == devices.size()) return;
+  if (list.count() == 0) {
+    next.child("status").remove("devices");
+  } else {
+    next.child("status").set("devices", list);
+  }
 }
 
-void validate_claim_template(Context&, const Value& object, FieldErrors& errors) {
-  const Path at("spec");
+void validate_claim_template(Context& context, const Value& object, FieldErrors& errors) {
+  const Path at("spec"), metadata_at = at.child("metadata");
   // Of the metadata that claims get, labels and annotations can be chosen.
-  const Value& metadata = sub(object, "spec", "metadata");
-  validate_annotations(metadata.find("annotations"), at.child("metadata.annotations"), errors);
-  validate_labels(metadata.find("labels"), at.child("metadata.labels"), errors);
-  if (metadata.is_map()) {
-    for (const Member& member : metadata.members()) {
-      if (member.key == "annotations" || member.key == "labels" || is_empty(&member.value)) continue;
-      // Go's UID with its first letter made small.
-      errors.forbidden(at.child("metadata").child(member.key == "uid" ? "uID" : member.key), "cannot be set");
-    }
+  const Value &metadata = sub(object, "spec", "metadata"), &sent = sub(context.sent, "spec", "metadata");
+  validate_annotations(metadata.find("annotations"), metadata_at.child("annotations"), errors);
+  validate_labels(metadata.find("labels"), metadata_at.child("labels"), errors);
+  for (const types::Field* field : type_named("meta/v1.ObjectMeta").members) {
+    if (field->name == "annotations" || field->name == "labels") continue;
+    // A list that was sent empty is not an absent one here.
+    if (is_empty(metadata, field->name) && !sub(sent, field->name).is_list()) continue;
+    // Go's UID with its first letter made small.
+    errors.forbidden(metadata_at.child(field->name == "uid" ? "uID" : field->name), "cannot be set");
   }
   validate_device_claim(sub(object, "spec", "spec"), at.child("spec"), errors);
 }
-void validate_claim_template_update(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
-  validate_claim_template(context, next, errors);
-  if (!equal(sub(next, "spec"), sub(old, "spec"))) {
-    const types::Type& type = type_named("resource/v1.ResourceClaimTemplateSpec");
+void validate_claim_template_update(Context&, const Value& next, const Value& old, FieldErrors& errors) {
+  const types::Type& type = type_named("resource/v1.ResourceClaimTemplateSpec");
+  if (!semantic_equal(type, next.find("spec"), old.find("spec"))) {
     errors.invalid(Path("spec"), shown_internal(type, next.find("spec")), kImmutable);
   }
 }
@@ -494,6 +594,90 @@ void validate_attribute(const Value& attribute, const Path& at, FieldErrors& err
     errors.invalid(at, shown_internal(type_named("resource/v1.DeviceAttribute"), &attribute),
                    "exactly one value must be specified");
   }
+}
+
+// A long key is shown shortened.
+std::string shown_key(std::string_view key) {
+  constexpr size_t kLongest = 63 + 1 + 32, kBesideDots = kLongest - 3;
+  if (key.size() <= kLongest) return std::string(key);
+  return std::string(key.substr(0, (kBesideDots + 1) / 2)) + "..." +
+         std::string(key.substr(key.size() - kBesideDots / 2));
+}
+
+// The values that a request may ask for, one by one; the default is one of them.
+void validate_valid_values(const Value& policy, const Quantity& capacity, const Path& at, FieldErrors& errors) {
+  constexpr int64_t kMostValues = 10;
+  const Items values = policy.items_at("validValues");
+  const Quantity usual = quantity_of(policy.find("default"));
+  for (size_t i = 1; i < values.size(); ++i) {
+    if (quantity_of(&values[i - 1]) > quantity_of(&values[i])) {
+      errors.invalid(at.index(i), quantity_of(&values[i]).text(), "values must be sorted in ascending order");
+    }
+  }
+  bool has_default = false;
+  validate_list(values, kMostValues, at, errors, [&](const Value& value, const Path& here) {
+    const Quantity option = quantity_of(&value);
+    if (option > capacity) {
+      errors.invalid(here, option.text(), "option is larger than capacity value: " + capacity.text());
+    }
+    has_default = has_default || option == usual;
+  });
+  if (std::ssize(values) <= kMostValues) {
+    std::unordered_set<int64_t> known;
+    for (size_t i = 0; i < values.size(); ++i) {
+      const int64_t number = quantity_of(&values[i]).value();
+      if (!known.insert(number).second) errors.duplicate(at.index(i), std::to_string(number));
+    }
+  }
+  if (!has_default) errors.invalid(at, usual.text(), "default value is not valid according to the requestPolicy");
+}
+
+void validate_step(const Quantity& value, const Quantity& least, const Quantity& step, const Path& at,
+                   FieldErrors& errors) {
+  if (step.value() != 0 && (value.value() - least.value()) % step.value() == 0) return;
+  errors.invalid(at, value.text(),
+                 "value is not a multiple of a given step (" + step.text() + ") from (" + least.text() + ")");
+}
+
+void validate_valid_range(const Value& policy, const Quantity& capacity, const Path& at, FieldErrors& errors) {
+  const Value& range = sub(policy, "validRange");
+  const Quantity usual = quantity_of(policy.find("default")), least = quantity_of(range.find("min"));
+  const Path min = at.child("min"), max = at.child("max"), step = at.child("step");
+  if (!is_set(range, "min")) return errors.required(min, "required when validRange is defined");
+  if (least > capacity) errors.invalid(min, least.text(), "min is larger than capacity value: " + capacity.text());
+  if (usual < least) errors.invalid(min, usual.text(), "default is less than min: " + least.text());
+  const Quantity most = quantity_of(range.find("max"));
+  if (is_set(range, "max")) {
+    if (least > most) errors.invalid(max, least.text(), "min is larger than max: " + most.text());
+    if (most > capacity) errors.invalid(max, most.text(), "max is larger than capacity value: " + capacity.text());
+    if (usual > most) errors.invalid(max, usual.text(), "default is more than max: " + most.text());
+  }
+  if (!is_set(range, "step")) return;
+  const Quantity one = quantity_of(range.find("step")), first = least + one;
+  if (first > capacity) {
+    errors.invalid(step, one.text(), "one step " + first.text() + " is larger than capacity value: " + capacity.text());
+  }
+  validate_step(usual, least, one, step, errors);
+  if (is_set(range, "max")) validate_step(most, least, one, step, errors);
+}
+
+void validate_capacity(const Value& capacity, bool shared, const Path& at, FieldErrors& errors) {
+  if (!is_set(capacity, "requestPolicy")) return;
+  const Path here = at.child("requestPolicy");
+  if (!shared) return errors.forbidden(here, "allowMultipleAllocations must be true");
+  const Value& policy = sub(capacity, "requestPolicy");
+  const bool values = !policy.items_at("validValues").empty(), range = is_set(policy, "validRange");
+  if (values && range) {
+    return errors.forbidden(
+        here, R"(exactly one policy can be specified, cannot specify "validValues" and "validRange" at the same time)");
+  }
+  if (!values && !range) return;
+  const std::string_view kind = values ? "validValues" : "validRange";
+  if (!is_set(policy, "default")) {
+    return errors.required(here.child("default"), "required when " + std::string(kind) + " is defined");
+  }
+  const Quantity whole = quantity_of(capacity.find("value"));
+  (values ? validate_valid_values : validate_valid_range)(policy, whole, here.child(kind), errors);
 }
 
 void validate_taint(const Value& taint, const Path& at, FieldErrors& errors) {
@@ -581,14 +765,16 @@ void validate_device(const Value& device, bool by_device, const Path& at, FieldE
   if (const size_t count = attributes.size() + capacity.size(); count > 32) {
     errors.invalid(at, static_cast<int64_t>(count), "the total number of attributes and capacities must not exceed 32");
   }
+  const Path attributes_at = at.child("attributes"), capacity_at = at.child("capacity");
   for (const Member& attribute : attributes) {
-    const Path list = at.child("attributes"), here = list.key(attribute.key);
-    validate_attribute_name(attribute.key, here, errors);
-    validate_attribute(attribute.value, here, errors);
+    validate_attribute_name(attribute.key, attributes_at, errors);
+    const std::string key = shown_key(attribute.key);
+    validate_attribute(attribute.value, attributes_at.key(key), errors);
   }
   for (const Member& amount : capacity) {
-    const Path list = at.child("capacity");
-    validate_attribute_name(amount.key, list.key(amount.key), errors);
+    validate_attribute_name(amount.key, capacity_at, errors);
+    const std::string key = shown_key(amount.key);
+    validate_capacity(amount.value, is_true(device, "allowMultipleAllocations"), capacity_at.key(key), errors);
   }
   validate_list(device.items_at("taints"), 16, at.child("taints"), errors,
                 [&](const Value& taint, const Path& here) { validate_taint(taint, here, errors); });
@@ -674,14 +860,16 @@ void validate_slice_update(Context&, const Value& next, const Value& old, FieldE
   validate_slice_spec(sub(next, "spec"), &sub(old, "spec"), errors);
 }
 
-// Attributes with several values wait for a feature gate (DRAListTypeAttributes).
-void drop_list_attributes(Draft::Node object) {
+// Attributes with several values (DRAListTypeAttributes) and what a device takes of a node's own resources
+// (DRANodeAllocatableResources) wait for feature gates.
+void drop_gated_fields(Draft::Node object) {
   for (Draft::Node device : object.child("spec").list("devices")) {
     for (const Member& attribute : device.value().members_at("attributes")) {
       for (const std::string_view key : {"bools", "ints", "strings", "versions"}) {
         if (attribute.value.has(key)) device.child("attributes").child(attribute.key).remove(key);
       }
     }
+    device.remove("nodeAllocatableResourceMappings");
   }
 }
 // Kubernetes calls this a default. It is one of writes only: what is stored must read the same every time.
@@ -694,18 +882,28 @@ void add_taint_times(Context& context, Draft::Node object) {
 }
 
 void create_slice(Context& context, Draft::Node object) {
-  drop_list_attributes(object);
+  drop_gated_fields(object);
   add_taint_times(context, object);
 }
 void update_slice(Context& context, Draft::Node next, const Value&) {
-  drop_list_attributes(next);
+  drop_gated_fields(next);
   add_taint_times(context, next);
+}
+
+void warn_about_slice(Context&, const Value& object, const Value*, std::vector<std::string>& texts) {
+  const std::string_view driver = object.text_at("spec", "driver");
+  if (driver == to_lower(driver)) return;
+  texts.push_back("spec.driver: driver names should be lowercase; " + go_quote(driver) +
+                  " contains uppercase characters");
 }
 
 }  // namespace
 
-const Hooks kDeviceClassHooks = {
-    .generation = Generation::Spec, .update_checks = {.whole = 1}, .validate = validate_device_class};
+const Hooks kDeviceClassHooks = {.name = name_is_whole_subdomain,
+                                 .generation = Generation::Spec,
+                                 .update_checks = {.whole = 1},
+                                 .validate = validate_device_class,
+                                 .validate_update = validate_device_class_update};
 const Hooks kResourceClaimHooks = {.status_metadata = StatusMetadata::KeepObjectAndDeletion,
                                    .update_checks = {.whole = 1},
                                    .defaults = default_claim,
@@ -713,14 +911,14 @@ const Hooks kResourceClaimHooks = {.status_metadata = StatusMetadata::KeepObject
                                    .validate = validate_claim,
                                    .validate_update = validate_claim_update,
                                    .validate_status = validate_claim_status};
-const Hooks kResourceClaimTemplateHooks = {.update_checks = {.whole = 1},
-                                           .defaults = default_claim_template,
+const Hooks kResourceClaimTemplateHooks = {.defaults = default_claim_template,
                                            .validate = validate_claim_template,
                                            .validate_update = validate_claim_template_update};
-const Hooks kResourceSliceHooks = {.generation = Generation::Spec,
+const Hooks kResourceSliceHooks = {.generation = Generation::SpecAsSent,
                                    .create = create_slice,
                                    .update = update_slice,
                                    .validate = validate_slice,
-                                   .validate_update = validate_slice_update};
+                                   .validate_update = validate_slice_update,
+                                   .warn = warn_about_slice};
 
 }  // namespace holdfast::kinds
