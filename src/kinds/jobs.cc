@@ -12,6 +12,7 @@
 #include "base/strings.h"
 #include "kinds/all.h"
 #include "kinds/cron.h"
+#include "kinds/names.h"
 #include "kinds/workload.h"
 
 namespace holdfast::kinds {
@@ -65,13 +66,18 @@ void default_cron_job(Arena& arena, const types::Resource&, Draft::Node object) 
 
 // --- Strategy ---
 
-void create_job(Context&, Draft::Node object) {
+void create_job(Context& context, Draft::Node object) {
   const Value name = sub(object.value(), "metadata", "name"), uid = sub(object.value(), "metadata", "uid");
+  const Value own = sub(object.value(), "metadata", "labels");
   Draft::Node spec = object.child("spec");
   if (!is_true(spec.value(), "manualSelector")) {
     Draft::Node labels = spec.child("template").child("metadata").child("labels");
+    // A job that was sent without labels shares those of its template: in Kubernetes they are one map.
+    const bool shared =
+        is_empty(sub(context.sent, "metadata"), "labels") && !is_empty(&own) && equal(own, labels.value());
     for (const std::string_view key : kNameLabels) labels.set_default(key, name);
     for (const std::string_view key : kUidLabels) labels.set_default(key, uid);
+    if (shared) object.child("metadata").set("labels", labels.value());
     spec.child("selector").child("matchLabels").set_default(kUidLabels[1], uid);
   }
   drop_disabled_template_fields(spec, "template", nullptr);
@@ -199,8 +205,17 @@ void validate_indexed(const Value& spec, const Path& at, FieldErrors& errors) {
   }
 }
 
-// The number of indexes in "1,3-5"; an error says what is wrong with the text.
-Result<int64_t> count_indexes(std::string_view text, int64_t completions) {
+struct Interval {
+  int64_t first, last;
+};
+
+Error falling_order(int64_t previous, int64_t current) {
+  return bad_request("non-increasing order, previous: " + std::to_string(previous) +
+                     ", current: " + std::to_string(current));
+}
+
+// "3" or "3-5", below `completions`.
+Result<Interval> parse_interval(std::string_view text, int64_t completions) {
   const auto number = [&](std::string_view part) -> Result<int64_t> {
     int64_t value = 0;
     const auto [end, problem] = std::from_chars(part.data() + part.starts_with('+'), part.data() + part.size(), value);
@@ -210,34 +225,50 @@ Result<int64_t> count_indexes(std::string_view text, int64_t completions) {
     if (value >= completions) return bad_request("too large index: " + go_quote(part));
     return value;
   };
-  const auto falling = [](int64_t previous, int64_t current) {
-    return bad_request("non-increasing order, previous: " + std::to_string(previous) +
-                       ", current: " + std::to_string(current));
-  };
+  const size_t dash = text.find('-');
+  if (dash != std::string_view::npos && text.find('-', dash + 1) != std::string_view::npos) {
+    return bad_request("the fragment " + go_quote(text) +
+                       " violates the requirement that an index interval can have at most two parts separated by '-'");
+  }
+  Result<int64_t> first = number(text.substr(0, dash));
+  if (!first) return first.take_error();
+  if (dash == std::string_view::npos) return Interval{*first, *first};
+  Result<int64_t> last = number(text.substr(dash + 1));
+  if (!last) return last.take_error();
+  if (*first >= *last) return falling_order(*first, *last);
+  return Interval{*first, *last};
+}
+
+// The number of indexes in "1,3-5"; an error says what is wrong with the text.
+Result<int64_t> count_indexes(std::string_view text, int64_t completions) {
   int64_t total = 0;
   std::optional<int64_t> last;
-  while (!text.empty()) {
-    const size_t comma = text.find(',');
-    const std::string_view interval = text.substr(0, comma);
-    const bool more = comma != std::string_view::npos;
-    text = more ? text.substr(comma + 1) : std::string_view{};
-    const size_t dash = interval.find('-');
-    if (dash != std::string_view::npos && interval.find('-', dash + 1) != std::string_view::npos) {
-      return bad_request(
-          "the fragment " + go_quote(interval) +
-          " violates the requirement that an index interval can have at most two parts separated by '-'");
-    }
-    Result<int64_t> from = number(interval.substr(0, dash));
-    if (!from) return from;
-    Result<int64_t> to = dash == std::string_view::npos ? from : number(interval.substr(dash + 1));
-    if (!to) return to;
-    if (dash != std::string_view::npos && *from >= *to) return falling(*from, *to);
-    if (last && *last >= *from) return falling(*last, *from);
-    total += *to - *from + 1;
-    last = *to;
-    if (more && text.empty()) return number("");
+  if (text.empty()) return total;
+  for (const std::string_view part : split(text, ',')) {
+    Result<Interval> interval = parse_interval(part, completions);
+    if (!interval) return interval.take_error();
+    if (last && *last >= interval->first) return falling_order(*last, interval->first);
+    total += interval->last - interval->first + 1;
+    last = interval->last;
   }
   return total;
+}
+
+// The first index that both lists have. What cannot be read in either is passed over.
+std::optional<int64_t> common_index(std::string_view one, std::string_view other, int64_t completions) {
+  const auto intervals = [&](std::string_view text) {
+    std::vector<Interval> readable;
+    for (const std::string_view part : split(text, ',')) {
+      if (Result<Interval> interval = parse_interval(part, completions)) readable.push_back(*interval);
+    }
+    return readable;
+  };
+  const std::vector<Interval> a = intervals(one), b = intervals(other);
+  for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    if (a[i].first <= b[j].last && b[j].first <= a[i].last) return std::max(a[i].first, b[j].first);
+    ++(a[i].first <= b[j].first ? i : j);
+  }
+  return std::nullopt;
 }
 
 void validate_success_policy(const Value& spec, const Path& at, FieldErrors& errors) {
@@ -335,6 +366,12 @@ void validate_job_template(Context& context, const Value& spec, const Path& at, 
   }
 }
 
+bool is_valid_selector(const Value* selector) {
+  FieldErrors errors;
+  validate_label_selector(selector, Path(""), errors);
+  return errors.empty();
+}
+
 void validate_job_spec(Context& context, const Value& spec, const Path& at, FieldErrors& errors) {
   validate_job_template(context, spec, at, errors);
   if (!is_set(spec, "selector")) {
@@ -342,11 +379,7 @@ void validate_job_spec(Context& context, const Value& spec, const Path& at, Fiel
   } else {
     validate_label_selector(spec.find("selector"), at.child("selector"), errors);
   }
-  const Value* labels = spec.get("template", "metadata", "labels");
-  if (!selects(spec.find("selector"), labels)) {
-    errors.invalid(at.child("template.metadata.labels"), shown_sorted(labels),
-                   "`selector` does not match template `labels`");
-  }
+  if (is_valid_selector(spec.find("selector"))) validate_selected(spec, at, errors);
 }
 
 void validate_has_label(const Value& labels, std::string_view key, std::string_view expected, FieldErrors& errors) {
@@ -379,7 +412,7 @@ void validate_generated_selector(Context& context, const Value& job, const Value
   }
   const Value all = expected.build();
   const Value& selector = sub(job, "spec", "selector");
-  if (!selects(&selector, &all)) {
+  if (is_valid_selector(&selector) && !selects(&selector, &all)) {
     errors.invalid(Path("spec.selector"), shown_selector(&selector), "`selector` not auto-generated");
   }
 }
@@ -402,12 +435,13 @@ void validate_job(Context& context, const Value& job, FieldErrors& errors) {
   validate_job_whole(context, job, nullptr, errors);
 }
 
-bool has_true(const Value& job, std::string_view type) {
+bool has_condition(const Value& job, std::string_view type, std::string_view status) {
   for (const Value& condition : job.items_at("status", "conditions")) {
-    if (condition.text_at("type") == type && condition.text_at("status") == "True") return true;
+    if (condition.text_at("type") == type && condition.text_at("status") == status) return true;
   }
   return false;
 }
+bool has_true(const Value& job, std::string_view type) { return has_condition(job, type, "True"); }
 
 void validate_template_update(Context& context, const Value& spec, const Value& old_job, const Path& at,
                               FieldErrors& errors) {
@@ -477,6 +511,20 @@ void validate_job_status(Context&, const Value& next, const Value& old, FieldErr
   const Path at("status"), conditions = at.child("conditions");
   const Value &status = sub(next, "status"), &before = sub(old, "status");
   validate_counters(status, {"active", "succeeded", "failed", "ready", "terminating"}, at, errors);
+  const Value& uncounted = sub(status, "uncountedTerminatedPods");
+  const Path uncounted_at = at.child("uncountedTerminatedPods");
+  Names seen;
+  for (const std::string_view list : {"succeeded", "failed"}) {
+    const std::span<const Value> uids = uncounted.items_at(list);
+    for (size_t i = 0; i < uids.size(); ++i) {
+      const Path here = uncounted_at.item(list, i);
+      if (uids[i].as_string().empty()) {
+        errors.invalid(here, "", "must not be empty");
+      } else if (!seen.add(uids[i].as_string())) {
+        errors.duplicate(here, uids[i]);
+      }
+    }
+  }
   const auto complain = [&](std::string_view text) { errors.invalid(conditions, Shown::nothing(), text); };
   const auto is = [&](std::string_view type) { return has_true(next, type); };
   const auto was = [&](std::string_view type) { return has_true(old, type); };
@@ -523,10 +571,23 @@ void validate_job_status(Context&, const Value& next, const Value& old, FieldErr
     errors.required(at.child("startTime"), "startTime is required for finished job");
   }
   if ((finished_changed || changed("uncountedTerminatedPods")) && finished) {
-    const Value& uncounted = sub(status, "uncountedTerminatedPods");
     if (!is_empty(uncounted, "failed") || !is_empty(uncounted, "succeeded")) {
-      errors.invalid(at.child("uncountedTerminatedPods"), uncounted, "must be empty for finished job");
+      errors.invalid(uncounted_at, shown_internal(type_named("batch/v1.UncountedTerminatedPods"), &uncounted),
+                     "must be empty for finished job");
     }
+  }
+  const bool counted = is_set(sub(next, "spec"), "completions");
+  const int64_t completions = next.int_at_or(0, "spec", "completions");
+  const auto validate_indexes = [&](std::string_view key) {
+    const Result<int64_t> indexes = count_indexes(status.text_at(key), completions);
+    if (indexes) return;
+    errors.invalid(at.child(key), status.text_at(key),
+                   "error parsing " + std::string(key) + ": " + indexes.error().message);
+  };
+  if (changed("completedIndexes") && counted) validate_indexes("completedIndexes");
+  if (changed("failedIndexes") && counted && is_set(sub(next, "spec"), "backoffLimitPerIndex") &&
+      is_set(status, "failedIndexes")) {
+    validate_indexes("failedIndexes");
   }
   const bool indexed = next.text_at("spec", "completionMode") == "Indexed";
   if (changed("completedIndexes") && !status.text_at("completedIndexes").empty() && !indexed) {
@@ -537,6 +598,13 @@ void validate_job_status(Context&, const Value& next, const Value& old, FieldErr
       !is_set(sub(next, "spec"), "backoffLimitPerIndex")) {
     errors.invalid(at.child("failedIndexes"), status.find("failedIndexes"),
                    "cannot set non-null failedIndexes when backoffLimitPerIndex is null");
+  }
+  if ((changed("failedIndexes") || changed("completedIndexes")) && counted) {
+    const std::string_view failures = status.text_at("failedIndexes");
+    if (const std::optional<int64_t> both = common_index(status.text_at("completedIndexes"), failures, completions)) {
+      errors.invalid(at.child("failedIndexes"), failures,
+                     "failedIndexes and completedIndexes overlap at index: " + std::to_string(*both));
+    }
   }
   if ((finished_changed || changed("terminating")) && finished && status.int_at_or(0, "terminating") > 0) {
     errors.invalid(at.child("terminating"), status.find("terminating"), "terminating>0 is invalid for finished job");
@@ -563,7 +631,7 @@ void validate_job_status(Context&, const Value& next, const Value& old, FieldErr
     errors.invalid(at.child("completionTime"), status.find("completionTime"), kImmutable);
   }
   if (is_set(before, "startTime") && changed("startTime") && !is_true(sub(next, "spec"), "suspend")) {
-    const bool resuming = was("Suspended") && !is("Suspended");
+    const bool resuming = was("Suspended") && has_condition(next, "Suspended", "False");
     if (!resuming) {
       errors.invalid(at.child("startTime"), status.find("startTime"),
                      "field is immutable for unsuspended job once set");

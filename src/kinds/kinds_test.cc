@@ -71,7 +71,8 @@ TEST_P(KindTest, DoesWhatKubernetesDoes) {
                   .resource = *resource,
                   .now = {1767225600, 0},
                   .caller = &caller,
-                  .service_ip_families = families};
+                  .service_ip_families = families,
+                  .sent = sent};
   Draft draft(arena, defaulted(arena, *resource, sent));
   Result<Unit> valid = Unit{};
   if (resource->plural == "services") {
@@ -116,6 +117,11 @@ TEST_P(KindTest, DoesWhatKubernetesDoes) {
 #define POD_SPEC R"("spec":{"containers":[{"name":"c","image":"i:1"}]})"
 #define TEMPLATE R"("template":{"metadata":{"labels":{"a":"b"}},)" POD_SPEC "}"
 #define SELECTED R"("selector":{"matchLabels":{"a":"b"}},)" TEMPLATE
+
+#define LABEL                                                                                                    \
+  R"(a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and )" \
+  R"(end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is )"          \
+  R"('[a-z0-9]([-a-z0-9]*[a-z0-9])?'))"
 
 constexpr Case kPods[] = {
     {.name = "a pod starts pending with its class of service",
@@ -647,6 +653,47 @@ constexpr Case kWorkloads[] = {
      .object = R"({"spec":{"minAvailable":1,"maxUnavailable":"50%"}})",
      .error = R"(spec: Invalid value: {"MinAvailable":1,"Selector":null,"MaxUnavailable":"50%",)"
               R"("UnhealthyPodEvictionPolicy":null}: minAvailable and maxUnavailable cannot be both set)"},
+    {.name = "a job without labels has those of its template",
+     .group = "batch",
+     .plural = "jobs",
+     .object = R"({"spec":{"template":{"metadata":{"labels":{"a":"b"}},"spec":{"restartPolicy":"Never","containers":)"
+               R"([{"name":"c","image":"i"}]}}}})",
+     .want = R"({"metadata":{"labels":{"a":"b","job-name":"x","controller-uid":"u-1"}}})"},
+    {.name = "one with labels keeps them",
+     .group = "batch",
+     .plural = "jobs",
+     .object = R"({"metadata":{"labels":{"a":"b"}},"spec":{"template":{"metadata":{"labels":{"a":"b"}},)"
+               R"("spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}})",
+     .want = R"({"metadata":{"labels":{"a":"b","job-name":null}}})"},
+    {.name = "an invalid selector of a job is compared with nothing",
+     .group = "batch",
+     .plural = "jobs",
+     .object = R"({"spec":{"selector":{"matchExpressions":[{"key":"a","operator":"Foo"}]},)"
+               R"("template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}})",
+     .error = R"(spec.selector.matchExpressions[0].operator: Invalid value: "Foo": not a valid selector operator)"},
+    {.name = "indexes of a job's status",
+     .group = "batch",
+     .plural = "jobs",
+     .object = R"({"spec":{"completionMode":"Indexed","completions":4,"backoffLimitPerIndex":1,)"
+               R"("template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}})",
+     .update = R"({"status":{"completedIndexes":"0,x,2-3","failedIndexes":"3,1",)"
+               R"("uncountedTerminatedPods":{"succeeded":["p","p"],"failed":["","p"]}}})",
+     .endpoint = Endpoint::Status,
+     .error = R"([status.uncountedTerminatedPods.succeeded[1]: Duplicate value: "p", )"
+              R"(status.uncountedTerminatedPods.failed[0]: Invalid value: "": must not be empty, )"
+              R"(status.uncountedTerminatedPods.failed[1]: Duplicate value: "p", status.completedIndexes: Invalid )"
+              R"(value: "0,x,2-3": error parsing completedIndexes: cannot convert string to integer for index: "x", )"
+              R"(status.failedIndexes: Invalid value: "3,1": error parsing failedIndexes: non-increasing order, )"
+              R"(previous: 3, current: 1, status.failedIndexes: Invalid value: "3,1": failedIndexes and )"
+              R"(completedIndexes overlap at index: 3])"},
+    {.name = "pods of a stateful set with an invalid selector restart always, too",
+     .group = "apps",
+     .plural = "statefulsets",
+     .object = R"({"spec":{"selector":{"matchExpressions":[{"key":"a","operator":"Foo"}]},"template":{"spec":)"
+               R"({"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}})",
+     .error = R"([spec.selector.matchExpressions[0].operator: Invalid value: "Foo": not a valid selector operator, )"
+              R"(spec.selector: Invalid value: {"matchExpressions":[{"key":"a","operator":"Foo"}]}, )"
+              R"(spec.template.spec.restartPolicy: Unsupported value: "Never": supported values: "Always"])"},
 };
 
 constexpr Case kServices[] = {
@@ -718,6 +765,10 @@ constexpr Case kServices[] = {
      .update = R"({"spec":{"clusterIP":"10.0.0.8","clusterIPs":["10.0.0.8"]}})",
      .error = R"(spec.clusterIPs[0]: Invalid value: ["10.0.0.8"]: may not change once set)"},
 };
+
+#define CERTIFICATE_REQUEST                                      \
+  "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUFBPQotLS0t" \
+  "LUVORCBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0K"
 
 constexpr Case kOthers[] = {
     {.name = "features of a node are named and in order",
@@ -900,6 +951,146 @@ constexpr Case kOthers[] = {
                R"j(device.attributes.all(d, a + b + c + d != ''))))"}}]}}]}}})j",
      .error =
          "spec.devices.requests[0].exactly.selectors[0].cel.expression: Forbidden: too complex, exceeds cost limit"},
+    {.name = "a signer has a domain",
+     .group = "certificates.k8s.io",
+     .plural = "certificatesigningrequests",
+     .object = R"({"spec":{"request":")" CERTIFICATE_REQUEST R"(","usages":["any"],"signerName":"../x"}})",
+     .error = R"(spec.signerName: Invalid value: "..": validating label "": )" LABEL},
+    {.name = "of two parts, and a path",
+     .group = "certificates.k8s.io",
+     .plural = "certificatesigningrequests",
+     .object = R"({"spec":{"request":")" CERTIFICATE_REQUEST R"(","usages":["any"],"signerName":"x/A"}})",
+     .error = R"([spec.signerName: Invalid value: "x": should be a domain with at least two segments separated by )"
+              R"(dots, spec.signerName: Invalid value: "A": validating label "A": a lowercase RFC 1123 subdomain must )"
+              R"(consist of lower case alphanumeric characters, '-' or '.', and must start and end with an )"
+              R"(alphanumeric character (e.g. 'example.com', regex used for validation is )"
+              R"('[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')])"},
+    {.name = "of one segment",
+     .group = "certificates.k8s.io",
+     .plural = "certificatesigningrequests",
+     .object = R"({"spec":{"request":")" CERTIFICATE_REQUEST R"(","usages":["any"],"signerName":"a.b/c/d"}})",
+     .error = R"(spec.signerName: Invalid value: "a.b/c/d": must be a fully qualified domain and path of the form )"
+              R"('example.com/signer-name')"},
+    {.name = "what is issued is certificates",
+     .group = "certificates.k8s.io",
+     .plural = "certificatesigningrequests",
+     .object = R"({"spec":{"request":")" CERTIFICATE_REQUEST R"(","usages":["any"],"signerName":"a.b/c"}})",
+     .update =
+         R"({"status":{"certificate":"LS0tLS1CRUdJTiBQVUJMSUMgS0VZLS0tLS0KTUFBPQotLS0tLUVORCBQVUJMSUMgS0VZLS0tLS0K"}})",
+     .endpoint = Endpoint::Status,
+     .error = R"(status.certificate: Invalid value: "<certificate data>": only CERTIFICATE PEM blocks are allowed, )"
+              R"(found "PUBLIC KEY")"},
+    {.name = "without headers",
+     .group = "certificates.k8s.io",
+     .plural = "certificatesigningrequests",
+     .object = R"({"spec":{"request":")" CERTIFICATE_REQUEST R"(","usages":["any"],"signerName":"a.b/c"}})",
+     .update =
+         R"({"status":{"certificate":"LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCkE6IGIKCk1BQT0KLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo="}})",
+     .endpoint = Endpoint::Status,
+     .error = R"(status.certificate: Invalid value: "<certificate data>": no PEM block headers are permitted)"},
+    {.name = "paths of a flow",
+     .group = "flowcontrol.apiserver.k8s.io",
+     .plural = "flowschemas",
+     .object = R"({"spec":{"priorityLevelConfiguration":{"name":"p"},"rules":[{"subjects":[{"kind":"User","user":)"
+               R"({"name":"u"}}],"nonResourceRules":[{"verbs":["get"],"nonResourceURLs":)"
+               R"(["","/","x","/a b","/a//b","/a*","/a/*"]}]}]}})",
+     .error =
+         R"([spec.rules[0].nonResourceRules[0].nonResourceURLs[0]: Invalid value: "": must not be empty, )"
+         R"(spec.rules[0].nonResourceRules[0].nonResourceURLs[2]: Invalid value: "x": must start with slash, )"
+         R"(spec.rules[0].nonResourceRules[0].nonResourceURLs[3]: Invalid value: "/a b": must not contain white-space, )"
+         R"(spec.rules[0].nonResourceRules[0].nonResourceURLs[4]: Invalid value: "/a//b": must not contain double )"
+         R"(slash, spec.rules[0].nonResourceRules[0].nonResourceURLs[5]: Invalid value: "/a*": wildcard can only do )"
+         R"(suffix matching])"},
+    {.name = "a server needs two flows as they are",
+     .group = "flowcontrol.apiserver.k8s.io",
+     .plural = "flowschemas",
+     .object = R"({"metadata":{"name":"catch-all"},"spec":{"priorityLevelConfiguration":{"name":"p"}}})",
+     .error = R"(spec: Invalid value: {"PriorityLevelConfiguration":{"Name":"p"},"MatchingPrecedence":1000,)"
+              R"("DistinguisherMethod":null,"Rules":null}: spec of 'catch-all' must equal the fixed value)"},
+    {.name = "hands that are too large",
+     .group = "flowcontrol.apiserver.k8s.io",
+     .plural = "prioritylevelconfigurations",
+     .object = R"({"metadata":{"annotations":{"flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares":""}},)"
+               R"("spec":{"type":"Limited","limited":{"limitResponse":{"type":"Queue","queuing":{"queues":1024,)"
+               R"("handSize":7}}}}})",
+     .error = R"([metadata.annotations: Forbidden: annotation )"
+              R"('flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares' is forbidden, )"
+              R"(spec.limited.limitResponse.queuing.handSize: Invalid value: 7: required entropy bits of deckSize )"
+              R"(1024 and handSize 7 should not be greater than 60])"},
+    {.name = "the exempt level lends at most everything",
+     .group = "flowcontrol.apiserver.k8s.io",
+     .plural = "prioritylevelconfigurations",
+     .object = R"({"metadata":{"name":"exempt"},"spec":{"type":"Exempt","exempt":{"lendablePercent":101,)"
+               R"("nominalConcurrencyShares":-1}}})",
+     .error = R"([spec.exempt.nominalConcurrencyShares: Invalid value: -1: must be a non-negative integer, )"
+              R"(spec.exempt.lendablePercent: Invalid value: 101: must be between 0 and 100, inclusive])"},
+    {.name = "tolerations of a runtime class are different ones",
+     .group = "node.k8s.io",
+     .plural = "runtimeclasses",
+     .object = R"({"handler":"h","scheduling":{"tolerations":[{"key":"a","operator":"Exists"},)"
+               R"({"key":"a","operator":"Exists","tolerationSeconds":5,"effect":""}]}})",
+     .error = R"([scheduling.tolerations[1].effect: Invalid value: "": effect must be 'NoExecute' when )"
+              R"(`tolerationSeconds` is set, scheduling.tolerations[1]: Duplicate value: {"Key":"a",)"
+              R"("Operator":"Exists","Value":"","Effect":"","TolerationSeconds":5}])"},
+    {.name = "a prefix for the name of a device class may be anything",
+     .group = "resource.k8s.io",
+     .plural = "deviceclasses",
+     .object = R"({"metadata":{"generateName":"A_"}})",
+     .want = "{}"},
+    {.name = "a claim template has labels and annotations, and is not changed",
+     .group = "resource.k8s.io",
+     .plural = "resourceclaimtemplates",
+     .object = R"({"spec":{"metadata":{"finalizers":[],"name":"x"},"spec":{"devices":{}}}})",
+     .error = R"([spec.metadata.name: Forbidden: cannot be set, spec.metadata.finalizers: Forbidden: cannot be set])"},
+    {.name = "what devices share is asked for as their policy says",
+     .group = "resource.k8s.io",
+     .plural = "resourceslices",
+     .object = R"({"spec":{"driver":"d","pool":{"name":"p","resourceSliceCount":1},"allNodes":true,"devices":[)"
+               R"({"name":"a","capacity":{"c":{"value":"4","requestPolicy":{"default":"1"}}}},)"
+               R"({"name":"b","allowMultipleAllocations":true,"capacity":{"c":{"value":"4","requestPolicy":)"
+               R"({"default":"3","validValues":["2","1","1","5"]}}}},)"
+               R"({"name":"c","allowMultipleAllocations":true,"capacity":{"c":{"value":"4","requestPolicy":)"
+               R"({"default":"3","validRange":{"min":"2","max":"5","step":"2"}}}}},)"
+               R"({"name":"e","attributes":{"a":{"int":1,"bool":true},"!":{"int":1}}}]}})",
+     .error =
+         R"([spec.devices[0].capacity[c].requestPolicy: Forbidden: allowMultipleAllocations must be true, )"
+         R"(spec.devices[1].capacity[c].requestPolicy.validValues[1]: Invalid value: "1": values must be sorted in )"
+         R"(ascending order, spec.devices[1].capacity[c].requestPolicy.validValues[3]: Invalid value: "5": option is )"
+         R"(larger than capacity value: 4, spec.devices[1].capacity[c].requestPolicy.validValues[2]: Duplicate value: )"
+         R"("1", spec.devices[1].capacity[c].requestPolicy.validValues: Invalid value: "3": default value is not )"
+         R"(valid according to the requestPolicy, spec.devices[2].capacity[c].requestPolicy.validRange.max: Invalid )"
+         R"(value: "5": max is larger than capacity value: 4, )"
+         R"(spec.devices[2].capacity[c].requestPolicy.validRange.step: Invalid value: "3": value is not a multiple )"
+         R"(of a given step (2) from (2), spec.devices[2].capacity[c].requestPolicy.validRange.step: Invalid value: )"
+         R"("5": value is not a multiple of a given step (2) from (2), spec.devices[3].attributes: Invalid value: )"
+         R"("!": a valid C identifier must start with alphabetic character or '_', followed by a string of )"
+         R"(alphanumeric characters or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for validation is )"
+         R"('[A-Za-z_][A-Za-z0-9_]*'), spec.devices[3].attributes[a]: Invalid value: {"IntValue":1,"BoolValue":true,)"
+         R"("StringValue":null,"VersionValue":null,"IntValues":null,"BoolValues":null,"StringValues":null,)"
+         R"("VersionValues":null}: exactly one value must be specified])"},
+    {.name = "fields of gates that are off count for the generation of a slice",
+     .group = "resource.k8s.io",
+     .plural = "resourceslices",
+     .object = R"({"spec":{"driver":"d","pool":{"name":"p","resourceSliceCount":1},"allNodes":true,)"
+               R"("devices":[{"name":"a"}]}})",
+     .update = R"({"spec":{"devices":[{"name":"a","nodeAllocatableResourceMappings":{"cpu":{"capacityKey":"c"}}}]}})",
+     .want = R"({"metadata":{"generation":2},"spec":{"devices":[{"name":"a"}]}})"},
+    {.name = "what a driver says of its devices",
+     .group = "resource.k8s.io",
+     .plural = "resourceclaims",
+     .object = R"({"spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"c"}}]}}})",
+     .update = R"({"status":{"allocation":{"devices":{"results":[{"request":"r","driver":"d","pool":"p","device":"v",)"
+               R"("shareID":"X"}]}},"devices":[{"driver":"d","pool":"p","device":"v","shareID":"X","data":[],)"
+               R"("networkData":{"ips":["1.2.3.4","10.0.0.1/08","10.0.0.1/8","10.0.0.1/8"]}}]}})",
+     .endpoint = Endpoint::Status,
+     .error =
+         R"([status.devices[0].shareID: Invalid value: "X": error validating uid: invalid UUID length: 1, )"
+         R"(status.devices[0].data: Invalid value: "<value omitted>": must be a valid JSON object, )"
+         R"(status.devices[0].networkData.ips[0]: Invalid value: "1.2.3.4": must be a valid address in CIDR form, )"
+         R"((e.g. 10.9.8.7/24 or 2001:db8::1/64), status.devices[0].networkData.ips[1]: Invalid value: "10.0.0.1/08": )"
+         R"(must be in canonical form ("10.0.0.1/8"), status.devices[0].networkData.ips[3]: Duplicate value: )"
+         R"("10.0.0.1/8", status.allocation.devices.results[0].shareID: Invalid value: "X": error validating uid: )"
+         R"(invalid UUID length: 1])"},
 };
 
 std::string test_name(const testing::TestParamInfo<Case>& info) {
@@ -972,6 +1163,21 @@ TEST(KindsTest, AnEmptyContainerIsShownAsItWasSent) {
   EXPECT_EQ(message_for(R"("labels":{})"), expected("{}"));
   EXPECT_EQ(message_for(R"("labels":null)"), expected("null"));
   EXPECT_EQ(message_for(""), expected("null"));
+}
+
+// Each mistake is a cause twice; the message names it once.
+TEST(KindsTest, LabelsOfAStatefulSetsTemplateAreExaminedTwice) {
+  Arena arena;
+  const types::Resource* resource = types::find_resource("apps", "v1", "statefulsets");
+  const Value sent = *codec::decode_json(
+      arena,
+      R"({"kind":"StatefulSet","apiVersion":"apps/v1","metadata":{"name":"x","namespace":"ns"},"spec":)"
+      R"({"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b","c":"d!"}},)" POD_SPEC "}}}");
+  Context context{.arena = arena, .resource = *resource, .sent = sent};
+  const Result<Unit> valid = validate_create(context, defaulted(arena, *resource, sent));
+  ASSERT_FALSE(valid);
+  ASSERT_EQ(valid.error().causes.size(), 2u);
+  for (const Cause& cause : valid.error().causes) EXPECT_EQ(cause.field, "spec.template.labels");
 }
 
 TEST(KindsTest, ResetFieldsFollowTheEndpoint) {

@@ -151,12 +151,21 @@ void validate_stateful_spec(Context& context, const Value& spec, bool create, Fi
   if (create && !service.empty()) errors.invalid_each(at.child("serviceName"), service, dns_label_errors(service));
   bool valid;
   validate_selector(spec, "statefulset", at, errors, valid);
+  const Value& pod_template = sub(spec, "template");
+  const Path template_at = at.child("template");
   if (valid) {
-    const Value whole = with_member(context.arena, spec, "template", template_with_claims(context.arena, spec));
-    validate_replica_template(context, whole, "StatefulSet", at, errors);
+    validate_selected(spec, at, errors);
+    PodOptions options;
+    options.allow_privileged = context.allow_privileged;
+    validate_pod_template(template_with_claims(context.arena, spec), options, template_at, errors);
+    // Once more: each mistake is two causes.
+    const Value& metadata = sub(pod_template, "metadata");
+    validate_labels(metadata.find("labels"), template_at.child("labels"), errors);
+    validate_annotations(metadata.find("annotations"), template_at.child("annotations"), errors);
   } else {
     errors.invalid(at.child("selector"), shown_selector(spec.find("selector")), "");
   }
+  validate_lasting(pod_template, "StatefulSet", template_at, errors);
 }
 
 void validate_stateful_set(Context& context, const Value& object, FieldErrors& errors) {
@@ -285,14 +294,7 @@ void validate_daemon_set(Context& context, const Value& object, FieldErrors& err
   PodOptions options;
   options.allow_privileged = context.allow_privileged;
   validate_pod_template(pod_template, options, template_at, errors);
-  if (pod_template.text_at("spec", "restartPolicy") != "Always") {
-    errors.not_supported(template_at.child("spec.restartPolicy"), pod_template.text_at("spec", "restartPolicy"),
-                         {"Always"});
-  }
-  if (is_set(sub(pod_template, "spec"), "activeDeadlineSeconds")) {
-    errors.forbidden(template_at.child("spec.activeDeadlineSeconds"),
-                     "activeDeadlineSeconds in DaemonSet is not Supported");
-  }
+  validate_lasting(pod_template, "DaemonSet", template_at, errors);
   validate_non_negative(spec, "minReadySeconds", at, errors);
   const Value& strategy = sub(spec, "updateStrategy");
   const Path strategy_at = at.child("updateStrategy"), rolling_at = strategy_at.child("rollingUpdate");

@@ -1,5 +1,7 @@
 // Small kinds of several groups: PodDisruptionBudget, PriorityClass, RuntimeClass, Lease.
 
+#include <unordered_set>
+
 #include "codec/json.h"
 #include "kinds/all.h"
 #include "kinds/pod.h"
@@ -112,7 +114,17 @@ void validate_runtime_class(Context& context, const Value& object, FieldErrors& 
   if (!is_set(object, "scheduling")) return;
   const Path at("scheduling");
   validate_labels(object.get("scheduling", "nodeSelector"), at.child("nodeSelector"), errors);
-  validate_tolerations(object.items_at("scheduling", "tolerations"), at.child("tolerations"), errors);
+  const std::span<const Value> tolerations = object.items_at("scheduling", "tolerations");
+  validate_tolerations(tolerations, at.child("tolerations"), errors);
+  std::unordered_set<std::string> known;
+  for (size_t i = 0; i < tolerations.size(); ++i) {
+    std::string key;
+    for (const std::string_view part : {"key", "operator", "value", "effect"}) {
+      key.append(tolerations[i].text_at(part)).append(1, '\n');
+    }
+    if (known.insert(std::move(key)).second) continue;
+    errors.duplicate(at.item("tolerations", i), shown_internal(type_named("core/v1.Toleration"), &tolerations[i]));
+  }
 }
 
 void validate_runtime_class_update(Context& context, const Value& next, const Value& old, FieldErrors& errors) {

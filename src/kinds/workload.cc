@@ -47,6 +47,10 @@ void validate_lasting_template(Context& context, const Value& pod_template, std:
   PodOptions options;
   options.allow_privileged = context.allow_privileged;
   validate_pod_template(pod_template, options, at, errors);
+  validate_lasting(pod_template, kind, at, errors);
+}
+
+void validate_lasting(const Value& pod_template, std::string_view kind, const Path& at, FieldErrors& errors) {
   if (pod_template.text_at("spec", "restartPolicy") != "Always") {
     errors.not_supported(at.child("spec.restartPolicy"), pod_template.text_at("spec", "restartPolicy"), {"Always"});
   }
@@ -56,16 +60,18 @@ void validate_lasting_template(Context& context, const Value& pod_template, std:
   }
 }
 
+void validate_selected(const Value& spec, const Path& at, FieldErrors& errors) {
+  const Value* labels = spec.get("template", "metadata", "labels");
+  // A selector that is missing selects nothing.
+  if (selects(spec.find("selector"), labels)) return;
+  errors.invalid(at.child("template.metadata.labels"), shown_sorted(labels),
+                 "`selector` does not match template `labels`");
+}
+
 void validate_replica_template(Context& context, const Value& spec, std::string_view kind, const Path& at,
                                FieldErrors& errors) {
-  const Value& pod_template = sub(spec, "template");
-  const Path here = at.child("template");
-  const Value* labels = pod_template.get("metadata", "labels");
-  // A selector that is missing selects nothing.
-  if (!selects(spec.find("selector"), labels)) {
-    errors.invalid(here.child("metadata.labels"), shown_sorted(labels), "`selector` does not match template `labels`");
-  }
-  validate_lasting_template(context, pod_template, kind, here, errors);
+  validate_selected(spec, at, errors);
+  validate_lasting_template(context, sub(spec, "template"), kind, at.child("template"), errors);
 }
 
 void validate_selector_unchanged(const Value& next, const Value& old, FieldErrors& errors) {

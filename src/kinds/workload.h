@@ -19,6 +19,9 @@ void validate_replica_template(Context& context, const Value& spec, std::string_
 // A template of pods that are to run on: valid, and always restarting.
 void validate_lasting_template(Context& context, const Value& pod_template, std::string_view kind, const Path& at,
                                FieldErrors& errors);
+// The parts of these two.
+void validate_selected(const Value& spec, const Path& at, FieldErrors& errors);
+void validate_lasting(const Value& pod_template, std::string_view kind, const Path& at, FieldErrors& errors);
 void validate_selector_unchanged(const Value& next, const Value& old, FieldErrors& errors);
 
 // Counters of a status: not negative, none above `replicas`.
