@@ -99,6 +99,7 @@ std::vector<UrlProblem> webhook_url_problems(std::string_view url) {
   if (const size_t bad = host.find_first_of(" <>\"\\^`{|}"); bad != std::string_view::npos) {
     return unparsable(url, "invalid character " + go_quote(host.substr(bad, 1)) + " in host name");
   }
+  if (host.starts_with('[') && host.find(']') == std::string_view::npos) return unparsable(url, "missing ']' in host");
   const size_t port_at = host.rfind(':');
   if (port_at != std::string_view::npos && host.find(']', port_at) == std::string_view::npos) {
     const std::string_view port = host.substr(port_at + 1);

@@ -99,6 +99,7 @@ TEST(WebhookUrl, WhatCouldSplitARequestOrNameAnotherHostIsRefused) {
   EXPECT_THAT(problems_of("host/path"), testing::HasSubstr("only allowed URL scheme"));
   EXPECT_EQ(problems_of(" https://host/"), "unparsable") << "no scheme, and a path with a colon";
   EXPECT_EQ(problems_of("https://host/%2"), "unparsable");
+  EXPECT_EQ(problems_of("https://[::1/"), "unparsable");
   EXPECT_EQ(problems_of("HTTPS://host/%20"), "");
 }
 
