@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kinds/all.h"
+#include "kinds/pod.h"
 #include "kinds/quantity.h"
 
 namespace holdfast::kinds {
@@ -67,7 +68,18 @@ void update_autoscaler(Context&, Draft::Node next, const Value&) { drop_round_tr
 
 // --- Validation ---
 
-void validate_reference(const Value& reference, bool need_group, const Path& at, FieldErrors& errors) {
+enum class ApiVersion : uint8_t { OfAGroup, OfAnyGroup, Any };
+
+// Empty when it is right.
+std::string api_version_error(std::string_view version, ApiVersion rule) {
+  const auto slashes = std::count(version.begin(), version.end(), '/');
+  if (rule == ApiVersion::Any) return {};
+  if (slashes > 1) return "unexpected GroupVersion string: " + std::string(version);
+  const bool group = slashes == 1 && !version.starts_with('/');
+  return group || rule == ApiVersion::OfAnyGroup ? std::string() : "apiVersion must specify API group";
+}
+
+void validate_reference(const Value& reference, ApiVersion rule, const Path& at, FieldErrors& errors) {
   for (const std::string_view key : {"kind", "name"}) {
     const std::string_view text = reference.text_at(key);
     if (text.empty()) {
@@ -77,13 +89,8 @@ void validate_reference(const Value& reference, bool need_group, const Path& at,
     }
   }
   const std::string_view version = reference.text_at("apiVersion");
-  const auto slashes = std::count(version.begin(), version.end(), '/');
-  if (slashes > 1) {
-    errors.invalid(at.child("apiVersion"), version, "unexpected GroupVersion string: " + std::string(version));
-  } else if (need_group && (slashes == 0 || version.starts_with('/')) &&
-             reference.text_at("kind") != "ReplicationController") {  // The one kind in the core group that scales.
-    errors.invalid(at.child("apiVersion"), version, "apiVersion must specify API group");
-  }
+  const std::string wrong = api_version_error(version, rule);
+  if (!wrong.empty()) errors.invalid(at.child("apiVersion"), version, wrong);
 }
 
 void validate_target(const Value& target, const Path& at, FieldErrors& errors) {
@@ -111,14 +118,17 @@ void validate_identifier(const Value& metric, const Path& at, FieldErrors& error
   }
 }
 
-void validate_source(const Value& source, std::string_view key, const Path& at, FieldErrors& errors) {
+void validate_source(const Value& source, std::string_view key, ApiVersion described, const Path& at,
+                     FieldErrors& errors) {
   const Value& target = sub(source, "target");
   const Path target_at = at.child("target");
   const bool value = is_set(target, "value"), average = is_set(target, "averageValue");
   const bool utilization = is_set(target, "averageUtilization");
   if (key == "resource" || key == "containerResource") {
-    if (source.text_at("name").empty()) errors.required(at.child("name"), "must specify a resource name");
+    const std::string_view name = source.text_at("name");
+    if (name.empty()) errors.required(at.child("name"), "must specify a resource name");
     if (key == "containerResource") {
+      if (!name.empty()) validate_container_resource_name(name, at.child("name"), errors);
       const std::string_view container = source.text_at("container");
       if (container.empty()) {
         errors.required(at.child("container"), "must specify a container");
@@ -137,7 +147,7 @@ void validate_source(const Value& source, std::string_view key, const Path& at, 
     return;
   }
   if (key == "object") {
-    validate_reference(sub(source, "describedObject"), false, at.child("describedObject"), errors);
+    validate_reference(sub(source, "describedObject"), described, at.child("describedObject"), errors);
   }
   validate_identifier(sub(source, "metric"), at.child("metric"), errors);
   validate_target(target, target_at, errors);
@@ -157,7 +167,7 @@ void validate_source(const Value& source, std::string_view key, const Path& at, 
   }
 }
 
-void validate_metric(const Value& metric, const Path& at, FieldErrors& errors) {
+void validate_metric(const Value& metric, ApiVersion described, const Path& at, FieldErrors& errors) {
   constexpr std::string_view kTypes[] = {"ContainerResource", "External", "Object", "Pods", "Resource"};
   const std::string_view type = metric.text_at("type");
   if (type.empty()) errors.required(at.child("type"), "must specify a metric source type");
@@ -166,7 +176,7 @@ void validate_metric(const Value& metric, const Path& at, FieldErrors& errors) {
   for (const std::string_view key : {"object", "external", "pods", "resource", "containerResource"}) {
     if (!is_set(metric, key)) continue;
     present.push_back(key);
-    if (present.size() == 1) validate_source(sub(metric, key), key, at.child(key), errors);
+    if (present.size() == 1) validate_source(sub(metric, key), key, described, at.child(key), errors);
   }
   std::string expected(type);
   if (!expected.empty()) expected[0] = static_cast<char>(expected[0] | 0x20);
@@ -205,11 +215,14 @@ void validate_rules(const Value& behavior, std::string_view key, const Path& at,
   }
 }
 
-void validate_autoscaler(Context&, const Value& object, FieldErrors& errors) {
+// What is stored may be invalid by rules that it is older than.
+void validate_spec(const Value& spec, const Value* before, FieldErrors& errors) {
   const Path at("spec");
-  const Value& spec = sub(object, "spec");
+  const int64_t least = before != nullptr && before->int_at_or(1, "minReplicas") == 0 ? 0 : 1;
   const int64_t max = spec.int_at_or(0, "maxReplicas"), min = spec.int_at_or(1, "minReplicas");
-  if (min < 1) errors.invalid(at.child("minReplicas"), min, "must be greater than or equal to 1");
+  if (min < least) {
+    errors.invalid(at.child("minReplicas"), min, "must be greater than or equal to " + std::to_string(least));
+  }
   if (max == 0) {
     errors.required(at.child("maxReplicas"), "must be set and greater than 0");
   } else if (max < 0) {
@@ -218,9 +231,27 @@ void validate_autoscaler(Context&, const Value& object, FieldErrors& errors) {
   if (is_set(spec, "minReplicas") && max < min) {
     errors.invalid(at.child("maxReplicas"), max, "must be greater than or equal to `minReplicas`");
   }
-  validate_reference(sub(spec, "scaleTargetRef"), true, at.child("scaleTargetRef"), errors);
+  const Value& target = sub(spec, "scaleTargetRef");
+  const auto as_before = [&](std::string_view key) {
+    return before != nullptr && target.text_at(key) == before->text_at("scaleTargetRef", key);
+  };
+  validate_reference(target,
+                     as_before("apiVersion") && as_before("kind") ? ApiVersion::Any
+                     // The one kind in the core group that scales.
+                     : target.text_at("kind") == "ReplicationController" ? ApiVersion::OfAnyGroup
+                                                                         : ApiVersion::OfAGroup,
+                     at.child("scaleTargetRef"), errors);
+  ApiVersion described = ApiVersion::OfAnyGroup;
+  if (before != nullptr) {
+    for (const Value& metric : before->items_at("metrics")) {
+      if (metric.text_at("type") == "Object" &&
+          !api_version_error(metric.text_at("object", "describedObject", "apiVersion"), described).empty()) {
+        described = ApiVersion::Any;
+      }
+    }
+  }
   const std::span<const Value> metrics = spec.items_at("metrics");
-  for (size_t i = 0; i < metrics.size(); ++i) validate_metric(metrics[i], at.item("metrics", i), errors);
+  for (size_t i = 0; i < metrics.size(); ++i) validate_metric(metrics[i], described, at.item("metrics", i), errors);
   const auto counts_without_pods = [](const Value& metric) {
     return metric.text_at("type") == "Object" || metric.text_at("type") == "External";
   };
@@ -233,6 +264,13 @@ void validate_autoscaler(Context&, const Value& object, FieldErrors& errors) {
     validate_rules(sub(spec, "behavior"), "scaleUp", behavior, errors);
     validate_rules(sub(spec, "behavior"), "scaleDown", behavior, errors);
   }
+}
+
+void validate_autoscaler(Context&, const Value& object, FieldErrors& errors) {
+  validate_spec(sub(object, "spec"), nullptr, errors);
+}
+void validate_autoscaler_update(Context&, const Value& next, const Value& old, FieldErrors& errors) {
+  validate_spec(sub(next, "spec"), &sub(old, "spec"), errors);
 }
 
 void validate_autoscaler_status(Context&, const Value& next, const Value&, FieldErrors& errors) {
@@ -248,6 +286,7 @@ const Hooks kHorizontalPodAutoscalerHooks = {.defaults = default_autoscaler,
                                              .create = create_autoscaler,
                                              .update = update_autoscaler,
                                              .validate = validate_autoscaler,
+                                             .validate_update = validate_autoscaler_update,
                                              .validate_status = validate_autoscaler_status};
 
 }  // namespace holdfast::kinds

@@ -540,7 +540,8 @@ void validate_claim_template(Context& context, const Value& object, FieldErrors&
   }
   validate_device_claim(sub(object, "spec", "spec"), at.child("spec"), errors);
 }
-void validate_claim_template_update(Context&, const Value& next, const Value& old, FieldErrors& errors) {
+void validate_claim_template_update(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
+  validate_claim_template(context, next, errors);
   const types::Type& type = type_named("resource/v1.ResourceClaimTemplateSpec");
   if (!semantic_equal(type, next.find("spec"), old.find("spec"))) {
     errors.invalid(Path("spec"), shown_internal(type, next.find("spec")), kImmutable);
@@ -911,7 +912,8 @@ const Hooks kResourceClaimHooks = {.status_metadata = StatusMetadata::KeepObject
                                    .validate = validate_claim,
                                    .validate_update = validate_claim_update,
                                    .validate_status = validate_claim_status};
-const Hooks kResourceClaimTemplateHooks = {.defaults = default_claim_template,
+const Hooks kResourceClaimTemplateHooks = {.update_checks = {.whole = 1},
+                                           .defaults = default_claim_template,
                                            .validate = validate_claim_template,
                                            .validate_update = validate_claim_template_update};
 const Hooks kResourceSliceHooks = {.generation = Generation::SpecAsSent,

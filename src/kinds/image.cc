@@ -99,7 +99,10 @@ bool image_is_latest(std::string_view image) {
   if (!domain.empty() && !is_domain(domain)) return false;
   if (at != std::string_view::npos && !is_digest(digest)) return false;
   if (colon != std::string_view::npos && !is_tag(tag)) return false;
-  if (path.size() + domain.size() > 255) return false;
+  constexpr std::string_view kOfficial = "library/";  // Where names of one component are on Docker's own server.
+  const bool docker = domain.empty() || domain == "docker.io" || domain == "index.docker.io";
+  const bool official = docker && path.find('/') == std::string_view::npos;
+  if (path.size() + (official ? kOfficial.size() : 0) > 255) return false;
   while (true) {
     const size_t next = path.find('/');
     if (!is_component(path.substr(0, next))) return false;

@@ -67,7 +67,8 @@ void default_cron_job(Arena& arena, const types::Resource&, Draft::Node object) 
 // --- Strategy ---
 
 void create_job(Context& context, Draft::Node object) {
-  const Value name = sub(object.value(), "metadata", "name"), uid = sub(object.value(), "metadata", "uid");
+  const Value name = Value::string(object.value().text_at("metadata", "name")),
+              uid = Value::string(object.value().text_at("metadata", "uid"));
   const Value own = sub(object.value(), "metadata", "labels");
   Draft::Node spec = object.child("spec");
   if (!is_true(spec.value(), "manualSelector")) {

@@ -123,6 +123,8 @@ TEST_P(KindTest, DoesWhatKubernetesDoes) {
   R"(end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is )"          \
   R"('[a-z0-9]([-a-z0-9]*[a-z0-9])?'))"
 
+#define LONG "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"  // 63; four and "library/" are too long.
+
 constexpr Case kPods[] = {
     {.name = "a pod starts pending with its class of service",
      .plural = "pods",
@@ -228,6 +230,12 @@ constexpr Case kPods[] = {
      .object = R"({"spec":{"containers":[{"name":"c","image":"i","livenessProbe":{"successThreshold":2}}]}})",
      .error = R"([spec.containers[0].livenessProbe: Required value: must specify a handler type, )"
               R"(spec.containers[0].livenessProbe.successThreshold: Invalid value: 2: must be 1])"},
+    {.name = "an image with too long a name has no tag",
+     .plural = "pods",
+     .object = R"({"spec":{"containers":[{"name":"c","image":")" LONG LONG LONG LONG R"("}]}})",
+     .want = R"({"spec":{"containers":[{"name":"c","image":")" LONG LONG LONG LONG
+             R"(","imagePullPolicy":"IfNotPresent","resources":{},"terminationMessagePath":"/dev/termination-log",)"
+             R"("terminationMessagePolicy":"File"}]}})"},
     {.name = "an init container has no lifecycle",
      .plural = "pods",
      .object = R"({"spec":{"containers":[{"name":"c","image":"i"}],"initContainers":[{"name":"i","image":"i",)"
@@ -1037,7 +1045,7 @@ constexpr Case kOthers[] = {
      .plural = "deviceclasses",
      .object = R"({"metadata":{"generateName":"A_"}})",
      .want = "{}"},
-    {.name = "a claim template has labels and annotations, and is not changed",
+    {.name = "a claim template has labels and annotations",
      .group = "resource.k8s.io",
      .plural = "resourceclaimtemplates",
      .object = R"({"spec":{"metadata":{"finalizers":[],"name":"x"},"spec":{"devices":{}}}})",

@@ -49,6 +49,7 @@ void validate_image_text(const Value& container, const Path& at, FieldErrors& er
 void validate_resource_requirements(const Value& resources, bool of_pod, std::span<const Value> claims, const Path& at,
                                     FieldErrors& errors);
 void validate_resource_name(std::string_view name, const Path& at, FieldErrors& errors);
+void validate_container_resource_name(std::string_view name, const Path& at, FieldErrors& errors);
 void validate_resource_quantity(std::string_view name, const Value& quantity, const Path& at, FieldErrors& errors);
 void validate_security_context(const Value& context, bool allow_privileged, bool host_users, const Path& at,
                                FieldErrors& errors);

@@ -62,17 +62,6 @@ bool scope_applies(std::string_view scope, std::string_view name) {
   return contains(kPods, name);
 }
 
-void validate_container_resource_name(std::string_view name, const Path& at, FieldErrors& errors) {
-  validate_resource_name(name, at, errors);
-  if (!has_slash(name)) {
-    if (!contains(kCompute, name) && !is_huge_pages(name)) {
-      errors.invalid(at, name, "must be a standard resource for containers");
-    }
-  } else if (!is_native(name) && !is_extended_resource(name)) {
-    errors.invalid(at, name, "doesn't follow extended resource name standard");
-  }
-}
-
 void validate_huge_pages(std::string_view name, const Value& quantity, const Path& at, FieldErrors& errors) {
   const Result<Quantity> page = Quantity::parse(name.substr(std::string_view("hugepages-").size()));
   const Quantity amount = quantity_of(&quantity);
@@ -377,6 +366,17 @@ void validate_resource_name(std::string_view name, const Path& at, FieldErrors& 
   if (messages.empty() && !has_slash(name) && !contains(kStandard, name) && name != "storage" && !is_huge_pages(name) &&
       !name.starts_with("requests.hugepages-")) {
     errors.invalid(at, name, "must be a standard resource type or fully qualified");
+  }
+}
+
+void validate_container_resource_name(std::string_view name, const Path& at, FieldErrors& errors) {
+  validate_resource_name(name, at, errors);
+  if (!has_slash(name)) {
+    if (!contains(kCompute, name) && !is_huge_pages(name)) {
+      errors.invalid(at, name, "must be a standard resource for containers");
+    }
+  } else if (!is_native(name) && !is_extended_resource(name)) {
+    errors.invalid(at, name, "doesn't follow extended resource name standard");
   }
 }
 

@@ -76,6 +76,8 @@ def deleting_a_job_warns_about_its_pods(server):
 
 
 PODS, NODES = "/api/v1/namespaces/default/pods", "/api/v1/nodes"
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+AUTOSCALERS = "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
 ATTACHMENTS = "/apis/storage.k8s.io/v1/volumeattachments"
@@ -92,6 +94,18 @@ def definition(name, spec, **more):
 
 # What is sent, and the code and the texts that answer it. The rows of one sentence are steps.
 ROWS = [
+    ("only a dry run of an update shows selfLink", [
+        ("POST", CONFIG_MAPS, {"metadata": {"name": "linked", "selfLink": "x"}}, JSON, 201, ["!selfLink"]),
+        ("PUT", f"{CONFIG_MAPS}/linked?dryRun=All", {"metadata": {"name": "linked", "selfLink": "x"}}, JSON, 200, ['"selfLink":"x"']),
+        ("PATCH", f"{CONFIG_MAPS}/linked", {"metadata": {"selfLink": "x"}, "data": {"a": "b"}}, MERGE, 200, ["!selfLink"])]),
+    ("errors show what the merge left of a strategic merge patch", [
+        ("PATCH", f"{CONFIG_MAPS}/linked", {"metadata": {"labels": {"a": None}}, "immutable": "x"}, STRATEGIC, 422, ["map[immutable:x metadata:map[labels:map[]]]"])]),
+    ("an autoscaler by a resource of containers", [
+        ("POST", AUTOSCALERS.replace("v1", "v2"), {"metadata": {"name": "by-pods"}, "spec": {"maxReplicas": 2, "scaleTargetRef": {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}, "metrics": [
+            {"type": "ContainerResource", "containerResource": {"name": "pods", "container": "c", "target": {"type": "Utilization", "averageUtilization": 5}}}]}}, JSON, 422, ["must be a standard resource for containers"])]),
+    ("errors show a document in the order of its type", [
+        ("POST", AUTOSCALERS, {"metadata": {"name": "ordered"}, "spec": {"maxReplicas": 2, "scaleTargetRef": {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}}}, JSON, 201, []),
+        ("PATCH", f"{AUTOSCALERS}/ordered", {"kind": "Pod"}, MERGE, 422, ['\\"minReplicas\\":1,\\"maxReplicas\\":2'])]),
     ("an eviction is of the namespace it is sent to", [
         ("POST", PODS, {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "a", "image": "i"}]}}, JSON, 201, []),
         ("POST", f"{PODS}/p/eviction", {"metadata": {"name": "p", "namespace": "other"}}, JSON, 400, ["does not match the namespace"])]),
