@@ -2,6 +2,7 @@
 
 #include <unordered_set>
 
+#include "base/hash.h"
 #include "codec/json.h"
 #include "kinds/all.h"
 #include "kinds/pod.h"
@@ -116,7 +117,7 @@ void validate_runtime_class(Context& context, const Value& object, FieldErrors& 
   validate_labels(object.get("scheduling", "nodeSelector"), at.child("nodeSelector"), errors);
   const std::span<const Value> tolerations = object.items_at("scheduling", "tolerations");
   validate_tolerations(tolerations, at.child("tolerations"), errors);
-  std::unordered_set<std::string> known;
+  std::unordered_set<std::string, KeyHash> known;
   for (size_t i = 0; i < tolerations.size(); ++i) {
     std::string key;
     for (const std::string_view part : {"key", "operator", "value", "effect"}) {
