@@ -218,7 +218,10 @@ struct Client::State {
 
   void end_dialling() {
     dialling = false;
-    while (!waiting.empty()) resume(*waiting.front());
+    for (const Waiting* waiter : std::exchange(waiting, {})) {
+      loop.cancel(waiter->timer);
+      loop.state().resume_soon(waiter->handle);
+    }
   }
 
   std::unique_ptr<Wire> take_idle() {
